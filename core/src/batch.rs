@@ -1,11 +1,12 @@
 //! Records, Batches, and the chain of digests that proves them (`docs/reference/store.md#batches`).
 
 use crate::canonical::{self, CanonicalError};
+use crate::commitment::SessionKey;
 use crate::digest::Digest;
 use crate::event::{Event, Tagging};
 use crate::id::SessionId;
 use crate::seq::Seq;
-use crate::text::Texts;
+use crate::text::{Blobs, Texts};
 use crate::time::Time;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -48,7 +49,8 @@ pub struct Batch {
     pub prev: Option<Digest>,
     /// The facts. Never empty.
     pub events: Vec<Event>,
-    /// BLAKE3 of the RFC 8785 form of `{session, first, at, prev, events}`.
+    /// BLAKE3 of the RFC 8785 form of `{session, first, at, prev, events}` with every text as a commitment
+    /// (`docs/reference/digest.md`).
     pub digest: Digest,
 }
 
@@ -74,19 +76,21 @@ struct Exported<'a> {
 }
 
 impl Batch {
-    /// The digest that this Batch must carry.
+    /// The digest that this Batch must carry, in a Session with this key. It is the same whether a text stands inline or is a
+    /// blob; `blobs` gives the texts of blobs.
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53.
-    pub fn compute_digest(&self) -> Result<Digest, CanonicalError> {
-        self.digest_of_about(canonical::ROOM)
+    /// When a number of ours is not below 2^53, or a blob cannot be read.
+    pub fn compute_digest(&self, key: &SessionKey, blobs: &dyn Blobs) -> Result<Digest, CanonicalError> {
+        let Self { session, first, at, prev, ref events, .. } = *self;
+        let hashed = Hashed { at, events: Tagging(events), first, prev, session };
+        let room = canonical::ROOM * (1 + events.len() / 2);
+        canonical::committed(&hashed, first, key, blobs, room).map(|text| Digest::of(text.as_bytes()))
     }
 
-    /// The digest over a canonical form of about `room` bytes.
-    pub(crate) fn digest_of_about(&self, room: usize) -> Result<Digest, CanonicalError> {
-        let Self { session, first, at, prev, ref events, .. } = *self;
-        canonical::own_of(&Hashed { at, events: Tagging(events), first, prev, session }, room)
-            .map(|text| Digest::of(text.as_bytes()))
+    /// The key of the Session, if this Batch begins one and the key is known.
+    pub fn session_key(&self) -> Option<SessionKey> {
+        self.events.first().and_then(|event| event.stored_key()?.key)
     }
 
     /// The Seq after the last event.
@@ -104,19 +108,20 @@ impl Batch {
         })
     }
 
-    /// One line of an export: the canonical JSON of `{at, digest, events, first, prev, session}`.
+    /// One line of an export: the canonical JSON of `{at, digest, events, first, prev, session}`, with every text as an object
+    /// that says so (`fixtures/FORMAT.md`).
     ///
     /// # Errors
     /// When a number of ours is not below 2^53.
     pub fn to_canonical(&self) -> Result<String, CanonicalError> {
         let Self { session, first, at, prev, ref events, digest } = *self;
-        canonical::own(&Exported { at, digest, events: Tagging(events), first, prev, session })
+        canonical::exported(&Exported { at, digest, events: Tagging(events), first, prev, session })
     }
 
-    /// Reads what [`Batch::to_canonical`] wrote. Does not check the digest.
+    /// Reads what [`Batch::to_canonical`] wrote. Does not check the digest; the key of a Session that begins is not in it.
     ///
     /// # Errors
-    /// When a field is missing, unknown or malformed, or an event has an unknown type.
+    /// When a field is missing, unknown or malformed, a text is withheld, or an event has an unknown type.
     pub fn from_json(json: serde_json::Value) -> Result<Self, crate::event::DecodeError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -129,6 +134,7 @@ impl Batch {
             digest: Digest,
         }
         let malformed = |message: String| crate::event::DecodeError::Malformed { kind: "batch", message };
+        let json = crate::exported::plain(json).map_err(|reason| malformed(reason.into()))?;
         let line: Line = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
         if line.events.is_empty() {
             return Err(malformed("no events".into()));

@@ -44,9 +44,6 @@ impl Header {
     }
 }
 
-/// The position of the digest in an encoded batch.
-const DIGEST_AT: core::ops::Range<usize> = 32..64;
-
 fn header(batch: &Batch) -> Header {
     let Batch { session, first, at, prev, ref events, digest } = *batch;
     Header { session, first, at, digest, prev, count: events.len() as u64 }
@@ -73,10 +70,6 @@ pub fn encode(batch: &Batch) -> Result<Vec<u8>, EncodeError> {
         out[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
     }
     Ok(out)
-}
-
-pub(crate) fn set_digest(encoded: &mut [u8], batch: &Batch) {
-    encoded[DIGEST_AT].copy_from_slice(&batch.digest.0);
 }
 
 /// Reads the header of an encoded Batch; its events are not touched.

@@ -163,6 +163,12 @@ pub enum CliError {
     /// There is no place to keep a store.
     #[error("no home folder for the store; name a folder with --store DIR or ANNALS_STORE")]
     NoPlace,
+    /// There is no place to keep the import secret.
+    #[error("there is no home folder to keep the import secret in; set ANNALS_IMPORT_SECRET to 64 hex digits")]
+    NoPlaceForSecret,
+    /// The variable is set to something else.
+    #[error("ANNALS_IMPORT_SECRET is not an import secret: expected 64 lower-case hex digits")]
+    BadImportSecret,
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -252,6 +258,8 @@ impl CliError {
             | Self::Scenario(_)
             | Self::Play(PlayError::NotFresh(_))
             | Self::NoPlace
+            | Self::NoPlaceForSecret
+            | Self::BadImportSecret
             | Self::BadFilter { .. }
             | Self::NoTerminal
             | Self::File { .. }

@@ -20,6 +20,7 @@ pub mod fuzzing;
 pub mod host;
 mod host_error;
 pub mod import_into;
+pub mod import_secret;
 pub mod json;
 pub mod layout;
 pub mod message;

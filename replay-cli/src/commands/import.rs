@@ -7,6 +7,7 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::Signals;
 use crate::import_into::import_into;
+use crate::import_secret;
 use crate::json;
 use crate::layout::plain;
 use crate::progress::Bar;
@@ -121,6 +122,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         as_new: args.as_new,
         keep_originals: args.keep_originals,
         prompts: true,
+        secret: import_secret::obtain(&cli.environment)?,
         ..ImportOptions::default()
     };
     let reader = cli.store(OpenMode::Create).await?;

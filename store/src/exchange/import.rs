@@ -1,10 +1,12 @@
 //! Import: an export back into a log, with the digests that it had.
 
-use super::line::{Ancestor, Header, Line};
+use super::line::{Ancestor, Header, Line, key_for};
 use super::verify::{Flaw, VerifyReport, verify_file};
 use super::{OnProgress, Progress};
 use crate::log::{AppendError, Appended, Draft, EventLog};
+use annals_core::exported::{Unprovable, digest_of_line};
 use annals_core::{Batch, BlobHash, Digest, Seq, SessionId};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -59,6 +61,12 @@ pub enum ImportError {
         expected: Option<Digest>,
         /// The digest of the file's Batch.
         found: Digest,
+    },
+    /// Texts are withheld in it.
+    #[error("line {line}: texts are withheld in this export: it can be verified, and not imported")]
+    Withheld {
+        /// Which line, from 1.
+        line: u64,
     },
     /// The log refused a Batch.
     #[error("line {line}: {source}")]
@@ -173,7 +181,7 @@ impl<'a> Import<'a> {
             return Err(damaged(Flaw::Line { reason: "a header was expected".into() }));
         };
         match read {
-            Line::Blob { line: blob, found } if blob.blob != found => Err(damaged(Flaw::Blob {
+            Line::Blob { line: blob, found, .. } if blob.blob != found => Err(damaged(Flaw::Blob {
                 blob: blob.blob,
                 found: Some(found),
                 reason: "its text has another hash".into(),
@@ -182,11 +190,25 @@ impl<'a> Import<'a> {
                 section.session.blobs += 1;
                 self.put(line, blob.text).await.map(|_| ())
             }
-            Line::Batch { batch, found, .. } if batch.digest != found => {
-                let (session, seq, expected) = (batch.session, batch.first, batch.digest);
-                Err(damaged(Flaw::Digest { session, seq, expected, found }))
+            Line::Batch { withheld, .. } if withheld > 0 || section.session.header.keys.is_none() => {
+                Err(ImportError::Withheld { line })
             }
-            Line::Batch { batch, .. } => {
+            Line::Batch { mut batch, value, .. } => {
+                let none = BTreeMap::new();
+                let key = key_for(&batch, section.session.header.keys.as_ref().unwrap_or(&none)).map_err(damaged)?;
+                let (session, seq, expected) = (batch.session, batch.first, batch.digest);
+                let found = digest_of_line(&value, Some(&key), &*self.log.blobs()).map_err(|error| match error {
+                    Unprovable::Key => damaged(Flaw::Key { reason: error.to_string() }),
+                    Unprovable::Blob(blob) => {
+                        ImportError::Append { line, source: AppendError::MissingBlob { session, seq, blob } }
+                    }
+                })?;
+                if found != expected {
+                    return Err(damaged(Flaw::Digest { session, seq, expected, found }));
+                }
+                if let Some(begins) = batch.events.first_mut() {
+                    begins.set_key(key);
+                }
                 if let Some((before, ..)) = section.last.filter(|(before, ..)| *before != batch.session) {
                     section.ancestors.push(Ancestor { session: before, cut: batch.first });
                 }

@@ -133,6 +133,11 @@ pub enum Flaw {
         /// What does not fit.
         reason: String,
     },
+    /// The key of a Session is missing, or not the one whose hash the Session's first event holds: its texts cannot be proved.
+    Key {
+        /// What does not fit.
+        reason: String,
+    },
     /// A blob is missing, altered, or not where it belongs.
     Blob {
         /// Which.
@@ -172,6 +177,7 @@ impl Flaw {
             Self::Prev { .. } => "prev",
             Self::Seq { .. } => "seq",
             Self::Begin { .. } => "begin",
+            Self::Key { .. } => "key",
             Self::Blob { .. } => "blob",
             Self::Head { .. } => "head",
             Self::Ancestors => "ancestors",
@@ -196,7 +202,7 @@ impl fmt::Display for Flaw {
                 digest(found)
             ),
             Self::Seq { expected, found } => write!(f, "the next event is {found}, expected {expected}"),
-            Self::Begin { reason } => f.write_str(reason),
+            Self::Begin { reason } | Self::Key { reason } => f.write_str(reason),
             Self::Blob { blob, found: Some(found), reason } => write!(f, "blob {blob}: {reason}; found {found}"),
             Self::Blob { blob, found: None, reason } => write!(f, "blob {blob}: {reason}"),
             Self::Head { expected, expected_digest, found, found_digest } => write!(
