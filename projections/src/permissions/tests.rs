@@ -75,6 +75,7 @@ fn a_fork_inherits_neither_questions_nor_rules() {
         parent_digest: Digest([0; 32]),
         title: None,
         origin: None,
+        key: annals_core::SessionKey([0x0f; 32]).into(),
     };
     let events = [asked("p1", None), asked("p2", None), replied("p2", &["a.txt"]), forked.into()];
     let permissions = fold::<Permissions>(&events);

@@ -54,6 +54,7 @@ fn forked() -> Event {
         parent_digest: Digest([0; 32]),
         title: None,
         origin: None,
+        key: annals_core::SessionKey([0x0f; 32]).into(),
     }
     .into()
 }
