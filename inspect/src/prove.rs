@@ -6,6 +6,7 @@ use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, Request, RequestMark, SessionView, rebuild};
 use annals_providers::wire::{RequestBody, encode};
 use annals_store::ReadError;
+use serde_json::{Value, json};
 
 /// What became of one request.
 #[derive(Clone, Debug)]
@@ -99,5 +100,58 @@ pub fn body_of(request: &Request, sent: &RequestSent, session: SessionId) -> Wir
         }
         (Err(error), Some(_)) if error.is_of_another_build() => Wire::OfAnotherBuild(error.to_string()),
         (Err(error), Some(_)) => Wire::Differs(error.to_string(), None),
+    }
+}
+
+/// What rebuilding the requests of one or several sessions gave, as `annals verify --requests` reports it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestProofs {
+    /// How many requests were rebuilt.
+    pub count: u64,
+    /// Session, event and flaw of each that is not proved.
+    pub flaws: Vec<String>,
+    /// How many bodies are proved.
+    pub bodies: u64,
+    /// How many requests have no recorded body.
+    pub without_body: u64,
+    /// Session, event and reason of each body that another build encoded.
+    pub of_another_build: Vec<String>,
+}
+
+impl RequestProofs {
+    /// Rebuilds every request of a session; with `wire` its body, too.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn add(&mut self, past: &SessionAt, wire: bool) -> Result<(), ReadError> {
+        for Proof { mark, flaw, wire } in prove_all(past, wire).await? {
+            self.count += 1;
+            let at = |why| format!("session {}, event {}: {why}", past.session, mark.seq);
+            self.flaws.extend(flaw.map(at));
+            match wire {
+                None => {}
+                Some(Wire::NotRecorded) => self.without_body += 1,
+                Some(Wire::Proved(_)) => self.bodies += 1,
+                Some(Wire::OfAnotherBuild(why)) => self.of_another_build.push(at(why)),
+                Some(Wire::Differs(why, _)) => self.flaws.push(at(why)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there are requests, and all of them are proved.
+    pub fn are_proved(&self) -> bool {
+        self.count > 0 && self.flaws.is_empty() && self.of_another_build.is_empty()
+    }
+
+    /// The public form; with `wire` what became of the bodies, too.
+    pub fn to_json(&self, wire: bool) -> Value {
+        let mut json = json!({"count": self.count, "flaws": self.flaws});
+        if let (true, Value::Object(fields)) = (wire, &mut json) {
+            let bodies =
+                json!({"proved": self.bodies, "without": self.without_body, "not_provable": self.of_another_build});
+            fields.insert("wire".to_owned(), bodies);
+        }
+        json
     }
 }

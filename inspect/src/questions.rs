@@ -10,7 +10,7 @@ use crate::when::{self, When};
 use crate::why::{self, Why};
 use crate::{AskError, views};
 use annals_core::Seq;
-use annals_projections::{Projection, Statistics, Timeline, TimelineEntry};
+use annals_projections::{Projection, Statistics, Timeline, TimelineEntry, UsageByModel};
 use annals_store::ReadError;
 use serde_json::Value;
 
@@ -106,6 +106,16 @@ impl SessionAt {
         let mut statistics = Statistics::default();
         self.each(Seq::ZERO, self.until, |record| statistics.apply(record)).await?;
         Ok(statistics)
+    }
+
+    /// Tokens and cost by model; [`crate::pricing::Pricing`] estimates what was not recorded.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn usage(&self) -> Result<UsageByModel, ReadError> {
+        let mut usage = UsageByModel::default();
+        self.each(Seq::ZERO, self.until, |record| usage.apply(record)).await?;
+        Ok(usage)
     }
 
     /// Views by their names ([`views::NAMES`]) in their public JSON form.

@@ -135,6 +135,31 @@ impl Reader {
         Ok(())
     }
 
+    /// Where the `count` newest events before `until` that `takes` accepts begin; the first event if there are fewer. Reads
+    /// backwards, no further than needed.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn newest_from(
+        &self,
+        session: SessionId,
+        until: Seq,
+        count: u64,
+        takes: impl Fn(&Record<'_>) -> bool,
+    ) -> Result<Seq, FindError> {
+        let Some(mut left) = count.checked_sub(1) else { return Ok(until) };
+        let mut pages = self.log.pages_back(session, until);
+        while let Some(slices) = pages.next_page().await? {
+            for record in slices.iter().flat_map(|slice| slice.records().rev()).filter(|record| takes(record)) {
+                match left.checked_sub(1) {
+                    Some(fewer) => left = fewer,
+                    None => return Ok(record.seq),
+                }
+            }
+        }
+        Ok(Seq::ZERO)
+    }
+
     /// All views of a Session before `until`, whole: the nearest saved view and the rest.
     ///
     /// # Errors

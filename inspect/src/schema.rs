@@ -3,6 +3,11 @@
 //! Each is derived from the type that is written, so that it cannot differ from it.
 
 use crate::certify::{Difference, Report};
+use crate::compactions::ListedCompaction;
+use crate::requests::ListedRequest;
+use crate::search::SearchMatch;
+use crate::sessions::SessionOverview;
+use crate::tree::TreeSession;
 use crate::view_diff::Change;
 use crate::views::RequestItem;
 use crate::{bisect, cache, diff, when, why};
@@ -15,8 +20,9 @@ use annals_projections::json::{
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect` and `certify`, and the counts of `replay`.
-pub const ANSWERS: [&str; 10] = [
+/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions` and `replay` (its
+/// counts), and lists of sessions, of a tree, of matches and of requests.
+pub const ANSWERS: [&str; 15] = [
     "why",
     "when",
     "cache",
@@ -27,6 +33,11 @@ pub const ANSWERS: [&str; 10] = [
     "certificate",
     "certificate-differences",
     "statistics",
+    "compactions",
+    "search",
+    "sessions",
+    "tree",
+    "request-list",
 ];
 
 /// The schema of a view, of an answer, of a kind of event (`tool.called`), or of all views (`all`); `None` for another name.
@@ -68,6 +79,11 @@ fn answer(name: &str) -> Option<Value> {
         "certificate" => of::<Report>(),
         "certificate-differences" => of::<Vec<Difference>>(),
         "statistics" => of::<StatisticsSummary>(),
+        "compactions" => of::<Vec<ListedCompaction>>(),
+        "search" => of::<Vec<SearchMatch>>(),
+        "sessions" => of::<Vec<SessionOverview>>(),
+        "tree" => of::<Vec<TreeSession>>(),
+        "request-list" => of::<Vec<ListedRequest>>(),
         _ => return None,
     })
 }

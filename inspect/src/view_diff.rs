@@ -1,5 +1,9 @@
 //! What changed in every view between two Cuts of a Session.
 
+mod words;
+
+pub use words::{in_brief, in_full};
+
 use annals_core::Blobs;
 use annals_projections::{SessionView, ToJson};
 use serde::Serialize;

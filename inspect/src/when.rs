@@ -98,14 +98,49 @@ fn changes(event: &Event) -> Option<LeftBy> {
     Some(match event {
         Event::Compaction(CompactionEvent::Ended(_)) => LeftBy::Compaction,
         Event::Compaction(CompactionEvent::ToolOutputsPruned(_)) => LeftBy::Prune,
+        Event::Compaction(CompactionEvent::Undone(_)) => LeftBy::CompactionUndone,
         Event::Files(FilesEvent::RevertCommitted(_)) => LeftBy::Revert,
         Event::Context(ContextEvent::EpochStarted(started)) => LeftBy::Epoch(started.cause),
         Event::Session(SessionEvent::Moved(_)) => LeftBy::Move,
-        Event::Compaction(CompactionEvent::Undone(_)) => LeftBy::CompactionUndone,
-        Event::Message(MessageEvent::Unpinned(_)) => LeftBy::Unpinned,
         // A pin brings back; it takes nothing away.
-        Event::Message(MessageEvent::Pinned(_)) => LeftBy::Unpinned,
-        _ => return None,
+        Event::Message(MessageEvent::Unpinned(_) | MessageEvent::Pinned(_)) => LeftBy::Unpinned,
+        Event::Compaction(CompactionEvent::Started(_) | CompactionEvent::Failed(_))
+        | Event::Files(
+            FilesEvent::Captured(_)
+            | FilesEvent::Summarised(_)
+            | FilesEvent::RevertStaged(_)
+            | FilesEvent::RevertCleared(_)
+            | FilesEvent::RestoreBegun(_)
+            | FilesEvent::RestoreAbandoned(_)
+            | FilesEvent::DepartureBegun(_)
+            | FilesEvent::DepartureEnded(_),
+        )
+        | Event::Context(
+            ContextEvent::EpochReplacementBlocked(_)
+            | ContextEvent::Admitted(_)
+            | ContextEvent::SnapshotAdvanced(_)
+            | ContextEvent::InstructionDiscovered(_),
+        )
+        | Event::Session(
+            SessionEvent::Created(_)
+            | SessionEvent::Forked(_)
+            | SessionEvent::Titled(_)
+            | SessionEvent::AgentSwitched(_)
+            | SessionEvent::ModelSwitched(_)
+            | SessionEvent::TitleFailed(_),
+        )
+        | Event::Message(
+            MessageEvent::SyntheticAdded(_)
+            | MessageEvent::ShellRan(_)
+            | MessageEvent::TodoUpdated(_)
+            | MessageEvent::RedactionApplied(_),
+        )
+        | Event::Input(_)
+        | Event::Profile(_)
+        | Event::Step(_)
+        | Event::Tool(_)
+        | Event::Permission(_)
+        | Event::Child(_) => return None,
     })
 }
 

@@ -11,7 +11,9 @@ use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
 use annals_import::{ImportOptions, SourceImportError};
 use annals_inspect::SessionAt;
+use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::{FindError, Reader};
+use annals_providers::catalog::Catalog;
 use annals_store::cache::ViewCache;
 use annals_store::disk::{Examination, StorePath, summary};
 use annals_store::exchange::DamagedLog;
@@ -303,6 +305,12 @@ impl CommandContext {
         let (reader, session) = self.find(&target.session).await?;
         let until = reader.until(session, target.at.map(Seq)).await?;
         Ok(FoundSession { reader, session, until })
+    }
+
+    /// The prices that are configured; where the configuration cannot be read, those that this build knows.
+    pub fn pricing(&self) -> Pricing {
+        let config = self.environment.config(&self.environment.directory);
+        Pricing::new(config.map_or_else(|_| Catalog::built_in(), |config| config.catalog))
     }
 
     /// Says something beside the answer.

@@ -16,7 +16,6 @@ mod guard;
 mod keys;
 mod models;
 mod origin;
-mod patterns;
 mod places;
 mod problem;
 mod reading;
@@ -318,6 +317,3 @@ fn read(path: &Path) -> Result<Option<String>, ConfigError> {
         Err(source) => Err(ConfigError::File { path: path.to_owned(), source }),
     }
 }
-
-#[cfg(test)]
-mod tests;

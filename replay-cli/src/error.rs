@@ -10,10 +10,13 @@ use crate::style::Style;
 use annals_core::{Seq, SessionId};
 use annals_import::{RecogniseError, SourceImportError};
 use annals_inspect::AskError;
+use annals_inspect::compactions::UndoCompactionError;
 use annals_inspect::reader::FindError;
-use annals_projections::BuildError;
-use annals_runtime::Refusal;
+use annals_inspect::requests::RebuildError;
+use annals_runtime::host::{LeaseError, LeasedRunError};
 use annals_runtime::ports::NoEntropy;
+use annals_runtime::rerun::RerunError;
+use annals_runtime::{LogError, Refusal};
 use annals_scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
 use annals_store::exchange::ExportError;
@@ -50,16 +53,6 @@ pub enum CliError {
     NoFile {
         /// Which.
         path: PathBuf,
-    },
-    /// The Session has fewer requests.
-    #[error("there is no request {wanted}: session {session} has {count} recorded requests")]
-    NoRequest {
-        /// Which.
-        session: SessionId,
-        /// What was asked for, from 1.
-        wanted: usize,
-        /// How many there are.
-        count: usize,
     },
     /// A command that records works on the store alone.
     #[error("{} is a file, and files are never changed; import it, then name its session", file.display())]
@@ -104,35 +97,15 @@ pub enum CliError {
         /// What was given.
         text: String,
     },
-    /// The log does not hold what shaped the request.
+    /// A recorded request cannot be rebuilt.
     #[error(transparent)]
-    Build(#[from] BuildError),
+    Rebuild(RebuildError),
     /// Walking needs keys and a screen.
     #[error("--step needs a terminal")]
     NoTerminal,
-    /// Without a compaction the history is larger than the model's context: switch to a larger model first.
-    #[error(
-        "session {session}: without the compaction at event {seq} the history has about {tokens} tokens, more than the \
-         {limit} of the model; switch to a model with a larger context first"
-    )]
-    WouldNotFit {
-        /// Which Session.
-        session: SessionId,
-        /// Which compaction.
-        seq: Seq,
-        /// Estimate of the history without it.
-        tokens: u64,
-        /// What the model takes.
-        limit: u64,
-    },
-    /// No completed compaction stands there.
-    #[error("event {seq} is not a compaction in force (see annals compactions)")]
-    NoCompaction {
-        /// Which Session.
-        session: SessionId,
-        /// What was asked for.
-        seq: Seq,
-    },
+    /// A compaction cannot be undone.
+    #[error(transparent)]
+    UndoCompaction(UndoCompactionError),
     /// The message cannot be pinned or unpinned.
     #[error("the message at event {seq} {}", why.as_str())]
     NotPinnable {
@@ -248,10 +221,10 @@ impl CliError {
             Self::Host(error) => error.status(),
             Self::Find(_)
             | Self::NoFile { .. }
-            | Self::NoRequest { .. }
+            | Self::Rebuild(RebuildError::NoRequest { .. })
             | Self::NotASeq { .. }
             | Self::EventMissing { .. }
-            | Self::NoCompaction { .. }
+            | Self::UndoCompaction(UndoCompactionError::NotInForce { .. })
             | Self::OnlyInTheStore { .. }
             | Self::FilesRestored { .. }
             | Self::NotPinnable { .. }
@@ -271,8 +244,8 @@ impl CliError {
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)
-            | Self::Build(_)
-            | Self::WouldNotFit { .. }
+            | Self::Rebuild(_)
+            | Self::UndoCompaction(_)
             | Self::Collect(_)
             | Self::Play(_)
             | Self::Record(_)
@@ -323,11 +296,62 @@ impl From<FindError> for CliError {
     }
 }
 
+impl From<RebuildError> for CliError {
+    fn from(error: RebuildError) -> Self {
+        match error {
+            RebuildError::Read(source) => Self::Read(source),
+            error => Self::Rebuild(error),
+        }
+    }
+}
+
+impl From<UndoCompactionError> for CliError {
+    fn from(error: UndoCompactionError) -> Self {
+        match error {
+            UndoCompactionError::Read(source) => Self::Read(source),
+            error => Self::UndoCompaction(error),
+        }
+    }
+}
+
 impl From<SharedError> for CliError {
     fn from(error: SharedError) -> Self {
         match error {
             SharedError::Open(OpenError::NoStore { dir }) => Self::NoStore { dir },
             error => Self::Open(Box::new(error)),
         }
+    }
+}
+
+impl From<LeaseError> for CliError {
+    fn from(error: LeaseError) -> Self {
+        Self::File { path: error.path, source: error.source }
+    }
+}
+
+impl From<LeasedRunError> for CliError {
+    fn from(error: LeasedRunError) -> Self {
+        match error {
+            LeasedRunError::Lease(error) => error.into(),
+            LeasedRunError::Log(error) => error.into(),
+        }
+    }
+}
+
+impl From<LogError> for CliError {
+    fn from(error: LogError) -> Self {
+        Self::Host(error.into())
+    }
+}
+
+impl From<Refusal> for CliError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Host(refusal.into())
+    }
+}
+
+impl From<RerunError> for CliError {
+    fn from(error: RerunError) -> Self {
+        Self::Host(error.into())
     }
 }

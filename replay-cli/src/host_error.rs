@@ -1,6 +1,8 @@
 //! Why a host cannot begin, or go on.
 
 use annals_providers::cassette::CassetteError;
+use annals_providers::http::NoLocalServer;
+use annals_runtime::rerun::RerunError;
 use annals_runtime::tools::RegistrationError;
 use annals_runtime::{LogError, Refusal};
 use annals_tools::AttachError;
@@ -125,19 +127,15 @@ pub enum HostError {
         why: String,
     },
     /// No server answers where a local model should be.
-    #[error(
-        "no server answers at {address} ({why}) for {model}; start it, or correct `providers.{provider}.base_url` in your \
-         configuration"
-    )]
+    #[error("{source} for {model}; start it, or correct `providers.{provider}.base_url` in your configuration")]
     NoServer {
         /// Which model.
         model: String,
         /// Its provider.
         provider: String,
-        /// Host and port.
-        address: String,
-        /// What the system said.
-        why: String,
+        /// Where nobody listens, and what the system reported.
+        #[source]
+        source: NoLocalServer,
     },
     /// The terminal cannot be edited on.
     #[error("cannot use the terminal: {0}")]
@@ -148,14 +146,9 @@ pub enum HostError {
         /// Which.
         session: annals_core::SessionId,
     },
-    /// The recorded Session holds no input to be given again.
-    #[error("session {session} has no user message at event {from} or later; nothing to rerun")]
-    NothingToRerun {
-        /// Which.
-        session: annals_core::SessionId,
-        /// From where.
-        from: annals_core::Seq,
-    },
+    /// The recorded session cannot be run again.
+    #[error(transparent)]
+    Rerun(#[from] RerunError),
     /// The host's own tools do not fit together.
     #[error(transparent)]
     Tools(#[from] RegistrationError),
@@ -185,7 +178,7 @@ impl HostError {
             | Self::NoDirectory { .. }
             | Self::OtherProject { .. }
             | Self::BadDirectory { .. }
-            | Self::NothingToRerun { .. }
+            | Self::Rerun(RerunError::NoUserMessage { .. })
             | Self::Cassette(CassetteError::NoFolder(_))
             | Self::Refused(Refusal::NotFound(_)) => 2,
             Self::Stdin(_)
@@ -195,6 +188,7 @@ impl HostError {
             | Self::NoServer { .. }
             | Self::Runs { .. }
             | Self::Tools(_)
+            | Self::Rerun(RerunError::Read(_))
             | Self::Refused(_)
             | Self::Log(_) => 1,
         }

@@ -25,7 +25,6 @@ pub mod json;
 pub mod layout;
 pub mod message;
 pub mod pager;
-pub mod pricing;
 pub mod progress;
 pub mod remarks;
 pub mod store_choice;

@@ -6,7 +6,7 @@ use crate::displaced::Displaced;
 use crate::hung_owner::HungOwner;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
 use futures_core::Stream;
-pub use pages::Pages;
+pub use pages::{Pages, PagesBack};
 use std::future::Future;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -268,6 +268,11 @@ pub trait EventLog: Send + Sync {
     /// The batches of a session that hold something of `range`, read page by page, oldest first.
     fn pages(&self, session: SessionId, range: Range<Seq>) -> Pages<'_> {
         Pages::new(range, Box::new(move |from, limit| self.read(session, from, limit)))
+    }
+
+    /// The batches of a session that hold something before `before`, read page by page, newest first.
+    fn pages_back(&self, session: SessionId, before: Seq) -> PagesBack<'_> {
+        PagesBack::new(before, Box::new(move |before, limit| self.read_back(session, before, limit)))
     }
 
     /// The Batch that holds an event, as the session sees it; `None` behind the end.

@@ -115,19 +115,58 @@ enum Did {
 impl Between {
     pub(super) fn of(record: &Record<'_>, session: SessionId) -> Option<Self> {
         let did = match record.event {
-            Event::Session(SessionEvent::ModelSwitched(_)) => Did::Model,
-            Event::Session(SessionEvent::AgentSwitched(_)) => Did::Agent,
-            Event::Profile(ProfileEvent::AgentRecorded(_)) => Did::AgentText,
-            Event::Profile(ProfileEvent::ToolsRecorded(_)) => Did::Tools,
-            Event::Context(ContextEvent::EpochStarted(started)) => Did::Epoch(started.cause),
-            Event::Compaction(CompactionEvent::Ended(_)) => Did::Compaction,
-            Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => Did::Prune(pruned.calls.clone()),
-            Event::Files(FilesEvent::RevertCommitted(_)) => Did::Revert,
-            Event::Compaction(CompactionEvent::Undone(_)) => Did::Undone,
-            Event::Message(MessageEvent::Pinned(_)) | Event::Message(MessageEvent::Unpinned(_)) => Did::Pin,
-            Event::Tool(ToolEvent::Settled(_)) => Did::Settled,
-            Event::Profile(ProfileEvent::ModelRecorded(_)) => Did::Profile,
-            _ => return None,
+            Event::Session(event) => match event {
+                SessionEvent::ModelSwitched(_) => Did::Model,
+                SessionEvent::AgentSwitched(_) => Did::Agent,
+                SessionEvent::Created(_)
+                | SessionEvent::Forked(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::TitleFailed(_) => return None,
+            },
+            Event::Profile(event) => match event {
+                ProfileEvent::AgentRecorded(_) => Did::AgentText,
+                ProfileEvent::ToolsRecorded(_) => Did::Tools,
+                ProfileEvent::ModelRecorded(_) => Did::Profile,
+                ProfileEvent::OptionsRecorded(_) => return None,
+            },
+            Event::Context(event) => match event {
+                ContextEvent::EpochStarted(started) => Did::Epoch(started.cause),
+                ContextEvent::EpochReplacementBlocked(_)
+                | ContextEvent::Admitted(_)
+                | ContextEvent::SnapshotAdvanced(_)
+                | ContextEvent::InstructionDiscovered(_) => return None,
+            },
+            Event::Compaction(event) => match event {
+                CompactionEvent::Ended(_) => Did::Compaction,
+                CompactionEvent::ToolOutputsPruned(pruned) => Did::Prune(pruned.calls.clone()),
+                CompactionEvent::Undone(_) => Did::Undone,
+                CompactionEvent::Started(_) | CompactionEvent::Failed(_) => return None,
+            },
+            Event::Files(event) => match event {
+                FilesEvent::RevertCommitted(_) => Did::Revert,
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_) => return None,
+            },
+            Event::Message(event) => match event {
+                MessageEvent::Pinned(_) | MessageEvent::Unpinned(_) => Did::Pin,
+                MessageEvent::SyntheticAdded(_)
+                | MessageEvent::ShellRan(_)
+                | MessageEvent::TodoUpdated(_)
+                | MessageEvent::RedactionApplied(_) => return None,
+            },
+            Event::Tool(event) => match event {
+                ToolEvent::Settled(_) => Did::Settled,
+                ToolEvent::Called(_) | ToolEvent::Progressed(_) => return None,
+            },
+            // What they add comes after what was sent before.
+            Event::Input(_) | Event::Step(_) | Event::Permission(_) | Event::Child(_) => return None,
         };
         Some(Self { did, fact: Fact::of(record, session) })
     }

@@ -65,16 +65,36 @@ impl Page for Said {
         let (seq, open) = (record.seq, &mut self.open);
         let mut first = None;
         match record.event {
-            Event::Input(InputEvent::Admitted(admitted)) => open.waiting.push((admitted.input.clone(), seq)),
-            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
-                open.waiting.retain(|(input, _)| *input != withdrawn.input);
-            }
-            Event::Input(InputEvent::Promoted(promoted)) => {
-                let at = open.waiting.iter().position(|(input, _)| *input == promoted.input);
-                first = at.map(|at| open.waiting.remove(at).1);
-            }
-            Event::Files(FilesEvent::RevertCommitted(committed)) => self.removed.push((committed.first_removed, seq)),
-            _ => {}
+            Event::Input(event) => match event {
+                InputEvent::Admitted(admitted) => open.waiting.push((admitted.input.clone(), seq)),
+                InputEvent::Withdrawn(withdrawn) => open.waiting.retain(|(input, _)| *input != withdrawn.input),
+                InputEvent::Promoted(promoted) => {
+                    let at = open.waiting.iter().position(|(input, _)| *input == promoted.input);
+                    first = at.map(|at| open.waiting.remove(at).1);
+                }
+                InputEvent::DeliveryChanged(_) => {}
+            },
+            Event::Files(event) => match event {
+                FilesEvent::RevertCommitted(committed) => self.removed.push((committed.first_removed, seq)),
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_) => {}
+            },
+            // Messages are what the fold of messages makes of the rest.
+            Event::Session(_)
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Step(_)
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(_)
+            | Event::Message(_)
+            | Event::Child(_) => {}
         }
         let mut changed = Vec::new();
         if matches!(record.event, Event::Session(SessionEvent::Forked(_))) {

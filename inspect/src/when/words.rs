@@ -57,40 +57,62 @@ impl Page for Words {
         let (seq, open) = (record.seq, &mut self.open);
         texts(record.event, blobs, &mut |text| self.seen.take(text));
         match record.event {
-            Event::Input(InputEvent::Admitted(admitted)) => open.waiting.push((admitted.input.clone(), seq)),
-            Event::Input(InputEvent::Promoted(promoted)) => {
-                self.inputs.extend(taken(&mut open.waiting, &promoted.input, seq));
-            }
-            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
-                self.inputs.extend(taken(&mut open.waiting, &withdrawn.input, seq));
-            }
+            Event::Input(event) => match event {
+                InputEvent::Admitted(admitted) => open.waiting.push((admitted.input.clone(), seq)),
+                InputEvent::Promoted(promoted) => self.inputs.extend(taken(&mut open.waiting, &promoted.input, seq)),
+                InputEvent::Withdrawn(withdrawn) => self.inputs.extend(taken(&mut open.waiting, &withdrawn.input, seq)),
+                InputEvent::DeliveryChanged(_) => {}
+            },
+            Event::Tool(event) => match event {
+                ToolEvent::Called(called) => {
+                    open.calls.retain(|(call, _)| *call != called.call);
+                    open.calls.push((called.call.clone(), seq));
+                }
+                ToolEvent::Progressed(progressed) => {
+                    let called = open.calls.iter().find(|(call, _)| *call == progressed.call);
+                    self.calls.extend(called.map(|(_, called)| (*called, seq)));
+                }
+                ToolEvent::Settled(settled) => self.calls.extend(taken(&mut open.calls, &settled.call, seq)),
+            },
+            Event::Step(event) => match event {
+                StepEvent::Started(_) => self.steps.push(seq),
+                StepEvent::RequestSent(sent) if sent.purpose == Purpose::Turn => {
+                    let given = Some((sent.agent_profile, sent.tools));
+                    // A request that is given what the one before was changes nothing, unless something new could be named.
+                    if open.given != given || open.recorded {
+                        self.turning.push(seq);
+                    }
+                    (open.given, open.recorded) = (given, false);
+                }
+                StepEvent::RequestSent(_)
+                | StepEvent::Ended(_)
+                | StepEvent::Failed(_)
+                | StepEvent::RetryScheduled(_)
+                | StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_) => {}
+            },
+            Event::Profile(event) => match event {
+                ProfileEvent::AgentRecorded(_) | ProfileEvent::ToolsRecorded(_) => open.recorded = true,
+                ProfileEvent::ModelRecorded(_) | ProfileEvent::OptionsRecorded(_) => {}
+            },
             Event::Session(SessionEvent::Forked(_)) => {
                 open.waiting.clear();
                 self.turning.push(seq);
             }
-            Event::Step(StepEvent::Started(_)) => self.steps.push(seq),
-            Event::Tool(ToolEvent::Called(called)) => {
-                open.calls.retain(|(call, _)| *call != called.call);
-                open.calls.push((called.call.clone(), seq));
-            }
-            Event::Tool(ToolEvent::Progressed(progressed)) => {
-                let called = open.calls.iter().find(|(call, _)| *call == progressed.call);
-                self.calls.extend(called.map(|(_, called)| (*called, seq)));
-            }
-            Event::Tool(ToolEvent::Settled(settled)) => self.calls.extend(taken(&mut open.calls, &settled.call, seq)),
-            Event::Profile(ProfileEvent::AgentRecorded(_)) | Event::Profile(ProfileEvent::ToolsRecorded(_)) => {
-                open.recorded = true;
-            }
-            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Turn => {
-                let given = Some((sent.agent_profile, sent.tools));
-                // A request that is given what the one before was changes nothing, unless something new could be named.
-                if open.given != given || open.recorded {
-                    self.turning.push(seq);
-                }
-                (open.given, open.recorded) = (given, false);
-            }
-            event if changes(event).is_some() => self.turning.push(seq),
-            _ => {}
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Context(_)
+            | Event::Permission(_)
+            | Event::Compaction(_)
+            | Event::Message(_)
+            | Event::Files(_)
+            | Event::Child(_) => self.turning.extend(changes(record.event).map(|_| seq)),
         }
     }
 

@@ -4,7 +4,8 @@ use super::run::With;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::chat::{Chat, ChatInput};
-use crate::host::{Host, HostError, Questions, configured, opening};
+use crate::host::{Host, HostError, configured, opening};
+use annals_runtime::host::QuestionSender;
 use annals_store::OpenMode;
 use std::io::{IsTerminal, Write};
 
@@ -38,7 +39,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     };
     let (parts, chosen) = configured(cli, &options, found.as_ref())?;
     let definitions = parts.definitions.clone();
-    let (put, questions) = Questions::channel();
+    let (put, questions) = QuestionSender::channel();
     let reader = match &found {
         Some(found) => found.reader.clone(),
         None => cli.store(OpenMode::Create).await?,

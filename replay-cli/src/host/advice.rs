@@ -1,7 +1,8 @@
-//! A failed run in words: what happened, and what to do.
+//! A run without an answer, in words: what happened, and what to do.
 
 use annals_core::event::Purpose;
 use annals_projections::SessionView;
+use annals_runtime::host::EmptyAnswer;
 use annals_runtime::ports::ProviderErrorKind;
 use annals_runtime::{LogError, RunError};
 
@@ -27,6 +28,21 @@ pub fn advice(error: &RunError, view: &SessionView) -> String {
             "{error}; what was shown as done is in the log. To continue once it can be written again: `annals run -c`"
         ),
         other => other.to_string(),
+    }
+}
+
+/// What an answer without text means, and what to do about it.
+pub const fn about_empty(answer: EmptyAnswer) -> &'static str {
+    match answer {
+        EmptyAnswer::Empty => "the model returned an empty answer; to ask again: `annals run -c \"...\"`",
+        EmptyAnswer::Refused => {
+            "the model refused without a word, or a filter of its provider did; put the request in other words, or \
+             choose another model by --model"
+        }
+        EmptyAnswer::Limit => {
+            "the model reached its output limit before it wrote an answer; raise `models.NAME.output`, or lower its \
+             reasoning effort"
+        }
     }
 }
 

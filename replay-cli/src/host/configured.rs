@@ -1,19 +1,19 @@
 //! What configuration, environment and options make of a host.
 
 use super::opening::{Found, place};
-use super::server;
-use super::{HostError, HostParts, LocalServices};
+use super::{HostError, HostParts};
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error::CliError;
 use annals_core::{AgentName, ModelName};
-use annals_providers::http::{Endpoints, HttpProvider, KeySource};
+use annals_providers::http::{Endpoint, Endpoints, HttpProvider, KeySource, check_local_server};
 use annals_providers::{CassettePlayer, CassetteRecorder};
 use annals_runtime::Settings;
 use annals_runtime::ports::{Provider, SystemClock, now_of};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::TitleSettings;
 use annals_runtime::subagents::Subagent;
+use annals_tools::LocalServices;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub fn configured(
     let model = model(&config, &agent, options, found)?;
     let provider = provider(&config, &model, options)?;
     if options.replay.is_none() {
-        server::answers(&model, &config.endpoint(&model).map_err(|error| no_endpoint(&model, &error))?)?;
+        answers(&model, &config.endpoint(&model).map_err(|error| no_endpoint(&model, &error))?)?;
     }
     let config = Arc::new(config);
     let subagents = config.agents.values().filter(|agent| agent.takes_tasks()).map(|agent| Subagent {
@@ -196,6 +196,14 @@ fn provider(config: &Config, model: &ModelName, options: &Options) -> Result<Arc
             Arc::new(CassetteRecorder::new(provider, folder.clone()).redacting(config.redactor().map(Redactor::scrub)))
         }
         None => Arc::new(provider),
+    })
+}
+
+/// A server on this machine has to be there before a session begins that nobody would answer.
+fn answers(model: &ModelName, endpoint: &Endpoint) -> Result<(), HostError> {
+    check_local_server(&endpoint.base_url).map_err(|source| {
+        let provider = model.as_str().split_once('/').map_or(model.as_str(), |(provider, _)| provider).to_owned();
+        HostError::NoServer { model: model.to_string(), provider, source }
     })
 }
 

@@ -1,9 +1,10 @@
 //! What is shown while a Session runs: a person's screen, or JSON lines.
 
-use super::{JsonLines, Screen};
+use super::Screen;
 use annals_core::{Blobs, InputId};
 use annals_projections::SessionView;
 use annals_runtime::bus::Notice;
+use annals_runtime::host::JsonLines;
 use annals_runtime::permission::PermissionQuestion;
 use std::io::{self, Write};
 

@@ -1,10 +1,10 @@
 //! A Session between its runs: what wakes by itself is shown, and its questions are asked at once.
 
-use super::elsewhere::Elsewhere;
 use super::run_loop::{ActiveRun, Happened};
-use super::{ChatCommand, Host, HostError, Interaction, Signal, TypedLine, advice};
+use super::{ChatCommand, Host, Interaction, Signal, TypedLine, advice};
 use crate::error::CliError;
 use annals_runtime::bus::Notice;
+use annals_runtime::host::Elsewhere;
 use annals_runtime::{BackgroundEnded, Boxed, Outcome, Session};
 use std::io::Write;
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl ActiveRun<'_> {
         let text = match ended.and_then(|ended| ended.turns) {
             None | Some(Ok(Outcome::Idle)) => return Ok(()),
             Some(Ok(Outcome::Interrupted)) => "the turn was interrupted".to_owned(),
-            Some(Err(error)) => advice(&error, &*self.session.view().await.map_err(HostError::from)?),
+            Some(Err(error)) => advice(&error, &*self.session.view().await?),
         };
         Ok(self.interaction.show.warning(&text, self.out)?)
     }

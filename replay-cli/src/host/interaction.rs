@@ -1,11 +1,11 @@
 //! Where runs are shown, and where people take part in them.
 
-use super::pending::HeldNotices;
-use super::{ApprovalMode, Frontend, Host, Lease, Question, Signal, Signals, TypedLine, TypedLines};
+use super::{ApprovalMode, Frontend, Host, Signal, Signals, TypedLine, TypedLines};
 use crate::diagnostics::Redirected;
 use crate::error::CliError;
 use annals_runtime::Session;
 use annals_runtime::bus::{Listening, Notice};
+use annals_runtime::host::{HeldNotices, Lease, WaitingQuestion};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ pub struct Interaction {
     /// Whether a run lasts until the tasks in the background have ended; else they run on while the Session is idle.
     pub waits: bool,
     pub(super) notices: mpsc::UnboundedReceiver<Notice>,
-    pub(super) questions: mpsc::UnboundedReceiver<Question>,
+    pub(super) questions: mpsc::UnboundedReceiver<WaitingQuestion>,
     pub(super) signals: Signals,
     /// The question that waits for its answer.
     pub(super) open: Option<OpenQuestion>,
@@ -45,12 +45,12 @@ pub struct Interaction {
 
 /// A question that a person has seen.
 pub(super) struct OpenQuestion {
-    pub(super) question: Question,
+    pub(super) question: WaitingQuestion,
     since: Instant,
 }
 
 impl OpenQuestion {
-    pub(super) fn now(question: Question) -> Self {
+    pub(super) fn now(question: WaitingQuestion) -> Self {
         Self { question, since: Instant::now() }
     }
 
@@ -67,7 +67,7 @@ impl Interaction {
     /// When the system gives no signals.
     pub fn new(
         host: &Host,
-        questions: mpsc::UnboundedReceiver<Question>,
+        questions: mpsc::UnboundedReceiver<WaitingQuestion>,
         show: Frontend,
         approval: ApprovalMode,
         lines: TypedLines,

@@ -135,13 +135,13 @@ pub async fn open(host: &Host, found: Option<&Found>, chosen: &Chosen) -> Result
     let Some(found) = found else {
         let new = NewSession::at(chosen.directory.clone(), chosen.agent.clone(), chosen.model.clone());
         host.prepare(&new.location).await?;
-        return Ok(host.runtime.create(new).await.map_err(HostError::from)?);
+        return Ok(host.runtime.create(new).await?);
     };
     let named = match found.moves_from {
-        Some(_) => host.runtime.session(found.session).await.map_err(HostError::from)?,
+        Some(_) => host.runtime.session(found.session).await?,
         None => host.session(found.session).await?,
     };
-    let local = named.local().await.map_err(HostError::from)?;
+    let local = named.local().await?;
     let session = local.session;
     if local.made {
         let with = if found.model == chosen.model { String::new() } else { format!(" with {}", chosen.model) };
@@ -151,10 +151,10 @@ pub async fn open(host: &Host, found: Option<&Found>, chosen: &Chosen) -> Result
         moved(host, found, &session).await?;
     }
     if found.agent != chosen.agent {
-        session.switch_agent(chosen.agent.clone()).await.map_err(HostError::from)?;
+        session.switch_agent(chosen.agent.clone()).await?;
     }
     if found.model != chosen.model {
-        session.switch_model(chosen.model.clone()).await.map_err(HostError::from)?;
+        session.switch_model(chosen.model.clone()).await?;
     }
     Ok(session)
 }

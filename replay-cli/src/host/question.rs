@@ -2,12 +2,10 @@
 
 use crate::layout::{clip, plain, wrap};
 use crate::style::{Emphasis, counted};
-use annals_runtime::Boxed;
-use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
+use annals_runtime::permission::{Answered, PermissionAnswer, PermissionQuestion};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
 
 /// How many lines of a change are shown at first.
 const SHOWN: usize = 40;
@@ -49,56 +47,6 @@ impl ApprovalMode {
             Self::Recorded => (PermissionAnswer::Once, RECORDED),
         };
         Some(Answered { answer, by: by.into() })
-    }
-}
-
-/// Where the runtime puts its questions.
-#[derive(Clone, Debug)]
-pub struct Questions(mpsc::UnboundedSender<Question>);
-
-impl Questions {
-    /// Where they are put, and where they arrive.
-    pub fn channel() -> (Self, mpsc::UnboundedReceiver<Question>) {
-        let (put, arriving) = mpsc::unbounded_channel();
-        (Self(put), arriving)
-    }
-}
-
-impl Approver for Questions {
-    fn ask(&self, question: PermissionQuestion) -> Boxed<'_, Answered> {
-        Box::pin(async move {
-            let (reply, answer) = oneshot::channel();
-            let put = self.0.send(Question { asked: question, reply });
-            let answered = match put {
-                Ok(()) => answer.await.ok(),
-                Err(_) => None,
-            };
-            // Nobody listens any more: the host is leaving.
-            answered.unwrap_or_else(|| Answered {
-                answer: PermissionAnswer::Reject { feedback: None },
-                by: "annals".into(),
-            })
-        })
-    }
-}
-
-/// One question that waits for its answer.
-#[derive(Debug)]
-pub struct Question {
-    /// What is asked.
-    pub asked: PermissionQuestion,
-    reply: oneshot::Sender<Answered>,
-}
-
-impl Question {
-    /// Answers it. An answer that nobody waits for any more is of no use and of no harm.
-    pub fn answer(self, answered: Answered) {
-        drop(self.reply.send(answered));
-    }
-
-    /// Waits until nobody wants the answer any more: the turn was interrupted, or a rule answers it.
-    pub async fn withdrawn(&mut self) {
-        self.reply.closed().await;
     }
 }
 

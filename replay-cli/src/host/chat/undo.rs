@@ -11,7 +11,7 @@ use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, Session};
 
 impl Chat<'_> {
     pub(super) async fn undo(&mut self, session: &Session) -> Result<(), CliError> {
-        let view = session.view().await.map_err(HostError::from)?;
+        let view = session.view().await?;
         let standing = user_messages(&view);
         let end = view.session.revert.as_ref().map_or(Seq(u64::MAX), |revert| revert.first_removed);
         match standing.iter().rev().find(|seq| **seq < end) {
@@ -24,7 +24,7 @@ impl Chat<'_> {
     }
 
     pub(super) async fn redo(&mut self, session: &Session) -> Result<(), CliError> {
-        let view = session.view().await.map_err(HostError::from)?;
+        let view = session.view().await?;
         let Some(staged) = &view.session.revert else {
             self.aside("nothing was undone since the last prompt");
             return Ok(());

@@ -1,16 +1,29 @@
-//! What is there at a Location: Context Sources, tools, skills, files.
+//! The services of locations: context sources, tools, skills, files. Each location is examined once.
 
-use super::parts::ServicesAt;
+use crate::Boxed;
+use crate::settings::{LocationServices, Locations};
+use crate::tools::ToolRegistry;
 use annals_core::event::Location;
-use annals_runtime::settings::{LocationServices, Locations};
-use annals_runtime::tools::ToolRegistry;
 use annals_store::disk::StorePath;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The Locations of a host. Each is looked at once; what is there is the same afterwards.
+/// Determines the services of a Location. Asked once for each.
+pub trait ServicesAt: Send + Sync {
+    /// The services of a Location; its own tools are registered in `tools`. Captures of files are kept in `store`. May
+    /// block.
+    fn services(&self, location: &Location, tools: ToolRegistry, store: &StorePath) -> LocationServices;
+
+    /// What a person should know of a Location before anything runs there: nothing, as a rule.
+    fn remarks<'a>(&'a self, location: &'a Location) -> Boxed<'a, Vec<String>> {
+        let _ = location;
+        Box::pin(std::future::ready(Vec::new()))
+    }
+}
+
+/// The Locations of a host. Each is examined once; its services are the same afterwards.
 pub struct LocationCache {
-    /// The tools that are there everywhere.
+    /// The tools of every Location.
     application: ToolRegistry,
     services_at: Arc<dyn ServicesAt>,
     store: StorePath,
@@ -18,20 +31,20 @@ pub struct LocationCache {
 }
 
 impl LocationCache {
-    /// LocationCache whose tools stand over those of `application`.
+    /// Locations whose own tools replace tools of `application` that have the same name.
     pub fn new(application: ToolRegistry, services_at: Arc<dyn ServicesAt>, store: StorePath) -> Self {
         Self { application, services_at, store, known: Mutex::default() }
     }
 
     /// What a person should know of a Location before anything runs there.
-    pub(super) async fn remarks(&self, location: &Location) -> Vec<String> {
+    pub async fn remarks(&self, location: &Location) -> Vec<String> {
         self.services_at.remarks(location).await
     }
 
-    /// Looks at a Location on a thread where that may take its time.
-    pub(super) async fn prepare(self: &Arc<Self>, location: &Location) {
+    /// Examines a Location on a thread that may block.
+    pub async fn prepare(self: &Arc<Self>, location: &Location) {
         let (places, location) = (self.clone(), location.clone());
-        // A panic there shows again, and is told, when the Location is asked for.
+        // A panic there occurs again, and is reported, when the Location is asked for.
         drop(tokio::task::spawn_blocking(move || places.at(&location)).await);
     }
 }
