@@ -51,7 +51,7 @@ pub enum CliError {
     /// A file is named that does not exist.
     #[error("{}: no such file", path.display())]
     NoFile {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// A command that records works on the store alone.
@@ -60,13 +60,13 @@ pub enum CliError {
         /// What was named.
         file: PathBuf,
     },
-    /// A staged undo restored files: whoever restored them puts them back.
+    /// A staged undo restored files: the same machine must put them back.
     #[error(
         "session {session}: the staged undo restored {files} files, and they cannot be changed back here: {why}; clear it \
          where it was staged, or apply it with --commit"
     )]
     FilesRestored {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// How many.
         files: usize,
@@ -76,7 +76,7 @@ pub enum CliError {
     /// What was asked for is refused, and nothing has changed unless it says so.
     #[error("session {session}: {refusal}")]
     Refused {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// Why.
         #[source]
@@ -122,7 +122,7 @@ pub enum CliError {
     /// A scenario cannot be played.
     #[error(transparent)]
     Play(#[from] PlayError),
-    /// A Session cannot be told as a scenario.
+    /// A session cannot be written as a scenario.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The filter of diagnostics cannot be read.
@@ -145,7 +145,7 @@ pub enum CliError {
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -178,7 +178,7 @@ pub enum CliError {
     /// A folder holds nothing that can be imported.
     #[error("{}: no session of OpenCode, Codex CLI, Claude Code or annals found", path.display())]
     NothingThere {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// No session, event or message is meant.
@@ -193,16 +193,16 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// An export of ours is imported as it is, or not at all.
+    /// An export of annals is imported unchanged, or not at all.
     #[error(
         "{}: an export of annals cannot be redacted, as its digests cover the original texts; import it without --redact",
         path.display()
     )]
     Unredactable {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// A host cannot begin, or go on.
+    /// A host cannot start, or continue.
     #[error(transparent)]
     Host(#[from] HostError),
     /// The configuration cannot be worked with.
@@ -259,7 +259,7 @@ impl CliError {
         }
     }
 
-    /// The message for whoever looks: with ages where there are times.
+    /// The message for the user: with ages where there are times.
     pub fn shown(&self, style: &Style) -> String {
         match self {
             Self::Find(error) => error.shown(|at| style.short_age(at)),
@@ -276,7 +276,7 @@ impl CliError {
         }
     }
 
-    /// Whether the reader of the answer went away: nothing to tell anybody.
+    /// Whether the reader of the answer went away: no message is needed.
     pub fn is_closed_pipe(&self) -> bool {
         let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         match self {

@@ -29,7 +29,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no model to talk to, or no Session to go on with; when the store refuses.
+/// When there is no model, or no session to continue; when the store refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let options = args.with.options();
     let directory = options.directory.as_deref();

@@ -68,7 +68,7 @@ pub struct With {
 }
 
 impl With {
-    /// Who answers permission questions; `person` says whether somebody could.
+    /// How permission questions are answered; `person`: whether the user could answer.
     pub fn approval(&self, person: bool) -> ApprovalMode {
         match (self.yes, self.deny, person) {
             (true, ..) => ApprovalMode::Yes,
@@ -78,7 +78,7 @@ impl With {
         }
     }
 
-    /// What the host is told.
+    /// The options of the host.
     pub fn options(&self) -> Options {
         Options {
             agent: self.agent.clone(),
@@ -93,7 +93,7 @@ impl With {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is nothing to say, no model to say it to, or no Session to go on with; when the store refuses.
+/// When there is no prompt, no model, or no session to continue; when the store refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let prompt = prompt(&args.prompt)?;
     if prompt.is_none() && !args.go_on && args.session.is_none() {
