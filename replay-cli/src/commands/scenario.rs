@@ -171,7 +171,7 @@ impl Stores {
         }
     }
 
-    /// Removes a store that nobody asked to keep.
+    /// Removes a temporary store unless it is to be kept.
     fn remove(&self, folder: &Path) -> std::io::Result<()> {
         if self.keep || self.named.is_some() {
             return Ok(());
