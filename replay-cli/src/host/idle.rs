@@ -64,9 +64,6 @@ pub async fn idle(
 }
 
 /// Cancels the tasks in the background and shows that they are settled; for somebody who leaves the Session.
-///
-/// # Errors
-/// When the output refuses.
 pub async fn leave(
     host: &Host,
     session: &Session,

@@ -20,7 +20,6 @@ const PROMPT: &str = "› ";
 
 /// Where a chat's lines come from.
 pub struct ChatInput {
-    /// The lines.
     pub lines: TypedLines,
     /// Writes above the line that is edited; `None` where nothing is edited.
     pub printer: Option<Printer>,
