@@ -8,7 +8,7 @@ use crate::config::ConfigError;
 use crate::host_error::HostError;
 use crate::style::Style;
 use annals_core::{Seq, SessionId};
-use annals_import::{RecogniseError, SourceImportError};
+use annals_import::{OpenFileError, RecogniseError, SourceImportError};
 use annals_inspect::AskError;
 use annals_inspect::compactions::UndoCompactionError;
 use annals_inspect::reader::FindError;
@@ -50,33 +50,19 @@ impl Verdict {
 pub enum CliError {
     /// A file is named that does not exist.
     #[error("{}: no such file", path.display())]
-    NoFile {
-        /// Which.
-        path: PathBuf,
-    },
+    NoFile { path: PathBuf },
     /// A command that records works on the store alone.
     #[error("{} is a file, and files are never changed; import it, then name its session", file.display())]
-    OnlyInTheStore {
-        /// What was named.
-        file: PathBuf,
-    },
+    OnlyInTheStore { file: PathBuf },
     /// A staged undo restored files: whoever restored them puts them back.
     #[error(
         "session {session}: the staged undo restored {files} files, and they cannot be changed back here: {why}; clear it \
          where it was staged, or apply it with --commit"
     )]
-    FilesRestored {
-        /// Which.
-        session: SessionId,
-        /// How many.
-        files: usize,
-        /// Why not here.
-        why: String,
-    },
+    FilesRestored { session: SessionId, files: usize, why: String },
     /// What was asked for is refused, and nothing has changed unless it says so.
     #[error("session {session}: {refusal}")]
     Refused {
-        /// Which.
         session: SessionId,
         /// Why.
         #[source]
@@ -87,10 +73,7 @@ pub enum CliError {
     NoEntropy(#[from] NoEntropy),
     /// A number was expected.
     #[error("{text:?} is not an event number (see annals log)")]
-    NotASeq {
-        /// What was given.
-        text: String,
-    },
+    NotASeq { text: String },
     /// A recorded request cannot be rebuilt.
     #[error(transparent)]
     Rebuild(RebuildError),
@@ -102,14 +85,7 @@ pub enum CliError {
     UndoCompaction(UndoCompactionError),
     /// The message cannot be pinned or unpinned.
     #[error("the message at event {seq} {}", why.as_str())]
-    NotPinnable {
-        /// Which Session.
-        session: SessionId,
-        /// The event that made the message.
-        seq: Seq,
-        /// Why not.
-        why: Unpinnable,
-    },
+    NotPinnable { session: SessionId, seq: Seq, why: Unpinnable },
     /// A file is no scenario.
     #[error(transparent)]
     Scenario(#[from] LoadError),
@@ -121,12 +97,7 @@ pub enum CliError {
     Record(#[from] RecordError),
     /// The filter of diagnostics cannot be read.
     #[error("ANNALS_LOG={filter:?} is not a filter: {why}; example: annals=debug")]
-    BadFilter {
-        /// What was given.
-        filter: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    BadFilter { filter: String, why: String },
     /// There is no place to keep a store.
     #[error("no home folder for the store; name a folder with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -139,7 +110,6 @@ pub enum CliError {
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -150,10 +120,7 @@ pub enum CliError {
         "there is no store in {}; `annals import --discover` lists sessions to import, --store DIR names another \
          store", dir.display()
     )]
-    NoStore {
-        /// Where it was looked for.
-        dir: PathBuf,
-    },
+    NoStore { dir: PathBuf },
     /// The store cannot be opened.
     #[error("{0}")]
     Open(#[source] Box<SharedError>),
@@ -171,10 +138,7 @@ pub enum CliError {
     Recognise(#[from] RecogniseError),
     /// A folder holds nothing that can be imported.
     #[error("{}: no session of OpenCode, Codex CLI, Claude Code or annals found", path.display())]
-    NothingThere {
-        /// Which.
-        path: PathBuf,
-    },
+    NothingThere { path: PathBuf },
     /// No session, event or message is meant.
     #[error(transparent)]
     Find(FindError),
@@ -192,10 +156,7 @@ pub enum CliError {
         "{}: an export of annals cannot be redacted, as its digests cover the original texts; import it without --redact",
         path.display()
     )]
-    Unredactable {
-        /// Which.
-        path: PathBuf,
-    },
+    Unredactable { path: PathBuf },
     /// A host cannot begin, or go on.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -285,6 +246,17 @@ impl From<FindError> for CliError {
         match error {
             FindError::Read(source) => Self::Read(source),
             error => Self::Find(error),
+        }
+    }
+}
+
+impl From<OpenFileError> for CliError {
+    fn from(error: OpenFileError) -> Self {
+        match error {
+            OpenFileError::Recognise(error) => Self::Recognise(error),
+            OpenFileError::Nothing { path } => Self::NothingThere { path },
+            OpenFileError::Import(error) => Self::Import(error),
+            OpenFileError::File { path, source } => Self::File { path, source },
         }
     }
 }
