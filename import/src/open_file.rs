@@ -58,7 +58,8 @@ pub async fn open_file(
     let (found, errors) = sources(path)?;
     let mut remarks: Vec<String> = errors.iter().map(ToString::to_string).collect();
     if found.is_empty() {
-        return Err(OpenFileError::Nothing { path: path.to_owned() });
+        let unreadable = errors.into_iter().next().map(OpenFileError::Recognise);
+        return Err(unreadable.unwrap_or_else(|| OpenFileError::Nothing { path: path.to_owned() }));
     }
     let options = ImportOptions { prompts: true, ..ImportOptions::default() };
     let mut sessions = Vec::new();

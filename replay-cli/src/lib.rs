@@ -29,7 +29,8 @@ pub mod escape;
 pub mod fuzzing;
 #[doc(hidden)]
 pub mod host;
-mod host_error;
+#[doc(hidden)]
+pub mod host_error;
 #[doc(hidden)]
 pub mod import_into;
 #[doc(hidden)]
