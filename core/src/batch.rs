@@ -39,7 +39,7 @@ pub struct Record<'a> {
 /// Facts of one Session that land together or not at all: 1..n events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
     /// The Seq of the first event; the others follow densely.
     pub first: Seq,
@@ -54,7 +54,7 @@ pub struct Batch {
     pub digest: Digest,
 }
 
-/// Its fields stand in the order in which they are written: then nothing is put in order behind them.
+/// Its fields are declared in the order of canonical JSON, so that nothing is sorted when it is written.
 #[derive(Serialize)]
 struct Hashed<'a> {
     at: Time,
@@ -66,7 +66,7 @@ struct Hashed<'a> {
 
 /// As [`Hashed`], with the digest.
 #[derive(Serialize)]
-struct Exported<'a> {
+struct ExportedBatch<'a> {
     at: Time,
     digest: Digest,
     events: Tagging<'a>,
@@ -76,11 +76,11 @@ struct Exported<'a> {
 }
 
 impl Batch {
-    /// The digest that this Batch must carry, in a Session with this key. It is the same whether a text stands inline or is a
+    /// The digest that this Batch must carry, in a session with this key. It is the same for an inline text and a
     /// blob; `blobs` gives the texts of blobs.
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53, or a blob cannot be read.
+    /// When a number is not below 2^53, or a blob cannot be read.
     pub fn compute_digest(&self, key: &SessionKey, blobs: &dyn Blobs) -> Result<Digest, CanonicalError> {
         let Self { session, first, at, prev, ref events, .. } = *self;
         let hashed = Hashed { at, events: Tagging(events), first, prev, session };
@@ -112,10 +112,10 @@ impl Batch {
     /// that says so (`fixtures/FORMAT.md`).
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53.
+    /// When a number is not below 2^53.
     pub fn to_canonical(&self) -> Result<String, CanonicalError> {
         let Self { session, first, at, prev, ref events, digest } = *self;
-        canonical::exported(&Exported { at, digest, events: Tagging(events), first, prev, session })
+        canonical::exported(&ExportedBatch { at, digest, events: Tagging(events), first, prev, session })
     }
 
     /// Reads what [`Batch::to_canonical`] wrote. Does not check the digest; the key of a Session that begins is not in it.
@@ -125,7 +125,7 @@ impl Batch {
     pub fn from_json(json: serde_json::Value) -> Result<Self, crate::event::DecodeError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Line {
+        struct BatchJson {
             session: SessionId,
             first: Seq,
             at: Time,
@@ -135,7 +135,7 @@ impl Batch {
         }
         let malformed = |message: String| crate::event::DecodeError::Malformed { kind: "batch", message };
         let json = crate::exported::plain(json).map_err(|reason| malformed(reason.into()))?;
-        let line: Line = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
+        let line: BatchJson = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
         if line.events.is_empty() {
             return Err(malformed("no events".into()));
         }

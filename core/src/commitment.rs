@@ -4,8 +4,8 @@
 //! text key   = keyed BLAKE3 (session key) of seq (8 bytes, big-endian) ++ place
 //! commitment = keyed BLAKE3 (text key) of the text in UTF-8
 //! ```
-//! So a text can be left out of an export, or removed, and the digests still prove everything else; without the key nobody
-//! can guess it. Whether a text is stored inline or as a blob makes no difference.
+//! So a text can be left out of an export, or removed, and the digests still prove everything else; it cannot be
+//! guessed without the key. Whether a text is stored inline or as a blob makes no difference.
 
 use crate::digest::{Digest, NotADigest};
 use crate::seq::Seq;
@@ -18,7 +18,7 @@ use wincode::{SchemaRead, SchemaWrite};
 /// A commitment to a text: 32 bytes, 64 lower-case hex digits in JSON.
 pub type Commitment = Digest;
 
-/// The key of a Session: 32 random bytes, or those derived from an import secret. Whoever has it can test guesses of texts.
+/// The key of a Session: 32 random bytes, or those derived from an import secret. It allows to test guesses of texts.
 ///
 /// It is shown nowhere but in the header of an export.
 #[derive(Clone, Copy, PartialEq, Eq, SchemaRead, SchemaWrite)]
@@ -110,7 +110,7 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
-    /// No key yet: whoever appends the event sets one ([`crate::Event::set_key`]).
+    /// No key yet: the append of the event sets one ([`crate::Event::set_key`]).
     pub const NONE: Self = Self { hash: Digest([0; 32]), key: None };
 }
 

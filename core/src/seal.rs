@@ -27,7 +27,7 @@ pub enum SealError {
         /// Encoded size in bytes.
         bytes: usize,
     },
-    /// A number of ours is not below 2^53, or a blob that it names cannot be read.
+    /// A number is not below 2^53, or a blob that it names cannot be read.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
     /// The first event of a Session must bring the Session's key.

@@ -42,7 +42,7 @@ pub enum SourceImportError {
     Export {
         /// The export.
         path: PathBuf,
-        /// Why.
+        /// The error that caused it.
         #[source]
         source: Box<exchange::ImportError>,
     },

@@ -65,7 +65,7 @@ impl Cost {
         Self { recorded, is_incomplete: has_unpriced, ..Self::default() }
     }
 
-    /// As one fact among others: `$0.0231`, `cost -` where it is unknown; `None` where there is none.
+    /// As one item of a list: `$0.0231`, `cost -` when it is unknown; `None` without a cost.
     pub fn fact(&self) -> Option<String> {
         match (self.is_unknown(), self.known()) {
             (true, _) => Some("cost -".to_owned()),

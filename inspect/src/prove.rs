@@ -1,4 +1,4 @@
-//! Rebuilding the requests of a Session from its log, and comparing digests: what nobody else can do.
+//! Rebuilds the requests of a session from its log and compares digests.
 
 use crate::SessionAt;
 use annals_core::event::{RequestSent, SessionEvent, StepEvent};
@@ -8,18 +8,18 @@ use annals_providers::wire::{RequestBody, encode};
 use annals_store::ReadError;
 use serde_json::{Value, json};
 
-/// What became of one request.
+/// The result for one request.
 #[derive(Clone, Debug)]
 pub struct Proof {
-    /// Which.
+    /// The request.
     pub mark: RequestMark,
     /// Why it is not proved, in words; `None` when it is.
     pub flaw: Option<String>,
-    /// What became of its body; `None` when that was not asked for, or the request itself is not proved.
+    /// The result for its body; `None` when that was not asked for, or the request itself is not proved.
     pub wire: Option<Wire>,
 }
 
-/// What became of the body of a request.
+/// The result for the body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wire {
     /// None is recorded: nothing was encoded for its model.
@@ -61,7 +61,7 @@ pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadE
     Ok(proofs)
 }
 
-/// Why a request is not proved by the view before it, in words, and what became of the body that `session` sent. The
+/// Why a request is not proved by the view before it, and the result for the body that `session` sent. The
 /// bytes of a proved body are not kept: there may be many.
 fn prove(
     view: &SessionView,

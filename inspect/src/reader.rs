@@ -34,7 +34,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads `log`, which lies in `store` (for messages), helped by saved views.
+    /// Reads `log`, which is in `store` (for messages), with the help of saved views.
     pub fn new(log: Arc<dyn EventLog>, saved: Option<Arc<ViewCache>>, store: PathBuf) -> Self {
         let (blobs, views) = (log.blobs(), Views::new(log.clone(), saved.clone()));
         let folder = StorePath::from(std::path::absolute(&store).unwrap_or_else(|_| store.clone()));

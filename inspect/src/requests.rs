@@ -17,7 +17,7 @@ pub struct ListedRequest {
     pub number: usize,
     /// The event that recorded it.
     pub seq: Seq,
-    /// When.
+    /// The time.
     pub at: Time,
     /// Its id.
     pub request: RequestId,

@@ -54,7 +54,7 @@ pub enum CliError {
     /// A command that records works on the store alone.
     #[error("{} is a file, and files are never changed; import it, then name its session", file.display())]
     OnlyInTheStore { file: PathBuf },
-    /// A staged undo restored files: whoever restored them puts them back.
+    /// A staged undo restored files: the same machine must put them back.
     #[error(
         "session {session}: the staged undo restored {files} files, and they cannot be changed back here: {why}; clear it \
          where it was staged, or apply it with --commit"
@@ -92,7 +92,7 @@ pub enum CliError {
     /// A scenario cannot be played.
     #[error(transparent)]
     Play(#[from] PlayError),
-    /// A Session cannot be told as a scenario.
+    /// A session cannot be written as a scenario.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The filter of diagnostics cannot be read.
@@ -151,13 +151,13 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// An export of ours is imported as it is, or not at all.
+    /// An export of annals is imported unchanged, or not at all.
     #[error(
         "{}: an export of annals cannot be redacted, as its digests cover the original texts; import it without --redact",
         path.display()
     )]
     Unredactable { path: PathBuf },
-    /// A host cannot begin, or go on.
+    /// A host cannot start, or continue.
     #[error(transparent)]
     Host(#[from] HostError),
     /// The configuration cannot be worked with.
@@ -213,7 +213,7 @@ impl CliError {
         }
     }
 
-    /// The message for whoever looks: with ages where there are times.
+    /// The message for the user: with ages where there are times.
     pub fn shown(&self, style: &Style) -> String {
         match self {
             Self::Find(error) => error.shown(|at| style.short_age(at)),
@@ -230,7 +230,7 @@ impl CliError {
         }
     }
 
-    /// Whether the reader of the answer went away: nothing to tell anybody.
+    /// Whether the reader of the answer went away: no message is needed.
     pub fn is_closed_pipe(&self) -> bool {
         let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         match self {

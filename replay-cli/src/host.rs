@@ -1,5 +1,5 @@
-//! The host: what stands around a [`Runtime`] when a person works with it. Ports over the store, what is there at a
-//! Location, who answers permission questions, and what is shown meanwhile.
+//! The host: everything around a [`Runtime`] when a user works with it. Ports over the store, the services of a
+//! location, answers to permission questions, and output.
 //!
 //! ```text
 //! configuration, options ─► Equipment ─► Host (Runtime over the store) ─► conduct: inputs, notices, questions, signals
@@ -103,12 +103,12 @@ impl Host {
         Ok(session)
     }
 
-    /// Says something beside the answer.
+    /// Prints a remark in addition to the answer.
     pub(crate) fn say(&self, text: &str) {
         self.remarks.say(Emphasis::Dim, &plain(text));
     }
 
-    /// Looks at a Location beforehand: it runs git, which takes its time. Says what a person should know of it.
+    /// Prepares a location: it runs git, which takes time. Prints remarks for the user.
     ///
     /// # Errors
     /// When there is no such directory.
@@ -116,7 +116,7 @@ impl Host {
         if !Path::new(&location.directory).is_dir() {
             let directory = location.directory.clone();
             return Err(
-                HostError::BadDirectory { directory: directory.into(), why: "it is no directory".into() }.into()
+                HostError::BadDirectory { directory: directory.into(), why: "it is not a directory".into() }.into()
             );
         }
         self.tidied.get_or_init(|| self.tidy()).await;

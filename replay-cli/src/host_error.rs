@@ -1,4 +1,4 @@
-//! Why a host cannot begin, or go on.
+//! Why a host cannot start, or continue.
 
 use annals_providers::cassette::CassetteError;
 use annals_providers::http::NoLocalServer;
@@ -12,12 +12,12 @@ use std::path::PathBuf;
 /// A host cannot start or continue. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// There is nothing to tell the model.
+    /// There is no prompt.
     #[error(
         "no prompt: annals run \"explain this project\"; stdin works too, and `-c` alone resumes what was interrupted"
     )]
     NoPrompt,
-    /// The Session is at rest: there is nothing to go on with.
+    /// The session is idle: there is nothing to continue.
     #[error(
         "nothing to resume: the last turn is finished and no input is waiting; give a prompt: annals run -c \"...\""
     )]
@@ -25,7 +25,7 @@ pub enum HostError {
     /// What came through the pipe is no text.
     #[error("stdin is not UTF-8 text; name the file in the prompt instead, and the model reads it")]
     NotText,
-    /// Files without a word on what is to be done with them.
+    /// Files without a prompt.
     #[error("--file needs a prompt: annals run --file PATH \"what does this show?\"")]
     FilesAlone,
     /// A file cannot be given with a prompt.
@@ -43,16 +43,16 @@ pub enum HostError {
     /// No model is chosen.
     #[error("no model is chosen: {advice}")]
     NoModel { advice: String },
-    /// Nobody defined the model.
+    /// The model is not configured.
     #[error("no model named {name:?} is configured{}", meant_by(.meant))]
     UnknownModel { name: String, meant: Vec<String> },
-    /// The model that a Session stands on is defined nowhere here.
+    /// The model of a session is not configured here.
     #[error(
         "the model of the session, {name:?}, is not configured here; choose another one with --model (see annals models), \
          or describe this one as `models.{name:?}` in your configuration"
     )]
     RecordedModel { name: String },
-    /// Nobody defined the agent.
+    /// The agent is not configured.
     #[error("no agent named {name:?}; known agents: {}", known.join(", "))]
     UnknownAgent { name: String, known: Vec<String> },
     /// The model cannot be asked: its key is missing, or its provider unknown.
@@ -93,7 +93,7 @@ pub enum HostError {
     NoServer {
         model: String,
         provider: String,
-        /// Where nobody listens, and what the system reported.
+        /// The address without a server, and what the system reported.
         #[source]
         source: NoLocalServer,
     },

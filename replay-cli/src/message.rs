@@ -9,7 +9,7 @@ use annals_inspect::timeline::{failed_exit, input_in_brief};
 use annals_projections::{Assistant, Body, Content, Message, Status, ToolCall};
 use std::io;
 
-/// Draws a message; `mark` stands at its right end (`reverted`, `pinned`).
+/// Draws a message; `mark` is at its right end (`reverted`, `pinned`).
 pub fn draw(message: &Message, mark: &str, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result<()> {
     let seq = Some(message.seq);
     let time = sheet.style.clock(message.at);

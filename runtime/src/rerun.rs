@@ -1,6 +1,6 @@
 //! A recorded Session, run again from a point in a fork of it.
 //!
-//! What a person did after that point is done again, in order: inputs are given, agents and models switched, compactions
+//! The user's actions after that point are repeated, in order: inputs are given, agents and models switched, compactions
 //! asked for. Inputs that joined together are given together; one that joined in the middle of a turn is given when that
 //! turn is done. In a recorded [`RecordedWorld`] no tool runs and nothing is looked at: calls give their recorded results, and
 //! each boundary finds the context that was recorded there.
@@ -23,7 +23,7 @@ use annals_store::{EventLog, ReadError, Slice};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One thing that a person did.
+/// One action of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserAction {
     /// Gave inputs that joined together.
@@ -71,7 +71,7 @@ pub enum RerunError {
     /// The recorded Session holds no input to be given again.
     #[error("session {session} has no user message at event {from} or later; nothing to rerun")]
     NoUserMessage {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// From where.
         from: Seq,
@@ -83,7 +83,7 @@ pub enum RerunError {
 pub struct RecordedRun {
     /// The first Seq that is not inherited by a fork that does it again.
     pub cut: Seq,
-    /// What a person did, in order.
+    /// The actions of the user, in order.
     pub actions: Vec<UserAction>,
     /// The Context Snapshot at each boundary, in order.
     pub snapshots: Vec<Snapshot>,

@@ -65,7 +65,7 @@ pub struct Committed {
 /// A Session and where its log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionHead {
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// Where it ends.
     pub head: Head,
@@ -94,7 +94,7 @@ impl Slice {
 pub enum Scope {
     /// One Session, from a Seq on, inherited facts included.
     Session {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// The first Seq wanted.
         from: Seq,
@@ -169,7 +169,7 @@ pub enum AppendError {
     Seal {
         /// Which Session.
         session: SessionId,
-        /// Why.
+        /// The error that caused it.
         source: SealError,
     },
     /// The disk refused. Nothing is acknowledged; reads continue; try again when the cause is gone.

@@ -70,14 +70,14 @@ impl ServicesAt for LocalServices {
         services
     }
 
-    /// Links out of a project that nobody trusts, which are not followed.
+    /// Links out of an untrusted project, which are not followed.
     fn remarks<'a>(&'a self, location: &'a Location) -> Boxed<'a, Vec<String>> {
         Box::pin(async move {
             let directory = &location.directory;
             let instructions = Instructions { files: Arc::new(RealFilesystem), config: self.instructions.clone() };
             let catalogue = self.catalogue();
             let (instructions, skills) = tokio::join!(instructions.links_out(directory), catalogue.links_out());
-            // What cannot be looked at is told when it is to be read.
+            // An unreadable file is reported when it is needed.
             let links = instructions.into_iter().chain(skills).flatten();
             let root = project(Path::new(directory));
             let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());

@@ -1,7 +1,7 @@
 //! How each shape of value is written (RFC 8785).
 
 use super::CanonicalError;
-use super::escape::Escaping;
+use super::escape::JsonEscaper;
 use super::writer::{Array, Object, Writer};
 use crate::text::{BLOB, TEXT};
 use core::fmt;
@@ -173,7 +173,7 @@ impl<'a, 'w> ser::Serializer for &'a mut Writer<'w> {
     fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<(), CanonicalError> {
         self.out.push('"');
         // Writing to a `String` cannot fail; an error is the value's own.
-        fmt::write(&mut Escaping(&mut self.out), format_args!("{value}"))
+        fmt::write(&mut JsonEscaper(&mut self.out), format_args!("{value}"))
             .map_err(|_| CanonicalError::Unsupported("a value could not be shown".into()))?;
         self.out.push('"');
         Ok(())

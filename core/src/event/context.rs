@@ -38,7 +38,7 @@ payload! {
     /// compaction, since its baseline does not include them
     /// (`docs/reference/context.md#which-context-messages-a-request-contains`).
     EpochStarted {
-        /// Why.
+        /// The cause.
         cause: EpochCause,
         /// The agent that the baseline was rendered for.
         agent: AgentName,

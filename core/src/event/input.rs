@@ -58,7 +58,7 @@ payload! {
 payload! {
     /// A waiting input was taken back. It never joins, and its id stays used up.
     InputWithdrawn {
-        /// Which.
+        /// The input.
         input: InputId,
     } texts {}
 }
@@ -66,7 +66,7 @@ payload! {
 payload! {
     /// A waiting input changes when it joins; it keeps its place in the order of admission.
     InputDeliveryChanged {
-        /// Which.
+        /// The input.
         input: InputId,
         /// When it joins now.
         delivery: Delivery,

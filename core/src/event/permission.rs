@@ -65,9 +65,9 @@ words! {
 payload! {
     /// A permission question was answered.
     PermissionReplied {
-        /// Which.
+        /// The question.
         permission: PermissionId,
-        /// What.
+        /// The reply.
         reply: Reply,
         /// What the model reads with a rejection.
         feedback: Option<Text>,

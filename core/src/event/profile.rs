@@ -20,7 +20,7 @@ macro_rules! hashed {
             /// The hash that requests name it by.
             ///
             /// # Errors
-            /// When a number of ours is not below 2^53.
+            /// When a number is not below 2^53.
             pub fn digest(&self) -> Result<Digest, CanonicalError> {
                 let mut named = self.clone();
                 named.texts(&mut |text| text.refer());

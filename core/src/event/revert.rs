@@ -41,7 +41,7 @@ payload! {
 payload! {
     /// A restore that was begun came to nothing: files are what they were before it.
     RestoreAbandoned {
-        /// Why.
+        /// The error.
         error: Failure,
     } texts { error }
 }

@@ -126,7 +126,7 @@ payload! {
 payload! {
     /// An answer ended and every call in it was settled.
     StepEnded {
-        /// How.
+        /// How the answer ended.
         finish: Finish,
         /// What the provider reported.
         usage: Option<Usage>,
@@ -144,7 +144,7 @@ payload! {
 payload! {
     /// An answer ended with an error. What had arrived stays.
     StepFailed {
-        /// Why.
+        /// The error.
         error: Failure,
         /// What the provider reported.
         usage: Option<Usage>,

@@ -57,7 +57,7 @@ payload! {
     ToolSettled {
         /// Which call.
         call: CallId,
-        /// How.
+        /// The result.
         outcome: ToolOutcome,
         /// The Model Tool Output: the bounded text that is replayed to the model.
         output: Text,

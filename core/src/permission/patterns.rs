@@ -4,7 +4,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The plain patterns that a pattern stands for: a trailing ` *` may be missing altogether, and a backslash is a slash.
+/// The plain patterns that a pattern includes: a trailing ` *` may be missing altogether, and a backslash is a slash.
 fn plain(pattern: &str) -> Vec<Vec<char>> {
     let chars = |text: &str| text.chars().map(|c| if c == '\\' { '/' } else { c }).collect::<Vec<_>>();
     let mut all = vec![chars(pattern)];

@@ -39,8 +39,8 @@ pub enum Cause {
     Epoch(EpochCause),
     /// More time passed than the provider keeps a prefix, and it reported that it read nothing.
     TimePassed,
-    /// A message that was sent before is told otherwise: a call in it was settled since, or the model's profile has another
-    /// way to tell it.
+    /// A message of the earlier request is rendered differently: a call in it was settled since, or the model's profile
+    /// renders it in another way.
     Rewritten,
     /// No event between the two requests explains it.
     Unknown,
@@ -69,7 +69,7 @@ impl Cause {
 }
 
 /// What of a request the next one is judged by.
-pub(super) struct Kept {
+pub(super) struct PrefixBasis {
     agent_text: bool,
     /// The event that opened the baseline.
     epoch: Option<Seq>,
@@ -77,7 +77,7 @@ pub(super) struct Kept {
     calls: BTreeMap<Seq, CallId>,
 }
 
-impl Kept {
+impl PrefixBasis {
     pub(super) fn of(request: &Request, view: &SessionView) -> Self {
         let agent_text = request.system.first().is_some_and(|it| it.spans.iter().all(|span| span.seq.is_none()));
         let results = request.messages.iter().flat_map(|message| &message.blocks).filter_map(|block| match block {
@@ -186,9 +186,9 @@ pub(super) enum Differs {
     Message {
         /// The call, if it was the result of one.
         call: Option<CallId>,
-        /// The event whose text stands there now.
+        /// The event whose text is there now.
         now: Option<Seq>,
-        /// Whether it is the same event's, otherwise told.
+        /// Whether it is the same event's text, rendered differently.
         same_event: bool,
     },
     /// Nothing but time.
@@ -196,7 +196,7 @@ pub(super) enum Differs {
 }
 
 impl Differs {
-    pub(super) fn of(before: Option<&Piece>, now: Option<&Piece>, kept: &Kept, new: &Kept) -> Self {
+    pub(super) fn of(before: Option<&Piece>, now: Option<&Piece>, kept: &PrefixBasis, new: &PrefixBasis) -> Self {
         let part = |piece: Option<&Piece>, part: &str| piece.is_some_and(|piece| piece.part.starts_with(part));
         if part(before, "tools") || part(now, "tools") {
             return Self::Tools;

@@ -85,7 +85,7 @@ pub enum Reason {
     NotInherited,
     /// A tool's output was bounded, and what is left does not hold it.
     Truncated,
-    /// It stands in a structured value only; the Model Tool Output does not hold it.
+    /// It is in a structured value only; the Model Tool Output does not contain it.
     Structured,
     /// A tool showed it while it ran and gave something else in the end.
     Replaced,
@@ -154,7 +154,7 @@ fn is_pruned(history: &History, message: Seq, call: &CallId) -> bool {
 }
 
 /// An event that holds the text where the model reads it.
-pub(super) struct Kept {
+pub(super) struct Occurrence {
     pub holder: Holder,
     pub fact: Fact,
     pub through: Through,
@@ -199,7 +199,7 @@ impl<'a> Holds<'a> {
     }
 
     /// Takes in one record; gives where it shows the text to the model from now on.
-    pub(super) fn take(&mut self, record: &Record<'_>, fact: Fact) -> Vec<Kept> {
+    pub(super) fn take(&mut self, record: &Record<'_>, fact: Fact) -> Vec<Occurrence> {
         match record.event {
             Event::Input(event) => self.input(record.seq, event, fact),
             Event::Session(SessionEvent::Forked(_)) => {
@@ -216,7 +216,7 @@ impl<'a> Holds<'a> {
                 let (summary, recent) = (self.has(&ended.summary), self.has(&ended.recent));
                 let through = [(summary, Through::Summary), (recent, Through::Recent)];
                 let held = through.into_iter().filter(|(held, _)| *held);
-                held.map(|(_, through)| Kept { holder: Holder::Message(record.seq), fact, through }).collect()
+                held.map(|(_, through)| Occurrence { holder: Holder::Message(record.seq), fact, through }).collect()
             }
             Event::Session(
                 SessionEvent::Created(_)
@@ -238,7 +238,7 @@ impl<'a> Holds<'a> {
         }
     }
 
-    fn input(&mut self, seq: Seq, event: &InputEvent, fact: Fact) -> Vec<Kept> {
+    fn input(&mut self, seq: Seq, event: &InputEvent, fact: Fact) -> Vec<Occurrence> {
         match event {
             InputEvent::Admitted(admitted) => {
                 if self.has(&admitted.text) {
@@ -248,7 +248,7 @@ impl<'a> Holds<'a> {
             InputEvent::Promoted(promoted) => {
                 // The text is in the admission; the message is that of the promotion.
                 if let Some(fact) = self.waiting.remove(&promoted.input) {
-                    return vec![Kept { holder: Holder::Message(seq), fact, through: Through::User }];
+                    return vec![Occurrence { holder: Holder::Message(seq), fact, through: Through::User }];
                 }
             }
             InputEvent::Withdrawn(withdrawn) => {
@@ -261,15 +261,15 @@ impl<'a> Holds<'a> {
         Vec::new()
     }
 
-    fn context(&self, seq: Seq, event: &ContextEvent, fact: Fact) -> Vec<Kept> {
+    fn context(&self, seq: Seq, event: &ContextEvent, fact: Fact) -> Vec<Occurrence> {
         match event {
             ContextEvent::Admitted(update) if self.has(&update.text) => {
                 let sources = update.keys.iter().map(|key| key.as_str().to_owned()).collect();
-                vec![Kept { holder: Holder::Message(seq), fact, through: Through::System { sources } }]
+                vec![Occurrence { holder: Holder::Message(seq), fact, through: Through::System { sources } }]
             }
             ContextEvent::EpochStarted(started) => {
                 let held = started.parts.iter().filter(|part| self.has(&part.text));
-                held.map(|part| Kept {
+                held.map(|part| Occurrence {
                     holder: Holder::Baseline(seq),
                     fact,
                     through: Through::Baseline { source: part.key.as_str().to_owned() },
@@ -283,14 +283,14 @@ impl<'a> Holds<'a> {
         }
     }
 
-    fn profile(&self, event: &ProfileEvent, fact: Fact) -> Vec<Kept> {
+    fn profile(&self, event: &ProfileEvent, fact: Fact) -> Vec<Occurrence> {
         match event {
             ProfileEvent::AgentRecorded(recorded) => {
                 let profile = &recorded.profile;
                 match (profile.system.as_ref().filter(|text| self.has(text)), profile.digest()) {
                     (Some(_), Ok(digest)) => {
                         let through = Through::AgentText { agent: profile.agent.to_string() };
-                        vec![Kept { holder: Holder::Agent(digest), fact, through }]
+                        vec![Occurrence { holder: Holder::Agent(digest), fact, through }]
                     }
                     (None, _) | (_, Err(_)) => Vec::new(),
                 }
@@ -301,7 +301,7 @@ impl<'a> Holds<'a> {
                     .tools
                     .iter()
                     .filter(|tool| tool.name.contains(self.text) || self.has_any([&tool.description, &tool.schema.0]));
-                held.map(|tool| Kept {
+                held.map(|tool| Occurrence {
                     holder: Holder::Tools(digest),
                     fact,
                     through: Through::Tool { tool: tool.name.clone() },
@@ -312,7 +312,7 @@ impl<'a> Holds<'a> {
         }
     }
 
-    fn message(&self, seq: Seq, event: &MessageEvent, fact: Fact) -> Vec<Kept> {
+    fn message(&self, seq: Seq, event: &MessageEvent, fact: Fact) -> Vec<Occurrence> {
         let through = match event {
             MessageEvent::SyntheticAdded(added) if self.has(&added.text) => Through::Synthetic,
             MessageEvent::ShellRan(ran) if self.has_any([&ran.command, &ran.output]) => Through::Shell,
@@ -323,15 +323,15 @@ impl<'a> Holds<'a> {
             | MessageEvent::TodoUpdated(_)
             | MessageEvent::RedactionApplied(_) => return Vec::new(),
         };
-        vec![Kept { holder: Holder::Message(seq), fact, through }]
+        vec![Occurrence { holder: Holder::Message(seq), fact, through }]
     }
 
     /// What the current answer contains, in its message.
-    fn in_answer(&self, fact: Fact, through: Through) -> Vec<Kept> {
-        self.step.map(|message| Kept { holder: Holder::Message(message), fact, through }).into_iter().collect()
+    fn in_answer(&self, fact: Fact, through: Through) -> Vec<Occurrence> {
+        self.step.map(|message| Occurrence { holder: Holder::Message(message), fact, through }).into_iter().collect()
     }
 
-    fn step(&mut self, seq: Seq, event: &StepEvent, fact: Fact) -> Vec<Kept> {
+    fn step(&mut self, seq: Seq, event: &StepEvent, fact: Fact) -> Vec<Occurrence> {
         match event {
             StepEvent::Started(_) => {
                 self.step = Some(seq);
@@ -348,7 +348,7 @@ impl<'a> Holds<'a> {
         }
     }
 
-    fn tool(&mut self, event: &ToolEvent, fact: Fact) -> Vec<Kept> {
+    fn tool(&mut self, event: &ToolEvent, fact: Fact) -> Vec<Occurrence> {
         match event {
             ToolEvent::Called(called) => {
                 self.calls.insert(called.call.clone(), (self.step, called.name.clone(), None));
@@ -368,7 +368,7 @@ impl<'a> Holds<'a> {
                 let hosted = settled.hosted_result.as_ref().is_some_and(|result| self.has(&result.0));
                 if self.has(result) || hosted {
                     let holder = Holder::Result { message, call: settled.call.clone() };
-                    return vec![Kept { holder, fact, through: Through::Result { tool } }];
+                    return vec![Occurrence { holder, fact, through: Through::Result { tool } }];
                 }
                 if let Some(shown) = shown {
                     self.miss(shown, if settled.truncated { Reason::Truncated } else { Reason::Replaced });

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// How long a server on this machine may take to accept a connection. One that takes longer is asked all the same.
+/// How long a server on this machine may take to accept a connection. A slower one is used nevertheless.
 const ACCEPTS: Duration = Duration::from_millis(500);
 
 /// No server listens at a local address. Start it, or correct the base URL of the provider.
@@ -30,7 +30,7 @@ pub fn check_local_server(base_url: &str) -> Result<(), NoLocalServer> {
     for socket in found.iter().filter(|socket| socket.ip().is_loopback()) {
         match TcpStream::connect_timeout(socket, ACCEPTS) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => refused = Some(error),
-            // It is there, or something else is wrong: whoever asks it learns more.
+            // It accepts, or fails in another way: its first request shows the reason.
             Ok(_) | Err(_) => return Ok(()),
         }
     }

@@ -153,7 +153,7 @@ fn lines(path: &str, before: &str, after: &str, style: &Style, out: &mut dyn Wri
     if !path.is_empty() {
         writeln!(out, "  {}", style.paint(Emphasis::Context, path))?;
     }
-    // A person waits: the first difference found in that time is as true as the smallest.
+    // The user waits: the first difference found in that time is as correct as the smallest.
     let mut differ = TextDiff::configure();
     let diff = differ.timeout(PATIENCE).diff_lines(before, after);
     let room = style.width.saturating_sub(6).max(20);

@@ -45,10 +45,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let reader = found.reader.clone();
     let recorded = RecordedRun::read(reader.log(), found.session, args.from.map(Seq)).await?;
     let then = reader.bounded(found.session, recorded.cut).await?.session;
-    let found = opening::Found { agent: then.agent, model: then.model, ..found };
+    let found = opening::ExistingSession { agent: then.agent, model: then.model, ..found };
     let (put, questions) = QuestionSender::channel();
     let (mut parts, chosen) = configured(cli, &options, Some(&found), put)?;
-    // Titles are asked for beside the turns; the fork has one.
+    // Titles are requested in the background; the fork has one.
     parts.settings.title = None;
     let frozen = args.recorded || options.replay.is_some();
     if frozen {
@@ -93,7 +93,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::bad_if(differs.first.is_some() || !whole))
 }
 
-/// Does again what a person did; gives whether all of it was done.
+/// Repeats the user's actions; returns whether all were repeated.
 async fn again(
     actions: &[UserAction],
     model: &Option<String>,

@@ -67,7 +67,7 @@ pub struct With {
 }
 
 impl With {
-    /// Who answers permission questions; `person` says whether somebody could.
+    /// How permission questions are answered; `person`: whether the user could answer.
     pub fn approval(&self, person: bool) -> ApprovalMode {
         match (self.yes, self.deny, person) {
             (true, ..) => ApprovalMode::Yes,
@@ -77,7 +77,7 @@ impl With {
         }
     }
 
-    /// What the host is told.
+    /// The options of the host.
     pub fn options(&self) -> Options {
         Options {
             agent: self.agent.clone(),

@@ -54,7 +54,7 @@ fn draw(nodes: &[TreeSession], asked: Option<SessionId>, style: &Style, out: &mu
         let id = ids.get(&node.id).cloned().unwrap_or_else(|| node.id.to_string());
         let mark = if asked == Some(node.id) { ">" } else { " " };
         let head = format!("{id}  {age:>age_width$}  ");
-        // What hangs under it goes on below all of its lines.
+        // Its children are shown below all of its lines.
         let goes_on = nodes.get(at + 1).is_some_and(|next| next.lasts.len() > node.lasts.len());
         let (first, rest) = branches(&node.lasts, goes_on);
         let room = style.width.saturating_sub(columns(&head) + columns(&first) + 2).max(16);
@@ -83,7 +83,7 @@ fn draw(nodes: &[TreeSession], asked: Option<SessionId>, style: &Style, out: &mu
     Ok(())
 }
 
-/// The lines that join a Session to its parent: beside its first line and beside the others.
+/// The lines that join a session to its parent: before its first line and before the others.
 fn branches(lasts: &[bool], goes_on: bool) -> (String, String) {
     let below = if goes_on { "│  " } else { "" };
     let Some((last, above)) = lasts.split_last() else { return (String::new(), below.to_owned()) };

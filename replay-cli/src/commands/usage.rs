@@ -79,7 +79,7 @@ fn table(usage: &UsageByModel, pricing: &Pricing, style: &Style, out: &mut dyn W
             *width = (*width).max(columns(cell));
         }
     }
-    // A column in which nobody reported anything is left out.
+    // A column without reported values is left out.
     let shown: Vec<usize> =
         (0..HEADS.len()).filter(|at| !matches!(total[*at].as_str(), "0" | "$0") || *at < 2).collect();
     let line = |name: &str, cells: &[String; 7]| {

@@ -3,13 +3,13 @@
 use super::keys::{self, Project, is_tuning};
 use super::problem::Problem;
 use super::reading::{Setting, shown};
-use super::settings::{Settings, rule};
+use super::settings::{MergedSettings, rule};
 use annals_core::event::{Effect, Rule};
 use annals_core::permission::{evaluate, relaxes};
 use std::path::{Component, Path};
 
 /// What of a project's settings only a trusted file may do, judged against what holds without them.
-pub fn refused(project: &[Setting], without: &Settings, root: &Path) -> Vec<Problem> {
+pub fn refused(project: &[Setting], without: &MergedSettings, root: &Path) -> Vec<Problem> {
     let judge = |setting: &Setting| {
         let why = strictest(&setting.path).into_iter().find_map(|rule| objection(rule, setting, without, root))?;
         let message = format!("`{}`: {why}", shown(&setting.path));
@@ -22,17 +22,17 @@ pub fn refused(project: &[Setting], without: &Settings, root: &Path) -> Vec<Prob
 
 /// What the key at a path, and every table around it, lets a project do.
 fn strictest(path: &[String]) -> Vec<Project> {
-    // The most specific one tells best why.
+    // The most specific one explains best why.
     (1..=path.len()).rev().filter_map(|length| keys::at(path.get(..length)?)).map(|key| key.project).collect()
 }
 
-fn objection(project: Project, setting: &Setting, without: &Settings, root: &Path) -> Option<String> {
+fn objection(project: Project, setting: &Setting, without: &MergedSettings, root: &Path) -> Option<String> {
     match project {
         Project::Free => None,
         Project::Trusted(why) => Some(why.to_owned()),
         Project::UnlessUser => {
             let own = without.of_a_file(&setting.path)?;
-            Some(format!("{} says otherwise", own.origin))
+            Some(format!("{} has another value", own.origin))
         }
         Project::NotOff => (setting.value.as_bool() == Some(false)).then(|| "it would switch this off".to_owned()),
         Project::Inside => {
@@ -42,7 +42,7 @@ fn objection(project: Project, setting: &Setting, without: &Settings, root: &Pat
             paths.find_map(|path| match path.starts_with('~') || !stays(Path::new(path), root) {
                 true => Some(format!("{path:?} leads out of the project")),
                 false => is_guarded(path, root, &rules)
-                    .then(|| format!("the rules for reading guard {path:?} more than an AGENTS.md")),
+                    .then(|| format!("the rules for `read` protect {path:?} more than an AGENTS.md")),
             })
         }
         Project::Tuning(why) => {

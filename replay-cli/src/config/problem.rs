@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and why there is none.
+//! What is wrong with a configuration, and why it cannot be used.
 
 use super::origin::ValueOrigin;
 use std::fmt;

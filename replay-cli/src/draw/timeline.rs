@@ -11,7 +11,7 @@ use annals_inspect::timeline::{
 };
 use std::io;
 
-/// How much is told.
+/// How much is shown.
 #[derive(Clone, Debug)]
 pub struct Detail {
     /// Lines of a tool's result, of a failure, of reasoning.

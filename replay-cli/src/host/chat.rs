@@ -39,7 +39,7 @@ pub struct Chat<'a> {
     printer: Option<Printer>,
 }
 
-/// Whether a conversation goes on.
+/// Whether a conversation continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     GoesOn,
@@ -75,13 +75,13 @@ impl<'a> Chat<'a> {
         };
         let mut interaction = Interaction::new(host, questions, Frontend::Screen(Box::new(screen)), approval, lines)?;
         interaction.steers = printer.is_some();
-        // At a prompt one goes on meanwhile; a pipe ends with its last answer.
+        // A prompt accepts input meanwhile; a pipe ends with its last answer.
         interaction.waits = printer.is_none();
         let ids = SeededIds::from_entropy()?;
         Ok(Self { host, definitions, chosen, session, interaction, remarks, ids, printer })
     }
 
-    /// Talks until a person leaves.
+    /// Converses until the user leaves.
     pub async fn talk(mut self, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
         let mut above = self.printer.clone().map(|printer| EscapingWriter::new(printer, Escaping::Text));
         let out: &mut (dyn Write + Send) = match &mut above {
@@ -227,7 +227,7 @@ impl<'a> Chat<'a> {
             }
             (ChatCommand::Quit, _) => return Ok(Then::Ends),
             (ChatCommand::Unknown(word), _) => {
-                self.warn(&format!("{word} is nothing that can be said here; /help lists what is"));
+                self.warn(&format!("{word} is not a command; /help lists commands"));
             }
             (_, None) => self.aside("nothing was said yet"),
             (ChatCommand::Undo, Some(session)) => self.undo(&session).await?,

@@ -1,4 +1,4 @@
-//! The last words of a run: what it was, what it took, how to go on.
+//! The closing lines of a run: its result, its cost, how to continue.
 
 use super::{about_empty, advice};
 use crate::command_context::CommandContext;
@@ -18,7 +18,7 @@ pub fn short(session: SessionId) -> String {
     session.to_string().chars().take(SHORT).collect()
 }
 
-/// Says it to a person, beside the answer.
+/// Prints it for the user, in addition to the answer.
 pub fn say(view: &SessionView, ended: &RunEnd, cli: &CommandContext) {
     let Some(session) = view.session.id else { return };
     let id = short(session);
@@ -55,7 +55,7 @@ pub fn used(view: &SessionView) -> String {
     format!("{} in{cached}, {written} out{cost}", thousands(read))
 }
 
-/// Tells it to a program.
+/// Prints it as a JSON line.
 pub fn in_json(view: &SessionView, ended: &RunEnd, out: &mut dyn Write) -> Result<(), CliError> {
     let message = match ended {
         RunEnd::Failed(error) => advice(error, view),

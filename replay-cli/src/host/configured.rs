@@ -1,7 +1,7 @@
 //! What configuration, environment and options make of a host.
 
 use super::HostError;
-use super::opening::{Found, place};
+use super::opening::{ExistingSession, place};
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error::CliError;
@@ -51,7 +51,7 @@ pub struct Chosen {
 pub fn configured(
     cli: &CommandContext,
     options: &Options,
-    found: Option<&Found>,
+    found: Option<&ExistingSession>,
     questions: QuestionSender,
 ) -> Result<(HostParts, Chosen), CliError> {
     let directory = match found {
@@ -108,7 +108,7 @@ fn small(config: &Config) -> Option<ModelName> {
     config.small_model().filter(|model| reachable(config, model).is_ok())
 }
 
-fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<AgentName, HostError> {
+fn agent(config: &Config, options: &Options, found: Option<&ExistingSession>) -> Result<AgentName, HostError> {
     match (&options.agent, found) {
         (Some(name), _) => match config.agents.contains_key(&name.as_str().into()) {
             true => Ok(name.as_str().into()),
@@ -117,7 +117,7 @@ fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<Ag
                 known: config.agents.keys().map(ToString::to_string).collect(),
             }),
         },
-        // Nobody here knows the agents of other programs.
+        // The agents of other programs are not known here.
         (None, Some(found)) if found.is_imported && !config.agents.contains_key(&found.agent) => {
             Ok(config.default_agent())
         }
@@ -126,14 +126,19 @@ fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<Ag
     }
 }
 
-fn model(config: &Config, agent: &AgentName, options: &Options, found: Option<&Found>) -> Result<ModelName, HostError> {
+fn model(
+    config: &Config,
+    agent: &AgentName,
+    options: &Options,
+    found: Option<&ExistingSession>,
+) -> Result<ModelName, HostError> {
     let said = options.model.as_deref().map(ModelName::from);
     let recorded = || found.filter(|found| is_usable_here(config, options, found)).map(|found| found.model.clone());
     let wanted = said.or_else(recorded).or_else(|| config.default_model(agent));
     let wanted = wanted.or_else(|| found.map(|found| found.model.clone()));
     let model = wanted.ok_or_else(|| HostError::NoModel { advice: choose(config) })?;
     let known = config.catalog.model(&model).ok_or_else(|| match (&options.model, found) {
-        // Nobody asked for it now: it was chosen when it was known.
+        // It was not named for this run: it was selected earlier, when it was known.
         (None, Some(_)) => HostError::RecordedModel { name: model.to_string() },
         _ => unknown(config, &model),
     })?;
@@ -145,7 +150,7 @@ fn model(config: &Config, agent: &AgentName, options: &Options, found: Option<&F
 
 /// Whether a Session continues with the model that it was recorded with. One of another program does so only if that can be
 /// asked here.
-fn is_usable_here(config: &Config, options: &Options, found: &Found) -> bool {
+fn is_usable_here(config: &Config, options: &Options, found: &ExistingSession) -> bool {
     !found.is_imported
         || config.catalog.model(&found.model).is_some()
             && (options.replay.is_some() || reachable(config, &found.model).is_ok())
@@ -198,7 +203,7 @@ fn provider(config: &Config, model: &ModelName, options: &Options) -> Result<Arc
     })
 }
 
-/// A server on this machine has to be there before a session begins that nobody would answer.
+/// A server on this machine must accept connections before a session starts that needs it.
 fn answers(model: &ModelName, endpoint: &Endpoint) -> Result<(), HostError> {
     check_local_server(&endpoint.base_url).map_err(|source| {
         let provider = model.as_str().split_once('/').map_or(model.as_str(), |(provider, _)| provider).to_owned();
@@ -210,14 +215,14 @@ fn no_endpoint(model: &ModelName, error: &impl std::fmt::Display) -> HostError {
     HostError::NoEndpoint { model: model.to_string(), why: error.to_string() }
 }
 
-/// Tells before anything is made what keeps a model from being asked.
+/// Fails before anything is created if the model cannot be asked.
 fn reachable(config: &Config, model: &ModelName) -> Result<(), HostError> {
     let cannot = |why: String| HostError::NoEndpoint { model: model.to_string(), why };
     let endpoint = config.endpoint(model).map_err(|error| no_endpoint(model, &error))?;
     let provider = model.as_str().split_once('/').map_or(model.as_str(), |(provider, _)| provider);
     match endpoint.key {
         Some(KeySource::Env(name)) if !config.has_key(provider) => Err(cannot(format!(
-            "{name} is not set; put your key for {provider} into that environment variable, or name a `key_command` for \
+            "{name} is not set; set that environment variable to your key for {provider}, or configure a `key_command` for \
              it in {}",
             config.files().0.display()
         ))),

@@ -1,4 +1,4 @@
-//! What is shown while a Session runs: a person's screen, or JSON lines.
+//! Output while a session runs: the user's screen, or JSON lines.
 
 use super::Screen;
 use annals_core::{Blobs, InputId};
@@ -10,14 +10,14 @@ use std::io::{self, Write};
 
 /// What is shown while a Session runs.
 pub enum Frontend {
-    /// To a person.
+    /// For the user.
     Screen(Box<Screen>),
     /// To a program.
     Json(JsonLines),
 }
 
 impl Frontend {
-    /// A Session begins to be shown as it stands.
+    /// Starts to show a session in its current state.
     pub fn begin(&mut self, view: &SessionView, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => {
@@ -28,19 +28,19 @@ impl Frontend {
         }
     }
 
-    /// This input was typed here: it is not shown to whoever typed it.
+    /// This input was typed here, so the screen does not show it again.
     pub fn typed(&mut self, input: InputId) {
         if let Self::Screen(screen) = self {
             screen.typed(input);
         }
     }
 
-    /// Whether nothing is shown while somebody is asked: a person's question must stay in sight; a program reads on.
+    /// Whether the output pauses while a question is open: the user must see the question; a program reads all.
     pub fn waits_for_answers(&self) -> bool {
         matches!(self, Self::Screen(_))
     }
 
-    /// Whether lines on the terminal are drawn anew, so that nobody else may write there.
+    /// Whether the terminal is redrawn, so that nothing else may write there.
     pub fn draws(&self) -> bool {
         matches!(self, Self::Screen(screen) if screen.remarks.are_watched())
     }
@@ -53,7 +53,7 @@ impl Frontend {
         }
     }
 
-    /// Asks a person; `waiting` more questions wait.
+    /// Asks the user; `waiting` more questions wait.
     pub fn question(&mut self, question: &PermissionQuestion, waiting: usize, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.question(question, waiting, out),
@@ -61,7 +61,7 @@ impl Frontend {
         }
     }
 
-    /// Shows a person all of what a question is about, and asks again; a program has all of it.
+    /// Shows the user everything that a question is about, and asks again; a program has it already.
     pub fn details(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.details(question, out),
@@ -77,7 +77,7 @@ impl Frontend {
         Ok(())
     }
 
-    /// Says something beside the answer; programs are told by what they read anyway.
+    /// Prints a remark for the user; programs read it from the events.
     pub fn aside(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.aside(text, out),
@@ -85,7 +85,7 @@ impl Frontend {
         }
     }
 
-    /// Says that something went wrong; programs are told by what they read anyway.
+    /// Prints an error for the user; programs read it from the events.
     pub fn warning(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.warning(text, out),

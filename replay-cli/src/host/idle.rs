@@ -9,10 +9,10 @@ use annals_runtime::{BackgroundEnded, Boxed, Outcome, Session};
 use std::io::Write;
 use std::time::Duration;
 
-/// How long cancelled tasks are waited for by somebody who leaves.
+/// How long to wait for cancelled tasks when the user leaves.
 const SETTLED: Duration = Duration::from_secs(5);
 
-/// Waits for what a person types or signals while the Session is idle, and follows it meanwhile: tasks in the background,
+/// Waits for input and signals of the user while the session is idle, and follows it meanwhile: tasks in the background,
 /// the turns that their results lead to, and the questions of both.
 ///
 /// A line that was begun before a question appeared is given as any other; one that answers it is not.
@@ -60,7 +60,7 @@ pub async fn idle(
     }
 }
 
-/// Cancels the tasks in the background and shows that they are settled; for somebody who leaves the Session.
+/// Cancels the tasks in the background and shows that they are settled, when the user leaves the session.
 pub async fn leave(
     host: &Host,
     session: &Session,
@@ -93,7 +93,7 @@ async fn background(ended: &mut Option<Boxed<'_, Option<BackgroundEnded>>>) -> O
 }
 
 impl ActiveRun<'_> {
-    /// A turn that a result led to has failed, or was stopped: nobody else says so.
+    /// Shows that a turn after a result has failed or was stopped; nothing else shows it.
     async fn tell_background(&mut self, ended: Option<BackgroundEnded>) -> Result<(), CliError> {
         self.flush()?;
         let text = match ended.and_then(|ended| ended.turns) {

@@ -20,7 +20,7 @@ pub struct Interaction {
     pub show: Frontend,
     /// Who answers questions.
     pub approval: ApprovalMode,
-    /// What a person types.
+    /// The lines that the user types.
     pub lines: TypedLines,
     /// Whether what is typed meanwhile joins the turn.
     pub steers: bool,
@@ -31,7 +31,7 @@ pub struct Interaction {
     pub(super) signals: Signals,
     /// The question that waits for its answer.
     pub(super) open: Option<OpenQuestion>,
-    /// What a person is not shown meanwhile: it would push the question away.
+    /// Notices to show after the question, which they would push away.
     pub(super) held: HeldNotices,
     /// Words to the chat that were typed while a turn ran: they are for the time after it.
     pub(super) later: VecDeque<TypedLine>,
@@ -43,7 +43,7 @@ pub struct Interaction {
     _listening: Listening,
 }
 
-/// A question that a person has seen.
+/// A question that the user has seen.
 pub(super) struct OpenQuestion {
     pub(super) question: WaitingQuestion,
     since: Instant,
@@ -83,7 +83,7 @@ impl Interaction {
                 let (redirected, reports) = host.diagnostics.redirect();
                 (Some(redirected), reports)
             }
-            // A line of its own on stderr disturbs nobody.
+            // A separate line on stderr does no harm.
             false => (None, mpsc::unbounded_channel().1),
         };
         Ok(Self {
@@ -105,7 +105,7 @@ impl Interaction {
         })
     }
 
-    /// Waits for the title of a Session, if one is asked for, but not for long, and not for somebody who wants to go.
+    /// Waits for the title of a session, if one is requested, but not for long, and not when the user wants to leave.
     pub async fn await_title(&mut self, session: &Session) {
         tokio::select! {
             () = session.title_settled() => {}
@@ -114,7 +114,7 @@ impl Interaction {
         }
     }
 
-    /// Waits for what a person types or signals where there is no Session yet.
+    /// Waits for input or a signal of the user before there is a session.
     pub(super) async fn typed(&mut self) -> TypedLine {
         tokio::select! {
             line = self.lines.next() => line,

@@ -1,4 +1,4 @@
-//! Permission questions on their way from a call to whoever answers.
+//! Permission questions between a call and the user.
 
 use crate::layout::{clip, plain, wrap};
 use crate::style::{Emphasis, counted};
@@ -10,8 +10,8 @@ use std::time::Duration;
 /// How many lines of a change are shown at first.
 const SHOWN: usize = 40;
 
-/// How long is thought about the best way to show a change. A person waits for the question, and the first way found is
-/// as true.
+/// How long to search for the best way to show a change. The user waits for the question, and the first way found is
+/// correct too.
 const THOUGHT: Duration = Duration::from_millis(500);
 
 /// Who answers permission questions that no rule answers.
@@ -23,20 +23,20 @@ pub enum ApprovalMode {
     Yes,
     /// `--deny`: each is rejected.
     Deny,
-    /// Nobody is there: each is rejected, and it is said how to allow it.
+    /// Without a user: each is rejected, with a message on how to allow it.
     Nobody,
     /// Recorded results are given: nothing is done that needs to be allowed.
     Recorded,
 }
 
-/// What the model is told of a call that was rejected without anybody being asked.
+/// What the model reads for a call that was rejected without a question.
 const NOBODY: &str = "Not permitted: nobody is there to be asked. Go on without it, and say what was left undone.";
 
 /// Who answers where nothing runs.
 pub(super) const RECORDED: &str = "rerun";
 
 impl ApprovalMode {
-    /// The answer that needs nobody; `None` when a person is asked.
+    /// The answer without a question; `None` when the user is asked.
     pub fn answer(self) -> Option<Answered> {
         let rejected = || PermissionAnswer::Reject { feedback: Some(NOBODY.into()) };
         let (answer, by) = match self {
@@ -137,7 +137,7 @@ fn described(question: &PermissionQuestion, directory: &str) -> QuestionText {
     let subject = named.map(|resource| (Emphasis::Strong, below(resource))).collect();
     let mut change = change(&input);
     if change.is_empty() && !question.input.is_empty() {
-        // Whatever it is about: what the model gave, as it is.
+        // Any other tool: its input, unchanged.
         change.push((Emphasis::Dim, question.input.clone()));
     }
     QuestionText { subject, change }

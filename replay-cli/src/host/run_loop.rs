@@ -1,4 +1,4 @@
-//! A run in front of a person: notices are shown, questions answered, signals obeyed, until the Session is idle.
+//! A run with a user interface: shows notices, asks questions, obeys signals, until the session is idle.
 
 use super::interaction::OpenQuestion;
 use super::question::{asks_for_details, reply};
@@ -13,7 +13,7 @@ use annals_runtime::{NewInput, Session};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// How long what runs may take to be put away when the process is asked to end.
+/// How long running work may take to stop when the process is asked to end.
 const PUT_AWAY: Duration = Duration::from_secs(5);
 
 /// What happens next.
@@ -72,11 +72,11 @@ pub(super) struct ActiveRun<'a> {
     pub(super) interaction: &'a mut Interaction,
     pub(super) out: &'a mut (dyn Write + Send),
     elsewhere: &'a Elsewhere,
-    /// Whether it is shown between runs: then whoever shows it takes every line.
+    /// Whether it is shown between runs: then the caller takes every line.
     is_idle: bool,
-    /// Whether a person interrupted it.
+    /// Whether the user interrupted it.
     interrupted: bool,
-    /// Whether a person left it.
+    /// Whether the user left it.
     left: bool,
 }
 
@@ -131,7 +131,7 @@ impl<'a> ActiveRun<'a> {
                 }
             },
             Happened::RunsElsewhere => {
-                let text = "another process runs this session: the prompt joins it, and what it records is shown here";
+                let text = "another process runs this session; the prompt is added to it, and its output is shown here";
                 self.interaction.show.aside(text, self.out)?;
             }
             Happened::Reported(report) => self.interaction.show.warning(&report, self.out)?,
@@ -147,7 +147,7 @@ impl<'a> ActiveRun<'a> {
             TypedLine::Text { text, begun } if self.is_meant_for_question(begun) => self.reply(&text)?,
             // A word is for the chat, never for the model.
             TypedLine::Text { text, begun } if ChatCommand::of(&text).is_some() => {
-                let told = format!("{}: once the turn is over; Ctrl-C interrupts it", plain(text.trim()));
+                let told = format!("{}: available when the turn is over; Ctrl-C interrupts it", plain(text.trim()));
                 self.interaction.later.push_back(TypedLine::Text { text, begun });
                 self.interaction.show.aside(&told, self.out)?;
             }
@@ -158,7 +158,7 @@ impl<'a> ActiveRun<'a> {
                 }
             }
             TypedLine::Interrupt => self.obey(Signal::Interrupt).await?,
-            // Nobody is there any more to be asked, but the turn was asked for.
+            // There is no user left to ask, but the turn was asked for.
             TypedLine::End if self.interaction.open.is_some() && !self.interaction.steers => {
                 self.interaction.approval = ApprovalMode::Nobody;
                 if let (Some(asked), Some(answered)) = (self.interaction.open.take(), ApprovalMode::Nobody.answer()) {
@@ -213,13 +213,13 @@ impl<'a> ActiveRun<'a> {
         Ok(self.interaction.show.aside(&plain(&text), self.out)?)
     }
 
-    /// What is typed while the Session runs joins at the next boundary.
+    /// What is typed while the Session runs sent while the model works (steer).
     async fn steer(&mut self, text: &str) -> Result<(), CliError> {
         if text.is_empty() {
             return Ok(());
         }
         self.session.admit(NewInput::steer(text)).await?;
-        Ok(self.interaction.show.aside("joins at the next boundary", self.out)?)
+        Ok(self.interaction.show.aside("sent while the model works (steer)", self.out)?)
     }
 
     async fn obey(&mut self, signal: Signal) -> Result<(), CliError> {
@@ -234,10 +234,10 @@ impl<'a> ActiveRun<'a> {
                 if self.interaction.waits {
                     self.session.cancel_background();
                 }
-                self.interaction.show.aside("interrupting; once more leaves at once", self.out)?;
+                self.interaction.show.aside("interrupting; press Ctrl-C again to leave at once", self.out)?;
             }
             Signal::End => {
-                // Put away in order, unless something does not let itself be put away.
+                // Stops in order, unless something does not stop in time.
                 if tokio::time::timeout(PUT_AWAY, self.host.runtime.shut_down()).await.is_err() {
                     self.host.runtime.halt().await;
                 }

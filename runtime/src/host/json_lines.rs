@@ -68,7 +68,7 @@ impl JsonLines {
         }
     }
 
-    /// `question`: a person is asked, at the terminal.
+    /// `question`: the user is asked, at the terminal.
     ///
     /// # Errors
     /// When the output refuses.

@@ -64,7 +64,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the right to run `session` of the store at `store`; `None` while somebody else has it.
+    /// Takes the lease of `session` in the store at `store`; `None` while another process has it.
     ///
     /// # Errors
     /// When the store's folder cannot be written.
@@ -84,7 +84,7 @@ impl Lease {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // Its last holder removed the file: a lock on what is gone keeps nobody out.
+            // Its last holder removed the file: a lock on a removed file excludes no process.
             if is_at(&file, &there)? {
                 return Ok(Some(Self { path: path.clone(), _file: file }));
             }
@@ -104,7 +104,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Still locked: whoever opened the file meanwhile finds out that it is gone. One that stays is harmless.
+        // Still locked: a process that opened the file meanwhile finds that it is gone. A leftover file is harmless.
         drop(self.path.reach().and_then(fs::remove_file));
     }
 }

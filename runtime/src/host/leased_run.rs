@@ -29,13 +29,13 @@ pub enum RunEnd {
     Elsewhere,
     /// With an answer that contains no text.
     Empty(EmptyAnswer),
-    /// The person interrupted it. Whoever watches the run says so: [`run_leased`] returns [`RunEnd::Stopped`].
+    /// The user interrupted it. Set by the caller: [`run_leased`] returns [`RunEnd::Stopped`].
     Interrupted,
     /// A permission was declined, or the session moved.
     Stopped,
     /// It failed.
     Failed(RunError),
-    /// The person left before its end. Whoever watches the run says so.
+    /// The user left before its end. Set by the caller.
     Left,
 }
 
@@ -74,7 +74,7 @@ pub enum LeasedRunError {
     Log(#[from] LogError),
 }
 
-/// Whether another process runs the session, as whoever watches a run learns it.
+/// Whether another process runs the session, for the caller of a run.
 #[derive(Debug, Default)]
 pub struct Elsewhere {
     runs: AtomicBool,
@@ -149,8 +149,8 @@ pub async fn run_leased(
     }
 }
 
-/// Waits for tasks in the background and the turns that they lead to. A turn that failed or was stopped cancels those that
-/// are left: nobody would be there for their results.
+/// Waits for tasks in the background and the turns that they lead to. A turn that failed or was stopped cancels the
+/// remaining ones: their results would not be read.
 async fn with_background(
     session: &Session,
     done: Result<Outcome, RunError>,

@@ -14,7 +14,7 @@ pub trait ServicesAt: Send + Sync {
     /// block.
     fn services(&self, location: &Location, tools: ToolRegistry, store: &StorePath) -> LocationServices;
 
-    /// What a person should know of a Location before anything runs there: nothing, as a rule.
+    /// Remarks about a location for the user, before anything runs there; usually none.
     fn remarks<'a>(&'a self, location: &'a Location) -> Boxed<'a, Vec<String>> {
         let _ = location;
         Box::pin(std::future::ready(Vec::new()))
@@ -36,7 +36,7 @@ impl LocationCache {
         Self { application, services_at, store, known: Mutex::default() }
     }
 
-    /// What a person should know of a Location before anything runs there.
+    /// Remarks about a location for the user, before anything runs there.
     pub async fn remarks(&self, location: &Location) -> Vec<String> {
         self.services_at.remarks(location).await
     }
@@ -58,7 +58,7 @@ impl Locations for LocationCache {
         let tools = ToolRegistry::over(&self.application);
         let services = self.services_at.services(location, tools, &self.store);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // The same Location gives the same registries, whoever was first.
+        // The same location always gives the same registries.
         known.entry(location.directory.clone()).or_insert(services).clone()
     }
 }

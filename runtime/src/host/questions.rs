@@ -1,4 +1,4 @@
-//! Permission questions on a channel, for whoever answers them elsewhere than where they are asked.
+//! Permission questions on a channel, for hosts that answer them in another task.
 
 use crate::Boxed;
 use crate::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
@@ -32,7 +32,7 @@ impl Approver for QuestionSender {
                 Ok(()) => answer.await.ok(),
                 Err(_) => None,
             };
-            // Nobody listens any more: the host is leaving.
+            // The receiver is gone: the host is leaving.
             answered.unwrap_or_else(|| Answered {
                 answer: PermissionAnswer::Reject { feedback: None },
                 by: "annals".into(),
@@ -50,7 +50,7 @@ pub struct WaitingQuestion {
 }
 
 impl WaitingQuestion {
-    /// Answers it. An answer that nobody waits for any more has no effect.
+    /// Answers it. An answer without a receiver has no effect.
     pub fn answer(self, answered: Answered) {
         drop(self.reply.send(answered));
     }

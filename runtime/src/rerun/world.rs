@@ -40,7 +40,7 @@ pub struct RecordedWorld {
 /// The values of a snapshot, resolved.
 type Values = BTreeMap<Key, Value>;
 
-/// What each boundary found, in order. The last one goes on for ever.
+/// The recorded values at each boundary, in order. The last ones repeat.
 struct RecordedContext(Vec<Values>);
 
 impl RecordedContext {

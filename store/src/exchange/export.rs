@@ -37,7 +37,7 @@ pub enum ExportError {
         /// Which blob.
         blob: BlobHash,
     },
-    /// The key of the Session is not in the store: nobody could check its texts.
+    /// The key of the Session is not in the store: its texts cannot be verified.
     #[error("session {0}: its key is not in the store")]
     NoKey(SessionId),
     /// The Batch holds a number that has no exact JSON form.

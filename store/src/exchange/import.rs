@@ -73,7 +73,7 @@ pub enum ImportError {
     Append {
         /// Which line, from 1.
         line: u64,
-        /// Why.
+        /// The error that caused it.
         #[source]
         source: AppendError,
     },
@@ -155,13 +155,13 @@ pub async fn import(
 struct Import<'a> {
     log: &'a dyn EventLog,
     imported: Imported,
-    section: Option<Section>,
+    section: Option<ImportSection>,
     /// Batches to append together, with their lines.
     gathered: Vec<(u64, Draft)>,
 }
 
 /// The export that is being read.
-struct Section {
+struct ImportSection {
     line: u64,
     session: ImportedSession,
     last: Option<(SessionId, Seq, Digest)>,
@@ -174,7 +174,7 @@ impl<'a> Import<'a> {
         if let Line::Header(header) = read {
             self.end().await?;
             let session = ImportedSession { header, new: 0, known: 0, blobs: 0 };
-            self.section = Some(Section { line, session, last: None, ancestors: Vec::new() });
+            self.section = Some(ImportSection { line, session, last: None, ancestors: Vec::new() });
             return Ok(());
         }
         let Some(section) = &mut self.section else {
@@ -261,7 +261,7 @@ impl<'a> Import<'a> {
     /// Ends an export: everything landed, and the head was reached.
     async fn end(&mut self) -> Result<(), ImportError> {
         self.land().await?;
-        let Some(Section { line, session, last, ancestors }) = self.section.take() else { return Ok(()) };
+        let Some(ImportSection { line, session, last, ancestors }) = self.section.take() else { return Ok(()) };
         let head = session.header.head;
         if last != Some((session.header.session, head.next, head.digest)) {
             let found = last.map_or(Seq::ZERO, |(_, next, _)| next);

@@ -47,7 +47,7 @@ pub struct HeaderHead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ancestor {
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// The first Seq that is not inherited from it. The Batch that holds `cut - 1` is exported whole, since its digest
     /// is that of the whole.

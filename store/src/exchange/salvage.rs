@@ -26,7 +26,7 @@ pub struct DamagedLog {
 struct ExportContent {
     /// Each Session's own Batches, by first Seq.
     sessions: BTreeMap<SessionId, BTreeMap<Seq, Arc<Batch>>>,
-    /// Texts by the hash of what they hold, whatever the file calls them.
+    /// Texts by the hash of their content, not by the name in the file.
     blobs: BTreeMap<BlobHash, String>,
     /// The sessions that the file exports, as far as its headers can be read.
     subjects: Vec<SessionId>,

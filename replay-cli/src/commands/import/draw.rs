@@ -22,7 +22,7 @@ pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> Result
     Ok(())
 }
 
-/// Whether a session is shown: it is new or continued, or somebody should look.
+/// Whether a session is shown: it is new or continued, or needs attention.
 fn is_shown(session: &SessionReport) -> bool {
     session.new > 0 || session.outcome != ImportOutcome::Imported || session.is_damaged()
 }

@@ -1,4 +1,4 @@
-//! What stands above and below a timeline.
+//! The lines above and below a timeline.
 
 use crate::layout::{Sheet, name, plain, wrap};
 use crate::style::{Emphasis, counted, duration, thousands};

@@ -187,7 +187,7 @@ impl StepScreen {
 
 impl Drop for StepScreen {
     fn drop(&mut self) {
-        // The terminal is given back as it was; there is nobody left to tell if it refuses.
+        // The terminal is restored; if that fails, the error cannot be shown.
         drop(execute!(self.out.inner(), cursor::Show, terminal::EnableLineWrap, terminal::LeaveAlternateScreen));
         drop(terminal::disable_raw_mode());
     }

@@ -24,14 +24,14 @@ impl Chat<'_> {
     pub(super) async fn redo(&mut self, session: &Session) -> Result<(), CliError> {
         let view = session.view().await?;
         if view.session.revert.is_none() {
-            self.aside("nothing was undone since the last prompt");
+            self.aside("nothing to redo");
             return Ok(());
         }
         match next_redo(&view) {
             Some(seq) => self.stage_at(session, &view, seq).await,
             None => {
                 match session.clear_revert().await {
-                    Ok(_) => self.aside("everything is again as it was"),
+                    Ok(_) => self.aside("everything is restored"),
                     Err(refusal) => self.refused(refusal)?,
                 }
                 Ok(())
@@ -54,12 +54,13 @@ impl Chat<'_> {
             Body::User { text, .. } => Some(one_line(&text.resolve(&*session.blobs()))),
             _ => None,
         });
-        let what =
-            said.map(|said| format!("undone from {said:?} on")).unwrap_or_else(|| format!("undone from seq {seq} on"));
-        self.aside(&format!("{what}; the next prompt makes it final, /redo takes it back"));
+        let what = said
+            .map(|said| format!("undone from {said:?} on"))
+            .unwrap_or_else(|| format!("undone: event {seq} and later"));
+        self.aside(&format!("{what}; the next prompt makes it final, /redo reverts it"));
         match &plan.files {
             RevertFiles::Untouched => {}
-            RevertFiles::ConversationOnly { why } => self.aside(&format!("files stay as they are: {why}")),
+            RevertFiles::ConversationOnly { why } => self.aside(&format!("files are unchanged: {why}")),
             RevertFiles::Restored(files) => {
                 let count = counted(files.restores.len() as u64, "file");
                 self.aside(&format!("{count} restored"));
@@ -71,7 +72,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// A refusal is told; only a log that refuses ends the conversation.
+    /// Shows a refusal; only an error of the log ends the conversation.
     fn refused(&self, refusal: Refusal) -> Result<(), CliError> {
         match refusal {
             Refusal::Log(error) => Err(HostError::from(error).into()),

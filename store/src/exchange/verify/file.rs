@@ -255,7 +255,7 @@ impl Section {
         self.last = Some(link);
     }
 
-    /// Tells the waiting blobs that are not named.
+    /// Reports the waiting blobs that no batch names.
     fn stray(&mut self, report: &mut VerifyReport, named: &[BlobRef]) {
         for (line, blob) in self.waiting.drain(..) {
             if named.iter().all(|one| one.blob != blob) {

@@ -179,7 +179,7 @@ impl<'a> SessionVerifier<'a> {
         note_kept(report, self.kept, batch.digest, batch.next());
     }
 
-    /// Tells a damaged place; any other error ends the verification.
+    /// Reports a damaged place; any other error ends the verification.
     fn damaged(&mut self, session: SessionId, asked: Seq, error: ReadError) -> Result<(), ReadError> {
         let ReadError::Damaged { session: of, seq, reason } = error else { return Err(error) };
         let place = DamagePlace { line: None, session: Some(of), seq: Some(seq.max(asked)) };

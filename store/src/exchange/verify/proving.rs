@@ -1,4 +1,4 @@
-//! The digests of the Batches of a file: proved with the keys of the header and the blobs that stand before.
+//! The digests of the Batches of a file: proved with the keys of the header and the blobs before them.
 
 use super::report::Flaw;
 use crate::exchange::line::{Line, key_for};
@@ -42,7 +42,7 @@ pub(super) struct DigestInputs {
     key: Option<SessionKey>,
     texts: BTreeMap<BlobHash, String>,
     found: ComputedDigest,
-    /// Whether a missing key is told here: the header gives no keys, so that every text should be withheld or disclosed.
+    /// Whether a missing key is reported: the header has no keys, so that every text should be withheld or disclosed.
     tells: bool,
 }
 
