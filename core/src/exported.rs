@@ -56,6 +56,9 @@ impl ExportedText {
     }
 }
 
+/// What a visitor of texts returns: what replaces the text, `None` to keep it, or why the visit ends.
+pub type ReplacedText<E> = Result<Option<Value>, E>;
+
 /// Calls `visit` for every text in the events of a Batch line: its Seq, its place in the event, and what it is there. What
 /// `visit` gives takes its place; `None` leaves it.
 ///
@@ -63,7 +66,7 @@ impl ExportedText {
 /// The first error of `visit`.
 pub fn visit_texts<E>(
     line: &mut Value,
-    visit: &mut dyn FnMut(Seq, &str, ExportedText) -> Result<Option<Value>, E>,
+    visit: &mut dyn FnMut(Seq, &str, ExportedText) -> ReplacedText<E>,
 ) -> Result<(), E> {
     let first = line.get("first").and_then(Value::as_u64).unwrap_or_default();
     let Some(Value::Array(events)) = line.get_mut("events") else { return Ok(()) };
@@ -76,7 +79,7 @@ pub fn visit_texts<E>(
 fn walk<E>(
     value: &mut Value,
     place: &mut String,
-    visit: &mut dyn FnMut(&str, ExportedText) -> Result<Option<Value>, E>,
+    visit: &mut dyn FnMut(&str, ExportedText) -> ReplacedText<E>,
 ) -> Result<(), E> {
     let depth = place.len();
     if let Some(text) = ExportedText::of(value) {
