@@ -97,6 +97,3 @@ pub(crate) fn width(c: char) -> usize {
     push_drawn(c, &mut drawn);
     unicode_width::UnicodeWidthStr::width(drawn.as_str())
 }
-
-#[cfg(test)]
-mod tests;
