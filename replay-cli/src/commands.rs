@@ -1,4 +1,6 @@
-//! One file per command: its arguments, whose doc comment is the help text, and what it does.
+//! One file per command: its arguments, whose doc comment is the help text, and `run`, which prints the answer. The exit
+//! status follows from the verdict; an error means that there is no answer: nothing has that name, the store refuses, or
+//! the output does.
 
 pub mod bisect;
 pub mod cache;

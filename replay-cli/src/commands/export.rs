@@ -25,10 +25,6 @@ pub struct Args {
     file: Option<PathBuf>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the Session cannot be read, a blob of it is missing, or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, session) = cli.find(&args.session).await?;
     let bar = Bar::new(cli.shows_progress() && args.file.is_some(), "exporting");

@@ -66,10 +66,6 @@ enum BackendKind {
     Memory,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When a file is no scenario, a store cannot be made, or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     match &args.what {
         ScenarioCommand::Run { files, report, backend, keep } => {
