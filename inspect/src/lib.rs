@@ -13,6 +13,7 @@
 //!                                                       ├─► diff, view_diff             two sessions, requests or cuts
 //!                                                       ├─► prove, certify, goldens     digests and bodies compared
 //!                                                       └─► timeline, statistics        what a person reads
+//!                                     signing             heads signed, verified, proved, witnessed
 //!                                                                  │
 //!                              structs (serde; `schema`) ◄─────────┘   drawing and exit codes: annals-cli
 //! ```
@@ -33,6 +34,7 @@ mod request;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod session_at;
+pub mod signing;
 pub mod timeline;
 pub mod view_diff;
 pub mod views;

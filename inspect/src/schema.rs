@@ -5,7 +5,7 @@
 use crate::certify::{Difference, Report};
 use crate::view_diff::Change;
 use crate::views::RequestItem;
-use crate::{bisect, cache, diff, when, why};
+use crate::{bisect, cache, diff, signing, when, why};
 use annals_core::schema::{event, of};
 use annals_core::{Key, Kind};
 use annals_projections::StatisticsSummary;
@@ -15,8 +15,9 @@ use annals_projections::json::{
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect` and `certify`, and the counts of `replay`.
-pub const ANSWERS: [&str; 10] = [
+/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect` `certify`, `sign`, `prove` and `witness`, and the counts of
+/// `replay`.
+pub const ANSWERS: [&str; 14] = [
     "why",
     "when",
     "cache",
@@ -27,6 +28,10 @@ pub const ANSWERS: [&str; 10] = [
     "certificate",
     "certificate-differences",
     "statistics",
+    "signed-checkpoint",
+    "signed-store",
+    "proved-batch",
+    "witnessed-checkpoint",
 ];
 
 /// The schema of a view, of an answer, of a kind of event (`tool.called`), or of all views (`all`); `None` for another name.
@@ -68,6 +73,10 @@ fn answer(name: &str) -> Option<Value> {
         "certificate" => of::<Report>(),
         "certificate-differences" => of::<Vec<Difference>>(),
         "statistics" => of::<StatisticsSummary>(),
+        "signed-checkpoint" => of::<signing::SignedCheckpointFile>(),
+        "signed-store" => of::<signing::SignedStore>(),
+        "proved-batch" => of::<signing::ProvedBatch>(),
+        "witnessed-checkpoint" => of::<signing::WitnessedCheckpoint>(),
         _ => return None,
     })
 }
