@@ -8,9 +8,9 @@ mod ports;
 use annals_core::event::{AgentProfile, ModelProfile, StepEvent, ToolEvent};
 use annals_core::{Event, Seq};
 use annals_providers::http::{Endpoint, HttpProvider, OneEndpoint};
-use annals_providers::provider::scripted_model;
 use annals_providers::wire::Protocol;
 use annals_runtime::ports::{SystemClock, now_of};
+use annals_runtime::settings::bare_model;
 use annals_runtime::settings::{LocationServices, bare_agent};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
 use annals_runtime::{NewInput, NewSession};
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         id: env::var("ANNALS_EXAMPLE_MODEL").unwrap_or_else(|_| "scripted".into()),
         protocol: Protocol::OpenAiChat.as_str().into(),
         encoding: Protocol::OpenAiChat.encoding(),
-        ..scripted_model(&"local/model".into(), 32_000, 4_000)
+        ..bare_model(&"local/model".into(), 32_000, 4_000)
     };
     let endpoint = Arc::new(OneEndpoint(Endpoint::at(url)));
     let provider = Arc::new(HttpProvider::new(endpoint, now_of(Arc::new(SystemClock::local()))));

@@ -2,8 +2,9 @@
 
 use annals_core::event::{AgentProfile, ModelProfile};
 use annals_runtime::permission::FixedApprover;
-use annals_runtime::ports::{MemoryOutputs, Provider, SeededIds, SystemClock};
+use annals_runtime::ports::{Provider, SeededIds, SystemClock};
 use annals_runtime::settings::{FixedDefinitions, LocationServices};
+use annals_runtime::testing::MemoryOutputs;
 use annals_runtime::{Ports, Runtime, Settings};
 use annals_store::EventLog;
 use std::error::Error;

@@ -7,8 +7,8 @@ mod ports;
 use annals_core::event::{Finish, StepEvent, Usage};
 use annals_core::{Event, Seq};
 use annals_projections::{Block, Role};
-use annals_providers::provider::{AnswerStream, Provider, ProviderEvent, ProviderRequest, scripted_model};
-use annals_runtime::settings::{LocationServices, bare_agent};
+use annals_providers::provider::{AnswerStream, Provider, ProviderEvent, ProviderRequest};
+use annals_runtime::settings::{LocationServices, bare_agent, bare_model};
 use annals_runtime::{NewInput, NewSession};
 use annals_store::{EventLog, MemoryLog};
 use futures_util::{StreamExt, stream};
@@ -39,7 +39,7 @@ impl Provider for Loud {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let log = Arc::new(MemoryLog::new());
-    let (agent, model) = (bare_agent(&"main".into()), scripted_model(&"loud/one".into(), 10_000, 1_000));
+    let (agent, model) = (bare_agent(&"main".into()), bare_model(&"loud/one".into(), 10_000, 1_000));
     let runtime = ports::runtime(log.clone(), Arc::new(Loud), LocationServices::default(), agent, model)?;
     let session = runtime.create(NewSession::at("/project", "main", "loud/one")).await?;
     session.admit(NewInput::steer("what did I say?")).await?;

@@ -1,5 +1,5 @@
-//! The Model Tool Output: how a text that is too long for the history becomes a preview that keeps both ends
-//! (`docs/reference/turn.md#bounding`). Pure; where the whole text goes is the runtime's.
+//! The Model Tool Output: a text that is too long for the history is replaced by a preview that keeps both ends
+//! (`docs/reference/turn.md#bounding`). Pure; the runtime keeps the whole text.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,7 +21,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether a text is within both limits, and so stands as it is.
+    /// Whether a text is within both limits, and so is kept unchanged.
     pub fn hold(self, text: &str) -> bool {
         text.len() <= self.bytes && lines(text) <= self.lines
     }
@@ -32,8 +32,8 @@ pub fn lines(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// What stands in the place of what was cut: with the path of the file that holds everything, or without one when it
-/// could be kept nowhere.
+/// Replaces what was cut: with the path of the file that contains everything, or without one when the text could not be
+/// kept.
 pub fn marker(path: Option<&str>) -> String {
     match path {
         Some(path) => format!("... output truncated; full content saved to {path} ..."),

@@ -15,7 +15,7 @@ use writer::Writer;
 /// What our own fields must not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CanonicalError {
-    /// A whole number at or above 2^53 in a field of ours: the caller made a wrong value.
+    /// A whole number at or above 2^53 in a field of an event: the caller built a wrong value.
     #[error("the number {0} is not below 2^53")]
     NumberTooLarge(String),
     /// A number that JSON cannot hold.
@@ -32,7 +32,7 @@ impl ser::Error for CanonicalError {
     }
 }
 
-/// How many bytes are written before more memory is asked for, when nobody knows better.
+/// How many bytes are reserved by default.
 pub(crate) const ROOM: usize = 1024;
 
 /// The RFC 8785 form of one of our own structures. A newtype variant is written as `{type: VARIANT, ...fields}`: the

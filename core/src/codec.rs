@@ -3,7 +3,7 @@
 //! ```text
 //! session [u8; 16] | first u64 | at u64 | digest [u8; 32] | prev Option<[u8; 32]> | count u64 | count x (kind u16, length u64, payload)
 //! ```
-//! All numbers little-endian; an option is one byte, then its value. The event kind stands before its length, so a
+//! All numbers little-endian; an option is one byte, then its value. The event kind precedes its length, so a
 //! reader that does not know a kind can name it and knows where the next one begins.
 
 use crate::batch::Batch;
@@ -20,7 +20,7 @@ use wincode::{SchemaRead, SchemaWrite};
 /// The number of this form, kept in every frame.
 pub const FORMAT: u8 = 1;
 
-/// What stands before the events of an encoded Batch: enough to place it without decoding them.
+/// The part of an encoded batch before its events: enough to place it without decoding them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, SchemaRead, SchemaWrite)]
 pub struct Header {
     /// Whose.
@@ -44,7 +44,7 @@ impl Header {
     }
 }
 
-/// Where the digest stands in an encoded Batch.
+/// The position of the digest in an encoded batch.
 const DIGEST_AT: core::ops::Range<usize> = 32..64;
 
 fn header(batch: &Batch) -> Header {

@@ -1,9 +1,16 @@
-//! The words of Annals: what a Session consists of, said once.
+//! The vocabulary of Annals: ids, events, batches, digests, and the pure decisions about them.
 //!
-//! A [`Record`] is a fact ([`Event`]) with its place in a Session's log. Facts that land together or not at all are a
-//! [`Batch`]; each Batch carries a [`Digest`] that chains it to the one before. Everything anyone reads is a fold of
-//! Records (crate `annals-projections`); everything that changes is a Batch appended at an expected [`Seq`] (crate
+//! A [`Record`] is a fact ([`Event`]) with its place in a session's log. Events that are appended together or not at all
+//! are a [`Batch`]; each batch carries a [`Digest`] that chains it to the one before. Every view is a fold of
+//! records (crate `annals-projections`); every change is a batch appended at an expected [`Seq`] (crate
 //! `annals-store`).
+//!
+//! ```text
+//! id, seq, time, text ─► event (groups, catalogue) ─► batch ─► seal (texts to blobs, digest chain) ─► codec
+//!                          │         │                                └─► canonical ─► digest
+//!                          │         └─► legal: which events may follow which
+//!                          └─► context: Observation ─► reconcile ─► events       permission, bound: decisions
+//! ```
 //!
 //! **Invariant**: nothing here does I/O, reads a clock, draws a random number or iterates a hash map. `no_std` makes
 //! that a compile error.

@@ -79,7 +79,7 @@ pub fn authorise(configured: &[Rule], approved: &[Rule], action: &str, resources
     worst
 }
 
-/// Whether an agent is not even told of what is judged as `action`: the last rule whose action pattern matches is a
+/// Whether a tool that is judged as `action` is hidden from an agent: the last rule whose action pattern matches is a
 /// denial on `*`. A later, narrower rule brings it back. This is advertisement; [`authorise`] is authorisation.
 pub fn hides(rules: &[Rule], action: &str) -> bool {
     rules
@@ -88,7 +88,7 @@ pub fn hides(rules: &[Rule], action: &str) -> bool {
         .is_some_and(|rule| rule.effect == Effect::Deny && rule.resource == "*")
 }
 
-/// Whether an agent may be told of a skill: anything but a denial, so one that must be asked for is listed.
+/// Whether an agent may see a skill: unless it is denied; one that needs a question is listed.
 pub fn permits_skill(rules: &[Rule], name: &str) -> bool {
     evaluate(rules, SKILL, name) != Effect::Deny
 }

@@ -13,7 +13,7 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-/// The largest whole number that a field of ours contains: 2^53 - 1.
+/// The largest whole number in a field of an event: 2^53 - 1.
 const MAX: u64 = (1 << 53) - 1;
 
 /// The schema of what a type writes as JSON, without references to other schemas.
@@ -47,7 +47,7 @@ fn finished(schema: impl FnOnce(&mut SchemaGenerator) -> Schema) -> Value {
     schema.into()
 }
 
-/// States what every schema of ours has in common: objects have the fields that are named, whole numbers stay below 2^53.
+/// States what every schema has in common: objects have the fields that are named, whole numbers stay below 2^53.
 fn tidy(schema: &mut Schema) {
     let Some(fields) = schema.as_object_mut() else { return };
     let format = fields.remove("format");

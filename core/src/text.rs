@@ -14,10 +14,10 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wincode::{SchemaRead, SchemaWrite};
 
-/// The largest value that stands inline in an event, in bytes of UTF-8.
+/// The largest value that is inline in an event, in bytes of UTF-8.
 pub const INLINE_MAX: usize = 8 * 1024;
 
-/// A reference to text kept as a content-addressed file beside the log.
+/// A reference to text kept as a content-addressed file of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, SchemaRead, SchemaWrite)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -48,7 +48,7 @@ pub enum Text {
     Blob(Box<BlobRef>),
 }
 
-/// JSON as text: as received when it came from outside, canonical when a codec of ours made it. Never re-written.
+/// JSON as text: as received when it came from outside, canonical when the runtime encoded it. Never re-written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, SchemaRead, SchemaWrite)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -60,7 +60,7 @@ pub trait Blobs {
     fn text(&self, hash: &BlobHash) -> Option<String>;
 }
 
-/// No blobs at all: for logs whose values all stand inline.
+/// No blobs at all: for logs whose values are all inline.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoBlobs;
 
@@ -104,7 +104,7 @@ impl Text {
         self.bytes() == 0
     }
 
-    /// The text, if it stands inline.
+    /// The text, if it is inline.
     pub fn inline(&self) -> Option<&str> {
         match self {
             Self::Inline(text) => Some(text),
@@ -176,7 +176,7 @@ impl From<String> for Text {
 }
 
 impl Json {
-    /// JSON that a codec of ours made: sorted keys, no spaces.
+    /// JSON from a value: sorted keys, no spaces.
     pub fn canonical(value: &serde_json::Value) -> Self {
         Self(Text::Inline(crate::canonical::value(value)))
     }
@@ -198,7 +198,7 @@ impl Json {
     }
 }
 
-/// Whatever holds texts that may move to blobs.
+/// Everything that contains texts that may move to blobs.
 pub trait Texts {
     /// Visits every text in a fixed order.
     fn texts(&mut self, visit: &mut dyn FnMut(&mut Text));

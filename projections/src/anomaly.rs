@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 use annals_core::Seq;
 use serde::{Deserialize, Serialize};
 
-/// Something impossible that a log holds all the same: an auditor must see a damaged Session, not a refusal.
+/// An impossible event in a log. It is noted in its place and folding continues, so that a damaged session can be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Anomaly {
-    /// Where it stands.
+    /// The event.
     pub seq: Seq,
     /// What is wrong with it, in words.
     pub what: Cow<'static, str>,

@@ -36,7 +36,7 @@ pub struct Calls {
     pub open: Vec<OpenCall>,
     /// Hashes of used-up ids, inherited ones included: see [`Calls::is_used`].
     used: BTreeSet<u64>,
-    /// Whether used-up ids were let go: such a view is for looking, not for calling.
+    /// Whether used-up ids were evicted: such a view is for reading only.
     pub for_looking: bool,
     /// Whether a step began and did not end.
     pub step_open: bool,
@@ -53,7 +53,7 @@ pub struct Calls {
 struct Failing {
     /// Of name and input.
     call: u64,
-    /// Of what the model was told.
+    /// The output that the model read.
     told: u64,
     count: u64,
 }
@@ -111,7 +111,7 @@ fn fnv(seed: u64, text: &str) -> u64 {
     text.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// What stands for a text: itself, or the hash of its blob.
+/// A reference to a text: the text itself, or the hash of its blob.
 fn reference(text: &Text) -> String {
     match text {
         Text::Inline(text) => text.clone(),

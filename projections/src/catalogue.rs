@@ -10,7 +10,7 @@ use annals_core::event::{CompactionEvent, InputEvent, Parent, SessionEvent, Step
 use annals_core::{AgentName, Event, ModelName, Record, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
 
-/// How many characters of the first input stand in for a missing title.
+/// How many characters of the first input replace a missing title.
 const OPENING: usize = 80;
 
 /// One Session in the list.

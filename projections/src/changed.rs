@@ -28,7 +28,7 @@ pub struct ChangedFiles {
     last: Option<String>,
     /// The last tree that was summarised.
     summarised: Option<String>,
-    /// What each summary said, by where it stands; the last one holds.
+    /// The content of each summary, by its event; the last one counts.
     sums: Vec<(Seq, FileTotals)>,
 }
 
@@ -38,7 +38,7 @@ impl ChangedFiles {
         self.sums.last().map(|(_, totals)| *totals)
     }
 
-    /// The trees between which a summary is due: those before the first step and after the last one, unless a summary told
+    /// The trees between which a summary is due: those before the first step and after the last one, unless a summary includes
     /// the last one already, or nothing ever changed.
     pub fn unsummarised(&self) -> Option<(&str, &str)> {
         let (_, first) = self.first.as_ref()?;

@@ -20,7 +20,7 @@ const SPARED_TURNS: usize = 2;
 /// The tool whose output is never pruned.
 const SPARED_TOOL: &str = "skill";
 
-/// Estimate of a text of so many characters (Unicode scalar values), in tokens: a quarter, rounded.
+/// Estimate of a text of `chars` characters (Unicode scalar values), in tokens: a quarter, rounded.
 pub const fn estimate(chars: u64) -> u64 {
     (chars + 2) / 4
 }

@@ -29,11 +29,11 @@ pub struct Blocked {
     pub seq: Seq,
     /// What made it due.
     pub cause: EpochCause,
-    /// The told sources that are unavailable.
+    /// The sources in the current epoch that are unavailable.
     pub keys: Vec<Key>,
 }
 
-/// The epoch that stands.
+/// The current epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Its number, start and cause.
@@ -44,7 +44,7 @@ pub struct Epoch {
     pub location: Location,
     /// The pieces of the Baseline System Context, in order.
     pub parts: Vec<Part>,
-    /// What each source told last.
+    /// The last value of each source that the model was given.
     pub snapshot: Snapshot,
     /// False for an imported epoch whose baseline was not kept.
     pub known: bool,
@@ -60,17 +60,17 @@ impl Epoch {
     }
 }
 
-/// All epochs of a Session, the one that stands, and what is due at the next boundary.
+/// All epochs of a session, the current one, and what is due at the next boundary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Epochs {
     /// Every epoch, in order.
     pub marks: Vec<EpochMark>,
-    /// The one that stands; `None` before the first turn, after a move and after a committed revert.
+    /// The current one; `None` before the first turn, after a move and after a committed revert.
     pub current: Option<Epoch>,
     /// What is wrong in this part of the log.
     pub anomalies: Anomalies,
     policy: Policy,
-    /// Completed compactions that stand, and whether the current epoch began after each.
+    /// Completed compactions that were not undone, and whether the current epoch began after each.
     compactions: Vec<(Seq, bool)>,
     reverted: bool,
     moved: bool,

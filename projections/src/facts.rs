@@ -161,7 +161,7 @@ pub fn moved() -> Event {
     SessionMoved { location: Location { directory: "/other".into(), workspace: None } }.into()
 }
 
-/// So many characters.
+/// A text of that many characters.
 pub fn long(chars: usize) -> String {
     "x".repeat(chars)
 }

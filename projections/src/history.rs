@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 /// Session History.
 ///
 /// A message is selected iff
-/// - no completed compaction stands, or it is not older than the newest one, or it is pinned, or it is a system message
-///   told since the baseline of the epoch that still stands;
-/// - and no epoch stands, or it is no system message, or it was told since that epoch's baseline.
+/// - no completed compaction is in force, or it is not older than the newest one, or it is pinned, or it is a system message
+///   newer than the baseline of the current epoch;
+/// - and there is no current epoch, or it is no system message, or it is newer than that epoch's baseline.
 ///
 /// History is a function of the surviving messages: what a committed revert removed takes prunes, compactions and pins
 /// after the boundary with it.
@@ -24,15 +24,15 @@ pub struct History {
     messages: Messages,
     /// Completed compactions, oldest first: the Seq of each one's message, and of its undoing.
     compactions: Vec<(Seq, Option<Seq>)>,
-    /// The Seq up to which system messages are folded into the baseline, while an epoch stands.
+    /// The Seq up to which system messages are part of the baseline of the current epoch.
     baseline: Option<Seq>,
     /// What was pinned (true) and unpinned, in order: message, Seq of the event. The last word on a message counts.
     pins: Vec<(Seq, Seq, bool)>,
     /// Pruned calls, and where each was pruned first.
     pruned: BTreeMap<CallId, Seq>,
-    /// Messages that are not selected and older than this were let go: see [`History::evict`].
+    /// Messages that are not selected and older than this were evicted: see [`History::evict`].
     complete_from: Seq,
-    /// Set when something let go is needed again.
+    /// Set when something evicted is needed again.
     stale: bool,
 }
 
@@ -50,12 +50,12 @@ impl History {
         self.selected().filter(move |message| compaction.is_none_or(|compaction| message.seq > compaction))
     }
 
-    /// The newest completed compaction that stands.
+    /// The newest completed compaction that was not undone.
     pub fn compaction(&self) -> Option<&Message> {
         self.messages.get(self.standing()?)
     }
 
-    /// Every completed compaction that stands, oldest first.
+    /// Every completed compaction that was not undone, oldest first.
     pub fn compactions(&self) -> impl DoubleEndedIterator<Item = Seq> {
         self.compactions.iter().filter(|(_, undone)| undone.is_none()).map(|(seq, _)| *seq)
     }
@@ -81,12 +81,12 @@ impl History {
         (!other.stale).then_some(other)
     }
 
-    /// Whether something that was let go is needed again: fold the log from its start, or from an earlier saved view.
+    /// Whether something evicted is needed again: fold the log from its start, or from an earlier saved view.
     pub fn is_stale(&self) -> bool {
         self.stale
     }
 
-    /// Lets go of what is not selected: what a saved view need not hold. Answers stay the same until a revert or an undo
+    /// Evicts what is not selected, which a saved view need not contain. Answers stay the same until a revert or an undo
     /// reaches behind the newest compaction; then the view is stale.
     pub fn evict(&mut self) {
         let Some(compaction) = self.standing() else { return };
@@ -117,7 +117,7 @@ impl History {
         self.note_reach();
     }
 
-    /// What is selected now may reach behind what was let go.
+    /// What is selected now may include evicted messages.
     fn note_reach(&mut self) {
         self.stale |= self.standing().unwrap_or(Seq::ZERO) < self.complete_from;
         let pinned = self.pins.iter().map(|(message, ..)| *message);
@@ -162,7 +162,7 @@ impl Projection for History {
         self.messages.apply(record);
         match record.event {
             Event::Context(ContextEvent::EpochStarted(started)) => {
-                // What was told between a compaction and the epoch that it caused is not in that epoch's baseline's past.
+                // Messages between a compaction and the epoch that it caused are not part of that epoch's baseline.
                 let compaction = self.standing().filter(|_| started.cause == EpochCause::Compaction);
                 self.baseline = Some(compaction.unwrap_or(record.seq));
             }

@@ -30,14 +30,14 @@ pub struct Pending {
 pub struct Admission {
     /// Where.
     pub seq: Seq,
-    /// Hash of what was admitted, to tell a retry from another input.
+    /// Hash of what was admitted, to distinguish a retry from another input.
     pub content: Digest,
     /// As it was admitted first.
     pub delivery: Delivery,
 }
 
 impl Admission {
-    /// The hash of an input's text and attachments, whether they stand inline or in blobs.
+    /// The hash of an input's text and attachments; the same for inline texts and blobs.
     pub fn content(text: &Text, attachments: &[Attachment]) -> Digest {
         let hash = |text: &Text| match text {
             Text::Inline(text) => Digest::of(text.as_bytes()),
@@ -63,7 +63,7 @@ pub struct Inbox {
     pub pending: Vec<Pending>,
     /// Used-up ids, inherited ones included; empty after [`Inbox::evict`].
     pub used: BTreeMap<InputId, Admission>,
-    /// Whether used-up ids were let go: such a view is for looking, not for admitting.
+    /// Whether used-up ids were evicted: such a view is for reading only.
     pub for_looking: bool,
     /// What is wrong in this part of the log.
     pub anomalies: Anomalies,

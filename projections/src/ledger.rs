@@ -26,8 +26,8 @@ pub enum LedgerOutcome {
     },
     /// It was completed and undone.
     Undone {
-        /// The event that undid it. Its name in JSON differs from that of the compaction's own Seq, beside which it is
-        /// written.
+        /// The event that undid it. Its name in JSON differs from that of the compaction's own Seq, which is in the same
+        /// object.
         by: Seq,
     },
     /// It was completed, and a committed revert removed it.
@@ -235,8 +235,8 @@ impl Projection for Ledger {
     }
 }
 
-/// What a covered text says and a summary does not: names in it (paths, identifiers, quoted words), and lines that read
-/// like an instruction. A pointer for a reader, not a proof: each is quoted as it stands, in order, once.
+/// What a covered text mentions and a summary does not: names in it (paths, identifiers, quoted words), and lines that read
+/// like an instruction. A pointer for a reader, not a proof: each is quoted unchanged, in order, once.
 pub fn unmentioned(covered: &str, summary: &str) -> (Vec<String>, Vec<String>) {
     let said = summary.to_lowercase();
     let mut names: Vec<String> = Vec::new();
@@ -289,7 +289,7 @@ fn is_instruction(line: &str) -> bool {
     (8..=400).contains(&line.len()) && SIGNS.iter().any(|sign| lower.contains(sign))
 }
 
-/// Whether most of the words that matter in a line stand in the summary.
+/// Whether the summary contains most of the important words of a line.
 fn carries(said: &str, line: &str) -> bool {
     let words: Vec<String> = line
         .split(|c: char| !c.is_alphanumeric())

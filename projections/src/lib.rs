@@ -1,9 +1,17 @@
-//! The folds of Annals: everything that anyone reads.
+//! The folds of Annals: every view of a session, computed from its records.
 //!
-//! A fold is fed [`Record`]s in the order of their Seq and builds a view. It is pure, total and incremental: the same
-//! records give the same view on any machine, next year; a log that holds the impossible gives an [`Anomaly`] in its
-//! place, never a refusal. Nothing here validates, renders a Context Source, reads a blob while folding, or panics on
-//! data (`docs/reference/events.md#folds`).
+//! A fold applies [`Record`]s in the order of their Seq and builds a view. It is pure, total and incremental: the same
+//! records give the same view on every machine; an impossible event gives an [`Anomaly`] in its place, not an error.
+//! Nothing here validates, renders a Context Source, reads a blob while folding, or panics on data
+//! (`docs/reference/events.md#folds`).
+//!
+//! ```text
+//! Record ─► messages ─► history, transcript ─────────┐
+//!       ├─► session, epochs, inbox, calls,           ├─► SessionView ─► rebuild (a Request) ─► json (public form)
+//!       │   permissions, profiles, usage, requests  ─┘
+//!       ├─► request_index, statistics, timeline      what readers ask
+//!       └─► catalogue                                all sessions of a store
+//! ```
 #![no_std]
 #![warn(missing_docs)]
 
@@ -76,12 +84,39 @@ pub const ANSWER_INTERRUPTED: &str = "Provider turn interrupted";
 /// A view built by folding records.
 ///
 /// **Invariant**: `apply` is pure, total and incremental: folding `a` and then `b` gives what folding `a ++ b` gives.
+///
+/// ```
+/// use annals_core::event::{StepEvent, StepStarted};
+/// use annals_core::{Event, Record, Seq, SessionId, Time};
+/// use annals_projections::Projection;
+///
+/// /// How many answers began.
+/// #[derive(Default)]
+/// struct Answers(u64);
+///
+/// impl Projection for Answers {
+///     const NAME: &'static str = "answers";
+///     const VERSION: u32 = 1;
+///
+///     fn apply(&mut self, record: &Record<'_>) {
+///         if let Event::Step(StepEvent::Started(_)) = record.event {
+///             self.0 += 1;
+///         }
+///     }
+/// }
+///
+/// let event = Event::from(StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None });
+/// let session = SessionId::from_parts(1_780_488_000_000, 1);
+/// let mut view = Answers::default();
+/// view.apply(&Record { session, seq: Seq(0), at: Time(1_780_488_000_000), event: &event });
+/// assert_eq!(view.0, 1);
+/// ```
 pub trait Projection: Default {
     /// The name under which the view is cached.
     const NAME: &'static str;
     /// The version of its shape: a cached view of another version is not used.
     const VERSION: u32;
 
-    /// Takes in one record.
+    /// Applies one record.
     fn apply(&mut self, record: &Record<'_>);
 }

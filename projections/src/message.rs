@@ -134,12 +134,12 @@ impl Content {
     }
 }
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// It waits for somebody's permission.
+    /// It waits for a permission.
     Pending,
     /// It runs.
     Running,
@@ -161,7 +161,7 @@ impl Status {
     }
 }
 
-/// A tool call and what became of it.
+/// A tool call with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The Seq of `tool.called`.
@@ -180,7 +180,7 @@ pub struct ToolCall {
     pub hosted: bool,
     /// Native metadata of the call.
     pub metadata: Option<Json>,
-    /// Where it stands.
+    /// Its state.
     pub status: Status,
     /// How it ended; `None` before.
     pub outcome: Option<ToolOutcome>,

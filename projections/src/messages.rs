@@ -40,8 +40,8 @@ impl Messages {
         self.open.iter().map(|(holder, _)| *holder)
     }
 
-    /// Lets go of every message that no later record can change: what is left are those with open calls, and that of the
-    /// newest step. What later records make and change stays the same.
+    /// Evicts every message that no later record can change: what remains are those with open calls, and that of the
+    /// newest step. The effect of later records stays the same.
     pub fn evict(&mut self) {
         let (open, step) = (&self.open, self.step);
         self.list.retain(|message| step == Some(message.seq) || open.iter().any(|(holder, _)| *holder == message.seq));
@@ -259,7 +259,7 @@ impl Messages {
                 Some(holder)
             }
             Event::Permission(PermissionEvent::Replied(_)) => {
-                // An answer names its question, not the call: whatever waits runs again, or is settled next.
+                // An answer names its question, not the call: every waiting call runs again, or is settled next.
                 self.open_calls(|call| call.status = Status::Running);
                 None
             }

@@ -1,4 +1,4 @@
-//! What shapes requests beside history and baseline: recorded once per change, named by hash
+//! What shapes requests besides history and baseline: recorded once per change, named by hash
 //! (`docs/reference/events.md#what-shapes-requests`).
 
 use crate::Projection;

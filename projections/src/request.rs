@@ -69,7 +69,7 @@ pub struct SystemText {
     pub spans: Vec<Span>,
 }
 
-/// What a call gave, as the model is told.
+/// The result of a call as the model reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResult {
@@ -149,7 +149,7 @@ pub enum Block {
     },
     /// The result of a call.
     Result {
-        /// What the model is told.
+        /// The content as the model reads it.
         #[serde(flatten)]
         result: ToolResult,
         /// Where it came from.
@@ -262,10 +262,30 @@ impl Request {
 }
 
 /// Rebuilds the request that `sent` announces from the view at the Cut before it. The runtime builds requests by the
-/// same function: what is sent is what the log gives back.
+/// same function, so the request in the log is the one that was sent.
 ///
 /// # Errors
-/// When the log does not hold what shaped the request.
+/// When the log does not contain a profile, tool set or options that the request refers to.
+///
+/// ```
+/// use annals_core::event::StepEvent;
+/// use annals_core::{Batch, Event, NoBlobs};
+/// use annals_projections::{BuildError, Projection, SessionView, rebuild};
+///
+/// /// Verifies every request of a session against its recorded digest.
+/// fn verify(batches: &[Batch]) -> Result<(), BuildError> {
+///     let mut view = SessionView::default();
+///     for record in batches.iter().flat_map(Batch::records) {
+///         if let Event::Step(StepEvent::RequestSent(sent)) = record.event {
+///             let request = rebuild(&view, sent, &NoBlobs)?;
+///             assert_eq!(request.digest(), sent.digest);
+///         }
+///         view.apply(&record);
+///     }
+///     Ok(())
+/// }
+/// # verify(&[]).unwrap();
+/// ```
 pub fn rebuild(view: &SessionView, sent: &RequestSent, blobs: &dyn Blobs) -> Result<Request, BuildError> {
     let profiles = &view.profiles;
     let missing = |what, digest: Digest| BuildError::NotRecorded { what, digest };
@@ -276,7 +296,7 @@ pub fn rebuild(view: &SessionView, sent: &RequestSent, blobs: &dyn Blobs) -> Res
         Some(digest) => profiles.tools.get(&digest).ok_or(missing("tool set", digest))?.clone(),
         None => Vec::new(),
     };
-    // The digest is over what is sent, wherever the log keeps it.
+    // The digest covers the content, inline or in a blob.
     options.texts(&mut |text| *text = text.resolve(blobs).into_owned().into());
     tools.texts(&mut |text| *text = text.resolve(blobs).into_owned().into());
     let (system, messages) = match (sent.purpose, &sent.prompt) {

@@ -159,7 +159,7 @@ impl RequestIndex {
                 self.waits = false;
                 self.returns.push(record.seq);
             }
-            // A title that a person gave ends no request.
+            // A title from the user ends no request.
             SessionEvent::Titled(titled) if titled.request.is_some() => {
                 self.end(record, &[Purpose::Title], titled.usage, titled.cost);
             }

@@ -6,7 +6,7 @@ use annals_core::event::{Purpose, SessionEvent, StepEvent};
 use annals_core::{AgentName, Digest, Event, ModelName, Record, RequestId, Seq, Time};
 use serde::{Deserialize, Serialize};
 
-/// One request: where it stands and what proves it. The view at the Cut before `seq` rebuilds it.
+/// One request: its event and its digests. The view at the cut before `seq` rebuilds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestMark {
     /// The Seq of `request.sent`.
@@ -32,7 +32,7 @@ pub struct RequestMark {
 pub struct Requests {
     /// In order; after [`Requests::evict`] the newest ones.
     pub marks: Vec<RequestMark>,
-    /// How many older marks were let go.
+    /// How many older marks were evicted.
     pub dropped: u64,
 }
 

@@ -114,12 +114,12 @@ pub struct SessionInfo {
     pub updated: Time,
     /// The Seq that the next event gets.
     pub next: Seq,
-    /// From here on nothing was recorded but titles and what they are asked with: whatever was planned from this Seq on
-    /// still holds.
+    /// From here on only titles and their requests were recorded: a plan made at or after this Seq is still
+    /// valid.
     pub untouched: Seq,
     /// Whether the log ends inside a turn. A running process knows better.
     pub running: bool,
-    /// Whether a compaction that a person asked for began and has not ended.
+    /// Whether a compaction that the user asked for began and has not ended.
     summarising: bool,
     /// Nested instruction files discovered at this Location, in order.
     pub instructions: Vec<String>,
@@ -204,12 +204,12 @@ impl Projection for SessionInfo {
                     self.instructions.push(discovered.path.clone());
                 }
             }
-            // A title is asked for beside the turns: nobody waits for it.
+            // A title is requested in the background: no turn waits for it.
             Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Title => {
                 self.titling.open = Some(sent.request);
                 self.titling.asked = self.titling.asked.saturating_add(1);
             }
-            // A compaction that a person asked for is no turn.
+            // A compaction that the user asked for is no turn.
             Event::Compaction(CompactionEvent::Started(started)) => {
                 self.summarising = started.reason == CompactionReason::Manual;
             }

@@ -39,7 +39,7 @@ pub struct Statistics {
     calls: Calls,
     permissions: Permissions,
     profiles: Profiles,
-    /// The first input that contains more than white space: what stands in for a missing title.
+    /// The first input that contains more than white space: it replaces a missing title.
     pub opening: Option<Text>,
     /// Time of the first event.
     pub began: Option<Time>,

@@ -1,4 +1,4 @@
-//! A session in the order in which a person reads it.
+//! A session in reading order.
 //!
 //! A fold like the others: fed records in order, it gives entries in order, each as soon as nothing can change it any
 //! more ([`Timeline::pop`]). A call and its result are one entry, as are a compaction and its outcome. Memory is bounded
@@ -131,7 +131,7 @@ impl Timeline {
         let joins = self.user_last || (working && admitted < self.step_ended);
         if !joins {
             self.end_turn();
-            // An input that waited was promoted when the work before it was done, whatever time its record has.
+            // A waiting input was promoted when the work before it was done; the time of its record may be earlier.
             let began = record.at.max(self.turn_ended);
             let record = Record { at: began, ..*record };
             self.push(&record, EntryKind::Turn { number }, false);

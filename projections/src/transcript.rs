@@ -1,4 +1,4 @@
-//! The transcript: every message ever shown to a person, in order. An index: pages are folds of records
+//! The transcript: every message ever shown to the user, in order. An index: pages are folds of records
 //! (`docs/reference/events.md#folds`).
 
 use crate::Projection;
@@ -31,7 +31,7 @@ pub struct TranscriptItem {
 pub struct Transcript {
     /// Every message, by Seq; after [`Transcript::evict`] the newest ones.
     pub items: Vec<TranscriptItem>,
-    /// How many older items were let go.
+    /// How many older items were evicted.
     pub dropped: u64,
     /// Ranges `[from, until)` that committed reverts removed.
     reverted: Vec<(Seq, Seq)>,
@@ -64,8 +64,8 @@ impl Transcript {
         self.dropped += old as u64;
     }
 
-    /// The Seq of the `n`-th user message, counted from 1, without what a committed revert removed. `None` when there
-    /// is none, and when items were let go.
+    /// The Seq of the `n`-th user message, counted from 1, without what a committed revert removed. `None` when there is
+    /// no such message, and when items were evicted.
     pub fn user_message(&self, n: u64) -> Option<Seq> {
         if self.dropped > 0 {
             return None;
@@ -82,7 +82,7 @@ impl Transcript {
         Some((first, last.plus(1)))
     }
 
-    /// The messages that a person is shown, out of folded ones.
+    /// The messages that the user is shown, out of folded ones.
     pub fn shown(messages: &Messages) -> impl Iterator<Item = &Message> {
         messages.list().iter().filter(|message| !matches!(message.body, Body::System { .. }))
     }

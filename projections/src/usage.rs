@@ -16,7 +16,7 @@ pub struct UsageTotals {
     pub cost: u64,
     /// How many attempts reported.
     pub attempts: u64,
-    /// How many of them reported tokens that nobody knew a price of: their cost is unknown, not nothing.
+    /// How many of them reported tokens without a known price: their cost is unknown, not zero.
     pub unpriced: u64,
 }
 
@@ -30,7 +30,7 @@ impl UsageTotals {
     }
 }
 
-/// Whether an attempt took tokens and nobody said what they cost.
+/// Whether an attempt used tokens whose price is unknown.
 fn is_unpriced(usage: Usage, cost: u64) -> bool {
     cost == 0 && usage != Usage::default()
 }

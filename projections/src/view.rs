@@ -13,13 +13,35 @@ use serde::{Deserialize, Serialize};
 const SCREENS: usize = 512;
 
 /// All views of a Session at one Cut: what a turn is decided from, and what a saved view holds.
+///
+/// ```
+/// use annals_core::event::{InputAdmitted, InputPromoted};
+/// use annals_core::{Batch, Seq, SessionId, Time};
+/// use annals_projections::{Projection, SessionView};
+///
+/// # use annals_core::event::Delivery;
+/// let session = SessionId::from_parts(1_780_488_000_000, 1);
+/// let events = vec![
+///     InputAdmitted { input: "one".into(), text: "Hello".into(), attachments: vec![], delivery: Delivery::Steer }.into(),
+///     InputPromoted { input: "one".into() }.into(),
+/// ];
+/// let batch = Batch::seal(session, Seq::ZERO, Time(1_780_488_000_000), None, events)?.batch;
+///
+/// let mut view = SessionView::default();
+/// for record in batch.records() {
+///     view.apply(&record);
+/// }
+/// assert_eq!(view.history.selected().count(), 1, "the message of the user");
+/// assert_eq!(view.cut().next, Seq(2), "both events are folded");
+/// # Ok::<(), annals_core::SealError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionView {
     /// Agent, model, Location, title, revert.
     pub session: SessionInfo,
     /// What the model would see next.
     pub history: History,
-    /// What a person was shown.
+    /// What the user was shown.
     pub transcript: Transcript,
     /// Baseline, Context Snapshot, epochs.
     pub epochs: Epochs,
@@ -43,12 +65,12 @@ impl SessionView {
         Cut { next: self.session.next }
     }
 
-    /// Whether something that a saved view let go is needed again: fold from an earlier place (see [`History`]).
+    /// Whether something that was evicted from a saved view is needed again: fold from an earlier place (see [`History`]).
     pub fn is_stale(&self) -> bool {
         self.history.is_stale()
     }
 
-    /// Lets go of what grows with the log and is not shown on a first screen: the form for looking. Its size is bounded
+    /// Evicts what grows with the log and is not shown on a first screen: the form for reading. Its size is bounded
     /// by what is shown. A writer resumes from the whole view.
     pub fn evict(&mut self) {
         self.history.evict();

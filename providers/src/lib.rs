@@ -4,6 +4,12 @@
 //! needs no network. [`http`] (feature `http`) sends those bytes and adds only headers; [`cassette`] records answers and
 //! plays them back; [`catalog`] knows models, prices and limits. The port itself is [`provider::Provider`].
 //! Described in `docs/reference/wire.md`.
+//!
+//! ```text
+//! Request ─► wire: encode ─► body ─► Provider ─► bytes ─► wire: Decoder ─► ProviderEvent ─► the turn
+//!               ▲                       ├─ http: endpoint, key, retries never
+//! catalog ──────┘ (model profile)       └─ cassette: recorded answers, found by the digest of the request
+//! ```
 #![warn(missing_docs)]
 
 pub mod cassette;

@@ -4,10 +4,8 @@
 //! are the turn's task: a provider sends once and reports how it failed.
 
 mod body;
-mod scripted;
 
 pub use body::RequestBody;
-pub use scripted::{ScriptedAttempt, ScriptedCall, ScriptedEnd, ScriptedProvider, scripted_model};
 
 use annals_core::event::{Finish, Usage};
 use annals_core::{CallId, RequestId, SessionId};
@@ -204,4 +202,37 @@ pub struct ProviderError {
     pub retry_after_ms: Option<u64>,
     /// What happened, in words.
     pub message: String,
+}
+
+/// A model with limits in tokens that takes system messages natively and costs nothing.
+#[cfg(test)]
+pub(crate) fn test_model(
+    model: &annals_core::ModelName,
+    context: u64,
+    output: u64,
+) -> annals_core::event::ModelProfile {
+    annals_core::event::ModelProfile {
+        model: model.clone(),
+        context,
+        output,
+        system_messages: annals_core::event::SystemMessages::Native,
+        id: String::new(),
+        media: Vec::new(),
+        prices: annals_core::event::Prices::default(),
+        protocol: "scripted".into(),
+        encoding: 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_output_only_an_answer_that_broke_off_is_tried_again() {
+        let tried = |after| ProviderErrorKind::ALL.into_iter().filter(|kind| kind.retried(after)).collect::<Vec<_>>();
+        assert_eq!(tried(true), [ProviderErrorKind::IncompleteStream]);
+        assert_eq!(tried(false).len(), 4);
+        assert!(ProviderErrorKind::ALL.into_iter().all(|kind| ProviderErrorKind::of(kind.as_str()) == Some(kind)));
+    }
 }

@@ -5,11 +5,11 @@
 
 use annals_core::Seq;
 use annals_core::event::AgentProfile;
-use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::context::{Source, SystemContext};
 use annals_runtime::permission::FixedApprover;
-use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, SeededIds};
-use annals_runtime::settings::{FixedDefinitions, LocationServices, bare_agent, scripted_model};
+use annals_runtime::ports::SeededIds;
+use annals_runtime::settings::{FixedDefinitions, LocationServices, bare_agent, bare_model};
+use annals_runtime::testing::{ManualClock, MemoryOutputs, ScriptedAttempt, ScriptedProvider};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
 use annals_runtime::{NewInput, NewSession, Ports, Runtime, Settings};
 use annals_store::{EventLog, MemoryLog};
@@ -75,7 +75,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         outputs: Arc::new(MemoryOutputs::new(clock)),
         approver: Arc::new(FixedApprover::allowing("example")),
         locations: Arc::new(services),
-        definitions: Arc::new(FixedDefinitions::default().agent(keeper).model(scripted_model(
+        definitions: Arc::new(FixedDefinitions::default().agent(keeper).model(bare_model(
             &"demo/one".into(),
             100_000,
             4_000,

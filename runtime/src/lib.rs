@@ -1,4 +1,20 @@
-//! The agent runtime of Annals: what observes the world, decides, and appends.
+//! The agent runtime of Annals: it observes the world, decides, and appends.
+//!
+//! ```text
+//! Session (admit, run, compact, revert, fork) ◄─ Runtime (Settings, Ports)
+//!    │
+//!    ▼
+//! drain: turns until nothing is left to do
+//!    │
+//!    ▼
+//! turn: boundary (inbox, context) ─► record_request ─► exchange (provider) ─► answer ─► calls (permission, tools)
+//!    │                                                                                    │
+//!    ▼                                                                                    ▼
+//! lane: the only writer of a session; decides again after a conflict ─► redaction ─► log ─► bus (watchers)
+//! ```
+//!
+//! [`ports`] are the traits for everything outside: files, clock, output files. [`worktree`] is the trait for captures of
+//! a project's files. Described in `docs/reference/turn.md`.
 #![warn(missing_docs)]
 
 pub mod background;
@@ -19,6 +35,7 @@ mod session;
 pub mod settings;
 mod state;
 pub mod subagents;
+pub mod testing;
 mod titles;
 pub mod tools;
 mod turn;

@@ -8,10 +8,10 @@ pub mod outputs;
 
 pub use annals_providers::provider;
 pub use annals_providers::provider::{
-    AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
+    AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest,
 };
 pub use annals_store::disk::StorePath;
-pub use clock::{Clock, FixedClock, ManualClock, SystemClock, now_of};
+pub use clock::{Clock, FixedClock, SystemClock, now_of};
 pub use filesystem::{FileKind, Filesystem, LARGEST_TEXT, MemoryFilesystem, RealFilesystem};
 pub use ids::{Ids, NoEntropy, SeededIds};
-pub use outputs::{MemoryOutputs, OutputFiles, OutputFolder, keep_swept, sweep};
+pub use outputs::{OutputFiles, OutputFolder, keep_swept, sweep};

@@ -2,7 +2,6 @@
 
 mod summary;
 
-pub use annals_providers::provider::scripted_model;
 pub use summary::SummaryHook;
 
 use crate::background::Scheduler;
@@ -14,7 +13,7 @@ use crate::redaction::Redactor;
 use crate::tools::ToolRegistry;
 use crate::worktree::Files;
 use annals_core::bound::Limits;
-use annals_core::event::{AgentProfile, Location, ModelProfile, RequestOptions};
+use annals_core::event::{AgentProfile, Location, ModelProfile, Prices, RequestOptions, SystemMessages};
 use annals_core::{AgentName, ModelName};
 use annals_store::EventLog;
 use annals_store::cache::ViewCache;
@@ -154,6 +153,22 @@ impl Definitions for FixedDefinitions {
 /// An agent without system text, rules and step allowance.
 pub fn bare_agent(agent: &AgentName) -> AgentProfile {
     AgentProfile { agent: agent.clone(), system: None, steps: None, permissions: Vec::new() }
+}
+
+/// A model with limits in tokens that takes system messages natively, costs nothing and speaks no wire protocol: its requests
+/// are not encoded. Set `protocol` and `encoding` for one that is reached over HTTP.
+pub fn bare_model(model: &ModelName, context: u64, output: u64) -> ModelProfile {
+    ModelProfile {
+        model: model.clone(),
+        context,
+        output,
+        system_messages: SystemMessages::Native,
+        id: String::new(),
+        media: Vec::new(),
+        prices: Prices::default(),
+        protocol: "scripted".into(),
+        encoding: 1,
+    }
 }
 
 /// When the history is compacted and how much of it is kept, in tokens (`docs/reference/compaction.md`).

@@ -13,8 +13,9 @@ use annals_core::{InputId, SessionId};
 use annals_projections::{Body, SessionView};
 use annals_runtime::context::{Source, SystemContext};
 use annals_runtime::permission::FixedApprover;
-use annals_runtime::ports::{ManualClock, MemoryOutputs, SeededIds};
-use annals_runtime::settings::{CompactionSettings, FixedDefinitions, LocationServices, bare_agent, scripted_model};
+use annals_runtime::ports::SeededIds;
+use annals_runtime::settings::{CompactionSettings, FixedDefinitions, LocationServices, bare_agent, bare_model};
+use annals_runtime::testing::{ManualClock, MemoryOutputs};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
 use annals_runtime::{NewInput, NewSession, Ports, Runtime, Session, Settings};
 use annals_store::EventLog;
@@ -150,7 +151,7 @@ fn runtime(
         outputs: Arc::new(MemoryOutputs::new(clock)),
         approver: Arc::new(FixedApprover::allowing("user")),
         locations: Arc::new(services),
-        definitions: Arc::new(FixedDefinitions::default().agent(reviewer).model(scripted_model(
+        definitions: Arc::new(FixedDefinitions::default().agent(reviewer).model(bare_model(
             &"test/alpha".into(),
             200_000,
             32_000,

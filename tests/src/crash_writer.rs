@@ -1,4 +1,4 @@
-//! The child process of `crash_kill`: appends from 64 tasks until it is killed, and prints each acknowledged position.
+//! The child process of `tests/crash/kill.rs`: appends from 64 tasks until it is killed, and prints each acknowledged position.
 
 use annals_core::{Seq, SessionId};
 use annals_store::conformance::material;

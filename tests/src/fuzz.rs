@@ -1,7 +1,7 @@
 //! Fuzzing without a nightly compiler: every parser of bytes that others wrote, with inputs of a seeded mutator.
 //!
 //! The input of a round depends on the name of its target, the seed and the number of the round alone, so that a failure can
-//! be repeated from what it prints. `fuzz` (in `fuzz_command.rs`) runs targets for a time, `tests/tests/fuzz.rs` for some
+//! be repeated from what it prints. `fuzz` (in `fuzz_command.rs`) runs targets for a time, `tests/tests/crash/fuzz.rs` for some
 //! rounds.
 
 mod corpus;

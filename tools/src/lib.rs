@@ -5,6 +5,16 @@
 //! path in a call is resolved to a real path first, links and `..` included; a path outside the project is judged as
 //! `external_directory` on its directory before it is judged as what is done to it; and a path that leads elsewhere by
 //! the time the call runs is refused. This is no sandbox: what `bash` is allowed to run may do anything.
+//!
+//! ```text
+//! read write edit  grep glob ls  bash ─► typed (input, schema) ─► annals_runtime::tools
+//!    │      │        │             │
+//!    │    change   walk          process_group, pipe_output
+//!    ▼      ▼        ▼             ▼
+//! workplace (paths, permissions) ◄─► seen_files (what a session has read)
+//!
+//! skills: folders ─► annals_runtime::context          worktree: git ─► annals_runtime::worktree
+//! ```
 
 mod attach;
 mod bash;

@@ -31,7 +31,7 @@ pub(super) fn escape(out: &mut String, text: &str) {
     out.push_str(rest);
 }
 
-/// Where the first byte stands that JSON escapes: a control character below U+0020, a quote or a backslash.
+/// The position of the first byte that JSON escapes: a control character below U+0020, a quote or a backslash.
 pub(super) fn first_escaped(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {

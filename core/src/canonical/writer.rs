@@ -1,4 +1,4 @@
-//! The writer behind canonical JSON: one output, fields put in order where they stand.
+//! The writer behind canonical JSON: one output, fields sorted in place.
 
 use super::CanonicalError;
 use super::escape::{escape, first_escaped};
@@ -89,9 +89,9 @@ pub(super) struct Object<'a> {
     writer: &'a mut Writer,
     /// Where its fields begin among all that are open.
     base: usize,
-    /// Whether each key so far stands behind the one before it.
+    /// Whether each key so far sorts after the one before it.
     ordered: bool,
-    /// What the field `type` says, until that one is written: before the first field that stands behind it.
+    /// The value of the field `type`, until it is written: before the first field that sorts after it.
     tag: Option<&'static str>,
 }
 

@@ -21,11 +21,11 @@ pub trait Codec {
 
 /// The pure renderers of a Context Source, type-erased.
 pub trait Rendering {
-    /// The text that opens an epoch, and that tells a source new to it.
+    /// The text of the source in a baseline, and the update that introduces a new source.
     fn baseline(&self, current: &Value) -> String;
-    /// The text that tells a changed value.
+    /// The text of an update after the value changed.
     fn update(&self, previous: &Value, current: &Value) -> String;
-    /// The text to tell when the source disappears, if it may.
+    /// The text of an update after the source disappeared, if it may disappear.
     fn removed(&self, current: &Value) -> Option<String>;
 }
 
@@ -48,7 +48,7 @@ pub struct Observation {
     pub key: Key,
     /// What it gave.
     pub observed: Observed,
-    /// How to compare and tell it.
+    /// Compares and renders the value.
     pub render: Box<dyn Render>,
 }
 

@@ -35,13 +35,13 @@ pub struct Update {
 /// What reconciling decides: exactly one of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reconciled {
-    /// Nothing to tell.
+    /// Nothing changed.
     Unchanged,
-    /// One message to tell.
+    /// One context update.
     Updated(Update),
     /// A new epoch must begin, and can.
     ReplacementReady(Generation),
-    /// A new epoch must begin, and cannot: these told sources are unavailable.
+    /// A new epoch is due but blocked: these sources of the current one are unavailable.
     ReplacementBlocked(Vec<Key>),
 }
 
@@ -50,7 +50,7 @@ pub enum Reconciled {
 pub enum Replaced {
     /// The new epoch.
     ReplacementReady(Generation),
-    /// These told sources are unavailable.
+    /// These sources of the current epoch are unavailable.
     ReplacementBlocked(Vec<Key>),
 }
 
@@ -119,7 +119,7 @@ pub fn initialize(observations: &[Observation]) -> Result<Generation, ReconcileE
     generation(observations)
 }
 
-/// A new epoch in the place of one that stands (table 3.3).
+/// Replaces the current epoch.
 ///
 /// # Errors
 /// When two sources share a key or one renders nothing.
@@ -132,7 +132,7 @@ pub fn replace(observations: &[Observation], snapshot: &Snapshot) -> Result<Repl
     generation(observations).map(Replaced::ReplacementReady)
 }
 
-/// What became of one source since it was last told (rows of table 3.2).
+/// How one source changed since the last update that included it.
 enum Change<'a> {
     /// Row 1.
     New(&'a Value),
@@ -218,7 +218,7 @@ fn classify<'a>(observation: &'a Observation, snapshot: &Snapshot, blobs: &dyn B
     }
 }
 
-/// Baselines in order of composition; sources that are unavailable (and were never told) are left out.
+/// Baselines in order of composition; sources that are unavailable (and in no baseline yet) are left out.
 fn generation(observations: &[Observation]) -> Result<Generation, ReconcileError> {
     let mut generation = Generation::default();
     for observation in observations {

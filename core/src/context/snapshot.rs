@@ -1,4 +1,4 @@
-//! The Context Snapshot: what each source told last, hidden from the model.
+//! The Context Snapshot: the last value of each source that the model was given; hidden from the model.
 
 use super::Key;
 use crate::text::{Json, Text, Texts};
@@ -13,7 +13,7 @@ use wincode::{SchemaRead, SchemaWrite};
 pub struct Entry {
     /// Canonical JSON of the value, as its codec wrote it.
     pub value: Json,
-    /// What to tell when the source disappears, rendered while the value existed. Never empty.
+    /// The text of the update when the source disappears, rendered while the value existed. Never empty.
     pub removed: Option<Text>,
 }
 

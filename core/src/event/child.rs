@@ -13,7 +13,7 @@ payload! {
         call: Option<CallId>,
         /// Its agent.
         agent: AgentName,
-        /// Whether this Session goes on without waiting for it.
+        /// Whether this session continues without waiting for it.
         background: bool,
     } texts {}
 }

@@ -12,7 +12,7 @@ words! {
     CompactionReason {
         /// A request would be too large.
         Auto = "auto",
-        /// A person did.
+        /// The user.
         Manual = "manual",
         /// The provider refused a request as too large.
         Overflow = "overflow",

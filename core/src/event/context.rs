@@ -34,8 +34,8 @@ words! {
 payload! {
     /// A Context Epoch began. Its Baseline System Context is the parts joined by a blank line, exactly.
     ///
-    /// System messages told before it leave the history. One caused by a compaction keeps those told after that
-    /// compaction, since they are not in its baseline's past
+    /// System messages before it leave the history. One caused by a compaction keeps those after that
+    /// compaction, since its baseline does not include them
     /// (`docs/reference/context.md#which-context-messages-a-request-contains`).
     EpochStarted {
         /// Why.
@@ -54,11 +54,11 @@ payload! {
 }
 
 payload! {
-    /// A new baseline was due and could not be made; the old one stands. Recorded once per change of the keys.
+    /// A new baseline was due and could not be made; the current one stays in force. Recorded once per change of the keys.
     EpochReplacementBlocked {
         /// What made a new epoch due.
         cause: EpochCause,
-        /// The told sources that are unavailable, in order of composition.
+        /// The sources of the current epoch that are unavailable, in order of composition.
         keys: Vec<Key>,
     } texts {}
 }
@@ -74,7 +74,7 @@ payload! {
 }
 
 payload! {
-    /// The Context Snapshot advanced: what each changed source told last.
+    /// The Context Snapshot advanced: the new value of each source in the update.
     SnapshotAdvanced {
         /// Fresh entries.
         set: BTreeMap<Key, Entry>,

@@ -1,4 +1,4 @@
-//! The inbox: what was admitted, and what became of it (`docs/reference/inbox.md`).
+//! The inbox: what was admitted, promoted and withdrawn (`docs/reference/inbox.md`).
 
 use super::{payload, words};
 use crate::id::InputId;
@@ -29,9 +29,9 @@ payload! {
 }
 
 payload! {
-    /// An input was accepted. Durable before anything runs; the id is used up, whatever becomes of the input.
+    /// An input was accepted. Durable before anything runs; its id cannot be used again.
     ///
-    /// The message that it becomes carries the time of this event.
+    /// The message made from it carries the time of this event.
     InputAdmitted {
         /// Chosen by the caller, or by the id port.
         input: InputId,
@@ -49,7 +49,7 @@ payload! {
     ///
     /// Precedes any context message admitted at the same boundary.
     InputPromoted {
-        /// Which; its text stands in its admission.
+        /// Which; its text is in its admission.
         input: InputId,
     } texts {}
 }

@@ -25,7 +25,7 @@ payload! {
 }
 
 payload! {
-    /// The runtime told the model something in the user's place.
+    /// The runtime added a message in the user's place.
     SyntheticAdded {
         /// The exact text.
         text: Text,
@@ -47,7 +47,7 @@ payload! {
 payload! {
     /// One line of a todo list.
     Todo {
-        /// What is to be done.
+        /// The task.
         content: String,
         /// `pending`, `in_progress`, `completed`, `cancelled`, or a foreign agent's word.
         status: String,
@@ -81,8 +81,8 @@ payload! {
 }
 
 payload! {
-    /// What the Session changed in its project so far: from the files before its first step at this Location to those
-    /// after its last one, whoever changed them in between (`docs/reference/revert.md#files`). Takes the place of the
+    /// What the session changed in its project so far: from the files before its first step at this Location to those
+    /// after its last one, including changes by others in between (`docs/reference/revert.md#files`). Replaces the
     /// one before it.
     FilesSummarised {
         /// Git tree of the files before the first step.

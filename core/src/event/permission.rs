@@ -9,11 +9,11 @@ use alloc::vec::Vec;
 words! {
     /// What a rule says.
     Effect {
-        /// Goes on.
+        /// The call runs.
         Allow = "allow",
         /// Is refused.
         Deny = "deny",
-        /// Somebody is asked.
+        /// The user is asked.
         Ask = "ask",
     }
 }
@@ -31,7 +31,7 @@ payload! {
 }
 
 payload! {
-    /// A call needs somebody's permission. Asked under the agent of the turn that made the call.
+    /// A call needs a permission. Asked under the agent of the turn that made the call.
     PermissionAsked {
         /// The question.
         permission: PermissionId,
@@ -53,19 +53,19 @@ words! {
         Once = "once",
         /// For the rest of the Session.
         Always = "always",
-        /// No; the turn ends. With feedback: no, and the model is told why and goes on.
+        /// No; the turn ends. With feedback: no, and the model reads why and continues.
         Reject = "reject",
     }
 }
 
 payload! {
-    /// Somebody answered a permission question.
+    /// A permission question was answered.
     PermissionReplied {
         /// Which.
         permission: PermissionId,
         /// What.
         reply: Reply,
-        /// What the model is told with a rejection.
+        /// What the model reads with a rejection.
         feedback: Option<Text>,
         /// Who answered: `user`, or the name of what answered in the user's place.
         by: String,

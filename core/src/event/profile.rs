@@ -1,4 +1,4 @@
-//! Whatever shapes a request beside history and baseline, recorded once per change and named by hash
+//! Everything that shapes a request besides history and baseline, recorded once per change and named by hash
 //! (`docs/reference/events.md#what-shapes-requests`).
 
 use super::permission::Rule;
@@ -12,8 +12,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Names a recorded thing by the hash of its canonical JSON with every text as a reference, so that the name does not
-/// depend on which texts stand inline.
+/// Names a recorded value by the hash of its canonical JSON with every text as a reference, so that the name does not
+/// depend on which texts are inline.
 macro_rules! hashed {
     ($name:ident) => {
         impl $name {
@@ -80,7 +80,7 @@ payload! {
 }
 
 payload! {
-    /// What a model is: limits in tokens, how it takes system messages, what it costs, how it is spoken to.
+    /// What a model is: limits in tokens, how it takes system messages, what it costs, its protocol.
     ModelProfile {
         /// Its name.
         model: ModelName,
@@ -114,7 +114,7 @@ payload! {
 }
 
 payload! {
-    /// A tool as the model is told of it.
+    /// A tool as it is described to the model.
     ToolDefinition {
         /// Its name: `^[A-Za-z][A-Za-z0-9_-]{0,63}$`.
         name: String,

@@ -23,8 +23,8 @@ payload! {
 payload! {
     /// Files are about to be restored: durable before the first of them changes, so that a restart knows.
     ///
-    /// Its end is the fact that it was begun for (`revert.staged`, `revert.cleared` or `session.moved`), or
-    /// [`RestoreAbandoned`]. One that its process did not survive is taken back by whoever runs the Session next.
+    /// Its end is the event that it was begun for (`revert.staged`, `revert.cleared` or `session.moved`), or
+    /// [`RestoreAbandoned`]. One that its process did not survive is undone by the next process that runs the session.
     RestoreBegun {
         /// Where the files are: for a move, the destination.
         location: Location,
@@ -44,9 +44,9 @@ payload! {
 }
 
 payload! {
-    /// A move took uncommitted changes along: they are at the destination, and now leave the source. Stands in the Batch of its
-    /// `session.moved`, so that a restart knows: a departure that its process did not survive is finished by whoever runs the
-    /// Session next, as far as files still stand as the move found them.
+    /// A move took uncommitted changes along: they are at the destination, and are about to be removed from the source.
+    /// Recorded in the batch of its `session.moved`: after a crash the next process that runs the session finishes the
+    /// departure, as far as the files are still as the move found them.
     DepartureBegun {
         /// Where they leave: where the Session was.
         location: Location,

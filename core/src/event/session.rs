@@ -20,7 +20,7 @@ payload! {
 words! {
     /// What a switch does to the Context Epoch (`docs/reference/context.md#policy`).
     Switch {
-        /// The epoch goes on; changed guidance is told as a message.
+        /// The epoch continues; changed guidance is sent as a context update.
         Keep = "keep",
         /// The next boundary begins a new epoch.
         Replace = "replace",
@@ -108,11 +108,11 @@ payload! {
 }
 
 payload! {
-    /// The Session got a title: from a person, from an import, or from a model that was asked for one.
+    /// The session got a title: from the user, from an import, or from a model that was asked for one.
     SessionTitled {
         /// One line.
         title: String,
-        /// The title request that gave it; `None` when nobody asked a model.
+        /// The title request that gave it; `None` when no model was asked.
         request: Option<RequestId>,
         /// What that request reported.
         usage: Option<Usage>,
@@ -133,7 +133,7 @@ payload! {
     TitleFailed {
         /// Which request.
         request: RequestId,
-        /// Why: the provider's error, `blank`, `overtaken` by a title that somebody gave meanwhile, or `interrupted`.
+        /// Why: the provider's error, `blank`, `overtaken` by a title that was given meanwhile, or `interrupted`.
         error: Failure,
         /// What the provider reported.
         usage: Option<Usage>,

@@ -35,7 +35,7 @@ words! {
         Error = "error",
         /// Something a foreign agent recorded that we have no word for.
         Other = "other",
-        /// The provider paused among calls of its own, and is asked to go on.
+        /// The provider paused among its hosted calls, and is asked to continue.
         Paused = "paused",
     }
 }

@@ -44,7 +44,7 @@ words! {
         Completed = "completed",
         /// With an error that the model sees.
         Failed = "failed",
-        /// It was put away before its end: by an interruption, or because its process ended.
+        /// It was ended early: by an interruption, or because its process ended.
         Interrupted = "interrupted",
         /// It did not run: the step allowance had ended with its answer.
         Exhausted = "exhausted",

@@ -149,7 +149,7 @@ impl<'a> RequestMessageJson<'a> {
     }
 }
 
-/// JSON as received, or a text where it is none.
+/// JSON as received, or a string when the text is not JSON.
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.into()))
 }

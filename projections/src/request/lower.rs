@@ -163,7 +163,7 @@ fn answer(out: &mut Vec<RequestMessage>, assistant: &Assistant, model: &ModelPro
     }
 }
 
-/// What the model is told of a settled call; an open one is a call without a result.
+/// The result of a settled call as the model reads it; an open call has none.
 fn result(tool: &ToolCall, blobs: &dyn Blobs) -> Option<Block> {
     let seq = Some(tool.settled?.0);
     let (output, error) = match (tool.status, tool.pruned) {

@@ -127,7 +127,7 @@ pub struct CallQuestion {
     pub action: String,
     /// To what.
     pub resources: Vec<String>,
-    /// The reply; `None` while nobody has answered.
+    /// The reply; `None` while the question is open.
     pub reply: Option<PermissionReplied>,
 }
 

@@ -105,7 +105,7 @@ pub enum TimelineNote {
     },
     /// A permission question that belongs to no open call.
     PermissionAsked {
-        /// What is to be allowed.
+        /// The action that needs permission.
         action: String,
         /// To what.
         resources: Vec<String>,

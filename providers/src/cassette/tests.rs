@@ -1,5 +1,5 @@
 use super::*;
-use crate::provider::scripted_model;
+use crate::provider::test_model;
 use crate::provider::{AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
 use annals_core::event::{Finish, Purpose, RequestOptions, Usage};
 use annals_core::{RequestId, SessionId};
@@ -37,7 +37,7 @@ fn asks(said: &[&str], attempt: u32) -> ProviderRequest {
     let request = Request {
         purpose: Purpose::Turn,
         agent: "build".into(),
-        model: scripted_model(&"test/alpha".into(), 200_000, 32_000),
+        model: test_model(&"test/alpha".into(), 200_000, 32_000),
         system: Vec::new(),
         messages: said.iter().map(message).collect(),
         tools: Vec::new(),

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::http::KeySource;
     use crate::http::key::read;
-    use crate::provider::scripted_model;
+    use crate::provider::test_model;
     use annals_core::event::{Purpose, RequestOptions};
     use annals_core::{RequestId, SessionId};
     use annals_projections::{Request, ToolChoice};
@@ -132,7 +132,7 @@ mod tests {
         let request = Request {
             purpose: Purpose::Turn,
             agent: "build".into(),
-            model: scripted_model(&"test/alpha".into(), 200_000, 32_000),
+            model: test_model(&"test/alpha".into(), 200_000, 32_000),
             system: Vec::new(),
             messages: Vec::new(),
             tools: Vec::new(),

@@ -3,7 +3,8 @@
 mod guidance;
 
 use super::*;
-use crate::ports::{Clock, ManualClock, MemoryFilesystem};
+use crate::ports::{Clock, MemoryFilesystem};
+use crate::testing::ManualClock;
 use annals_core::context::{Observed, Reconciled, Snapshot, initialize, reconcile};
 use annals_core::event::Location;
 use annals_core::{NoBlobs, SessionId};

@@ -5,10 +5,8 @@
 //! file that is gone takes nothing from it.
 
 mod folder;
-mod memory;
 
 pub use folder::OutputFolder;
-pub use memory::MemoryOutputs;
 
 use crate::Boxed;
 use crate::ports::Clock;
@@ -51,6 +49,6 @@ pub async fn sweep(files: &dyn OutputFiles, clock: &dyn Clock) {
     }
 }
 
-fn taken(path: &str) -> io::Error {
+pub(crate) fn taken(path: &str) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, format!("{path}: an output file of that name exists"))
 }

@@ -14,7 +14,8 @@ use std::sync::Arc;
 ///
 /// ```
 /// # use annals_core::bound::Limits;
-/// # use annals_runtime::ports::{ManualClock, MemoryOutputs, SeededIds};
+/// # use annals_runtime::ports::SeededIds;
+/// # use annals_runtime::testing::{ManualClock, MemoryOutputs};
 /// # use annals_runtime::tools::{Bounding, ToolOutput};
 /// # use std::sync::Arc;
 /// # #[tokio::main(flavor = "current_thread")]

@@ -3,7 +3,8 @@
 use super::*;
 use crate::Boxed;
 use crate::context::{Loaded, Skill, SkillCatalogue};
-use crate::ports::{ManualClock, MemoryOutputs, SeededIds};
+use crate::ports::SeededIds;
+use crate::testing::{ManualClock, MemoryOutputs};
 use annals_core::bound::Limits;
 use annals_core::event::{Effect, Rule, ToolOutcome, ToolSettled};
 use annals_core::{Json, Seq, SessionId};

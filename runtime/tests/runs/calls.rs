@@ -4,7 +4,7 @@ use crate::stream::{Raw, call, text};
 use crate::world::{Tested, World, history, says};
 use annals_core::event::{Finish, ModelProfile};
 use annals_runtime::ports::{ProviderErrorKind, ProviderEvent};
-use annals_runtime::settings::{FixedDefinitions, scripted_model};
+use annals_runtime::settings::{FixedDefinitions, bare_model};
 use annals_runtime::{NewInput, Outcome, RunError};
 
 fn result(id: &str, result: &str) -> ProviderEvent {
@@ -72,7 +72,7 @@ async fn a_name_in_another_case_means_the_one_tool_that_it_can_mean() -> Tested 
         let answer = vec![call("c1", name, "{}", false), ProviderEvent::Finished(Finish::ToolCalls)];
         let world = World::new([]).provider(Raw::new([answer]));
         let world = world.tool(says("look", "seen")).tool(says("Tell", "said")).tool(says("tell", "said"));
-        let model = scripted_model(&"test/alpha".into(), 200_000, 32_000);
+        let model = bare_model(&"test/alpha".into(), 200_000, 32_000);
         let model = ModelProfile { protocol: protocol.into(), id: "alpha".into(), ..model };
         let world = World { definitions: FixedDefinitions::default().model(model), ..world };
         let runtime = world.runtime();
@@ -86,8 +86,8 @@ async fn a_name_in_another_case_means_the_one_tool_that_it_can_mean() -> Tested 
 
 #[tokio::test]
 async fn the_error_of_a_run_says_how_many_attempts_failed() -> Tested {
-    use annals_providers::provider::ScriptedAttempt;
     use annals_runtime::ports::ProviderError;
+    use annals_runtime::testing::ScriptedAttempt;
     let failing = |kind| {
         ScriptedAttempt::error(ProviderError { kind, status: None, retry_after_ms: None, message: "it is busy".into() })
     };

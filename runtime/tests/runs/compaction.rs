@@ -3,9 +3,9 @@
 use crate::world::{Tested, World, all_rebuilt, history};
 use annals_core::SessionId;
 use annals_core::event::{Finish, Purpose};
-use annals_providers::provider::{ScriptedAttempt, ScriptedEnd};
 use annals_runtime::settings::SummaryHook;
-use annals_runtime::settings::{CompactionSettings, scripted_model};
+use annals_runtime::settings::{CompactionSettings, bare_model};
+use annals_runtime::testing::{ScriptedAttempt, ScriptedEnd};
 use annals_runtime::{Boxed, NewInput, Outcome, Session};
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ async fn told(world: &mut World, settings: CompactionSettings) -> Result<Session
 async fn a_hook_and_a_model_of_its_own_shape_the_summary() -> Tested {
     let mut world = World::new([ScriptedAttempt::text("hi"), ScriptedAttempt::text("Greetings were exchanged.")]);
     world.settings.summary = Some(Arc::new(Hook));
-    world.definitions = world.definitions.clone().model(scripted_model(&"test/small".into(), 50_000, 1_000));
+    world.definitions = world.definitions.clone().model(bare_model(&"test/small".into(), 50_000, 1_000));
     let settings = CompactionSettings { model: Some("test/small".into()), ..keeping(0) };
     let session = told(&mut world, settings).await?;
     assert_eq!(session.compact().await?, Outcome::Idle);
@@ -80,7 +80,7 @@ async fn a_summary_that_was_cut_off_is_none() -> Tested {
 #[tokio::test]
 async fn what_exceeds_the_summarising_model_is_not_sent() -> Tested {
     let mut world = World::new([ScriptedAttempt::text("long ".repeat(2_000))]);
-    world.definitions = world.definitions.clone().model(scripted_model(&"test/tiny".into(), 3_000, 1_000));
+    world.definitions = world.definitions.clone().model(bare_model(&"test/tiny".into(), 3_000, 1_000));
     let settings = CompactionSettings { model: Some("test/tiny".into()), ..keeping(0) };
     let session = told(&mut world, settings).await?;
     let failed = session.compact().await.err().ok_or("it must fail")?;

@@ -2,9 +2,9 @@
 
 use crate::world::{Tested, World, events, history, says};
 use annals_core::event::{Delivery, Finish, Location};
-use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
 use annals_runtime::ports::{AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
+use annals_runtime::testing::ScriptedAttempt;
 use annals_runtime::tools::{FunctionTool, ToolOutput};
 use annals_runtime::{Boxed, NewInput, Outcome, Session};
 use futures_util::{StreamExt, stream};

@@ -1,7 +1,7 @@
 //! Runs over a log that does not know, and over one that another process writes, too.
 
 use crate::world::{Tested, World, events, history};
-use annals_providers::provider::ScriptedAttempt;
+use annals_runtime::testing::ScriptedAttempt;
 use annals_runtime::{Extent, MessagePlace, NewInput, Outcome, RunError, Session};
 use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, LogLayer, MemoryLog};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! Many Sessions at once, and many callers of one.
 
 use crate::world::{Tested, World, events, history, says};
-use annals_providers::provider::ScriptedAttempt;
+use annals_runtime::testing::ScriptedAttempt;
 use annals_runtime::{NewInput, Outcome};
 use futures_util::future::{join_all, try_join_all};
 

@@ -2,9 +2,9 @@
 
 use crate::world::{Tested, World, history, says};
 use annals_core::event::{Finish, Usage};
-use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::bus::{Fragment, Notice};
 use annals_runtime::ports::{AnswerStream, Provider, ProviderError, ProviderEvent, ProviderRequest};
+use annals_runtime::testing::ScriptedAttempt;
 use annals_runtime::tools::{FunctionTool, ToolOutput};
 use annals_runtime::{NewInput, Outcome};
 use futures_util::StreamExt;

@@ -2,8 +2,8 @@
 
 use crate::world::{Tested, World, events, history, says};
 use annals_core::event::Finish;
-use annals_providers::provider::{ScriptedAttempt, ScriptedEnd};
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
+use annals_runtime::testing::{ScriptedAttempt, ScriptedEnd};
 use annals_runtime::{NewInput, Outcome};
 
 fn error(kind: ProviderErrorKind) -> ProviderError {

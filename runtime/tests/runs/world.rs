@@ -3,10 +3,10 @@
 use annals_core::event::{RequestSent, StepEvent};
 use annals_core::{Event, Seq};
 use annals_projections::{Body, Content, rebuild};
-use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::permission::{Approver, FixedApprover};
-use annals_runtime::ports::{ManualClock, MemoryOutputs, Provider, ScriptedProvider, SeededIds};
-use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
+use annals_runtime::ports::{Provider, SeededIds};
+use annals_runtime::settings::{FixedDefinitions, LocationServices, bare_model};
+use annals_runtime::testing::{ManualClock, MemoryOutputs, ScriptedAttempt, ScriptedProvider};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
 use annals_runtime::{NewSession, Ports, Runtime, Session, Settings};
 use annals_store::views::Views;
@@ -43,7 +43,7 @@ impl World {
             ids: Arc::new(SeededIds::scripted(1)),
             services: LocationServices::default(),
             approver: Arc::new(FixedApprover::allowing("user")),
-            definitions: FixedDefinitions::default().model(scripted_model(&"test/alpha".into(), 200_000, 32_000)),
+            definitions: FixedDefinitions::default().model(bare_model(&"test/alpha".into(), 200_000, 32_000)),
             settings: Settings::default(),
         }
     }

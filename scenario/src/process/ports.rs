@@ -8,7 +8,7 @@ use annals_core::{AgentName, ModelName};
 use annals_runtime::Boxed;
 use annals_runtime::context::{Loaded, Skill, SkillCatalogue};
 use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
-use annals_runtime::settings::{Definitions, bare_agent, scripted_model};
+use annals_runtime::settings::{Definitions, bare_agent, bare_model};
 use std::sync::Arc;
 
 /// The skills of the location, if the file enables them.
@@ -65,7 +65,7 @@ impl Definitions for WorldPorts {
 
     fn model(&self, model: &ModelName) -> Option<ModelProfile> {
         let declared = self.0.scenario.models.get(model).copied().unwrap_or_default();
-        let profile = scripted_model(model, declared.context, declared.output);
+        let profile = bare_model(model, declared.context, declared.output);
         Some(ModelProfile { system_messages: declared.system_messages, ..profile })
     }
 }

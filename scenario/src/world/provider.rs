@@ -5,9 +5,9 @@ use super::declared::PerformActions;
 use crate::action::{AnswerScript, AttemptScript, CrashPoint, FailureScript};
 use crate::crash::CrashSwitch;
 use annals_core::canonical;
-use annals_providers::provider::{ScriptedAttempt, ScriptedCall, ScriptedEnd};
 use annals_runtime::Boxed;
-use annals_runtime::ports::{AnswerStream, Provider, ProviderError, ProviderRequest, ScriptedProvider};
+use annals_runtime::ports::{AnswerStream, Provider, ProviderError, ProviderRequest};
+use annals_runtime::testing::{ScriptedAttempt, ScriptedCall, ScriptedEnd, ScriptedProvider};
 use std::sync::Arc;
 
 /// The provider of one process.

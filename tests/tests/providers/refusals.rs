@@ -5,7 +5,8 @@ use crate::story::{KEY, Story, Tested, endpoint};
 use annals_core::Event;
 use annals_core::event::StepEvent;
 use annals_runtime::Outcome;
-use annals_runtime::ports::{Clock, ManualClock};
+use annals_runtime::ports::Clock;
+use annals_runtime::testing::ManualClock;
 
 async fn refused(replies: Vec<Reply>) -> Result<(Story, Server, Vec<String>), Box<dyn std::error::Error>> {
     let server = Server::new(replies).await?;

@@ -8,8 +8,9 @@ use annals_projections::{Body, Content, rebuild};
 use annals_providers::http::{Endpoint, EndpointLimits, HttpProvider, KeySource, OneEndpoint};
 use annals_providers::wire::{Protocol, encode};
 use annals_runtime::permission::FixedApprover;
-use annals_runtime::ports::{ManualClock, MemoryOutputs, Provider, SeededIds, now_of};
-use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
+use annals_runtime::ports::{Provider, SeededIds, now_of};
+use annals_runtime::settings::{FixedDefinitions, LocationServices, bare_model};
+use annals_runtime::testing::{ManualClock, MemoryOutputs};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
 use annals_runtime::{NewInput, NewSession, Outcome, Ports, RunError, Runtime, Session, Settings};
 use annals_store::exchange::{export, verify_session};
@@ -191,7 +192,7 @@ pub fn model(protocol: Protocol) -> ModelProfile {
         id: "alpha-1".into(),
         protocol: protocol.as_str().into(),
         encoding: protocol.encoding(),
-        ..scripted_model(&"test/alpha".into(), 200_000, 32_000)
+        ..bare_model(&"test/alpha".into(), 200_000, 32_000)
     }
 }
 

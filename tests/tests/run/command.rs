@@ -298,7 +298,7 @@ fn a_question_on_a_terminal_shows_what_is_asked_for_and_steers_nothing() {
     let calls = vec![("c1", "bash", json!({"command": command}))];
     let model = model([Says::Calls(HOSTILE, calls), Says::Text(HOSTILE)]);
     let person = Person::with_model(model.url(), CHAT);
-    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/output/terminal.py");
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/output/terminal.py");
     let annals = person.command(["run", "list"]);
     let mut on_a_terminal = std::process::Command::new("python3");
     on_a_terminal.arg(script).arg("100").arg(annals.get_program()).args(annals.get_args());

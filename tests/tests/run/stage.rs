@@ -12,9 +12,8 @@ use annals_core::event::Location;
 use annals_core::{Seq, Time};
 use annals_inspect::reader::Reader;
 use annals_projections::SessionView;
-use annals_providers::provider::ScriptedAttempt;
-use annals_runtime::ports::ScriptedProvider;
-use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
+use annals_runtime::settings::{FixedDefinitions, LocationServices, bare_model};
+use annals_runtime::testing::{ScriptedAttempt, ScriptedProvider};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput, ToolRegistry};
 use annals_runtime::{NewInput, NewSession, Session, Settings};
 use annals_store::disk::StorePath;
@@ -108,11 +107,7 @@ impl Theatre {
         let cli = CommandContext::new(place, None, None, style.clone(), told.clone());
         let equipment = adapt(HostParts {
             provider: Arc::new(ScriptedProvider::new(script)),
-            definitions: Arc::new(FixedDefinitions::default().model(scripted_model(
-                &"demo/one".into(),
-                100_000,
-                4_000,
-            ))),
+            definitions: Arc::new(FixedDefinitions::default().model(bare_model(&"demo/one".into(), 100_000, 4_000))),
             settings: Settings::default(),
             services_at: Arc::new(Looking),
             subagents: Vec::new(),

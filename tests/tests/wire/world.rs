@@ -7,10 +7,10 @@ use annals_projections::{Projection, SessionView};
 use annals_providers::wire::{Protocol, RequestBody, decoder};
 use annals_runtime::permission::FixedApprover;
 use annals_runtime::ports::{
-    AnswerStream, Clock, ManualClock, MemoryOutputs, Provider, ProviderError, ProviderErrorKind, ProviderEvent,
-    ProviderRequest, SeededIds,
+    AnswerStream, Clock, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, SeededIds,
 };
 use annals_runtime::settings::{CompactionSettings, Definitions, LocationServices};
+use annals_runtime::testing::{ManualClock, MemoryOutputs};
 use annals_runtime::tools::{FunctionTool, Tool, ToolError, ToolOutput};
 use annals_runtime::{NewInput, NewSession, Ports, RunError, Runtime, Settings};
 use annals_store::exchange::export;

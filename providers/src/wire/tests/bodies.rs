@@ -42,7 +42,7 @@ fn a_body_is_known_by_the_hash_of_its_bytes() -> Result<(), BodyError> {
 }
 
 #[test]
-fn nothing_is_encoded_for_a_scripted_model() -> Result<(), BodyError> {
+fn nothing_is_encoded_for_a_test_model() -> Result<(), BodyError> {
     let mut request = rich(Protocol::OpenAiChat);
     request.model.protocol = SCRIPTED.into();
     assert_eq!(encode(&request, session())?, None);

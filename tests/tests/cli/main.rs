@@ -1,0 +1,16 @@
+//! The `annals` command through its entry point, at 80 columns.
+
+mod answers;
+mod branching;
+mod branching_files;
+mod command;
+mod config;
+mod import_report;
+mod imports;
+mod looking;
+mod messages;
+mod output;
+mod questions;
+mod reader;
+mod session_methods;
+mod validate;

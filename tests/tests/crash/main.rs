@@ -1,0 +1,8 @@
+//! Crashes, damage and garbage: nothing acknowledged is lost, nothing damaged is read unreported.
+
+mod calls;
+mod flips;
+mod fuzz;
+mod kill;
+mod power;
+mod sessions;

@@ -1,0 +1,15 @@
+//! `annals run`, `chat` and `rerun`: as processes with a model that follows a script and through each protocol, and the host alone.
+
+mod again;
+mod background;
+mod command;
+mod elsewhere;
+mod endings;
+mod guards;
+mod host;
+mod moved;
+mod person;
+mod protocols;
+mod stage;
+mod stopping;
+mod terminal;
