@@ -27,7 +27,9 @@ pub enum SignedError {
     #[error("nothing was signed in this store; run `annals sign`")]
     NothingSigned,
     /// The tree never had this size.
-    #[error("the store was signed with {size} heads, fewer than {since}: what the witness has seen is not of this store")]
+    #[error(
+        "the store was signed with {size} heads, fewer than {since}: what the witness has seen is not of this store"
+    )]
     NeverSoLarge {
         /// The size that the witness has seen.
         since: u64,
@@ -47,6 +49,3 @@ pub enum SignedError {
     #[error(transparent)]
     Read(#[from] ReadError),
 }
-
-#[cfg(test)]
-mod tests;

@@ -195,9 +195,9 @@ impl SigningKey {
     pub fn sign(&self, origin: &str, text: &str) -> Result<NoteSignature, SigningKeyError> {
         match self {
             Self::Note(key) => Ok(key.sign(text, 0)),
-            Self::Ssh(key, _) => key
-                .sign(origin, text)
-                .map_err(|source| SigningKeyError::Ssh { path: PathBuf::from("the key"), source }),
+            Self::Ssh(key, _) => {
+                key.sign(origin, text).map_err(|source| SigningKeyError::Ssh { path: PathBuf::from("the key"), source })
+            }
             Self::Agent(public, path) => {
                 let file = by_agent(path, text)?;
                 let taken = public.signature_from_file(origin, text, &file);

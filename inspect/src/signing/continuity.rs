@@ -53,7 +53,9 @@ pub async fn verify_signed(check: SignedCheck<'_>) -> Result<SignedStore, Signed
     }
     if let Some(kept) = check.kept.filter(|_| !is_kept_found) {
         let origin = &kept.head.origin;
-        found.problems.push(format!("the checkpoint that you kept is of {origin}; this store has no tree of that name"));
+        found
+            .problems
+            .push(format!("the checkpoint that you kept is of {origin}; this store has no tree of that name"));
     }
     if found.trees.is_empty() && found.problems.is_empty() {
         return Err(SignedError::NothingSigned);

@@ -63,8 +63,7 @@ pub async fn sign<E>(
     let signature = signature(&head).map_err(SignError::Key)?;
     let newest = tree.tree.checkpoints.last().filter(|newest| newest.note.text == text);
     let written = newest.is_none_or(|newest| !newest.note.signatures.contains(&signature));
-    let checkpoint =
-        SignedCheckpoint { head: head.clone(), note: SignedNote { text, signatures: vec![signature] } };
+    let checkpoint = SignedCheckpoint { head: head.clone(), note: SignedNote { text, signatures: vec![signature] } };
     if new_heads > 0 || newest.is_none() {
         tree.write(heads, checkpoint)?;
     } else if written {
@@ -87,6 +86,9 @@ pub async fn sign<E>(
 ///
 /// # Errors
 /// When the disk refuses.
-pub async fn merge_signatures(folder: &TreeFolder, note: &SignedCheckpoint) -> Result<Option<PathBuf>, SignedTreeError> {
+pub async fn merge_signatures(
+    folder: &TreeFolder,
+    note: &SignedCheckpoint,
+) -> Result<Option<PathBuf>, SignedTreeError> {
     folder.locked().await?.add(note)
 }

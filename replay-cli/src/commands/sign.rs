@@ -6,14 +6,14 @@ use crate::json;
 use crate::signing_key::{self, SigningKey, SigningKeyError};
 use crate::style::{Emphasis, counted};
 use annals_inspect::signing::{NewCheckpoint, SignedCheckpointFile, merge_signatures, sign};
+use annals_store::SessionHead;
 use annals_store::signing::checkpoint::{SignedCheckpoint, origin_of};
 use annals_store::signing::folder::TreeFolder;
 use annals_store::signing::key::NoteKeyKind;
-use annals_store::SessionHead;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Sign the heads of sessions, to prove later that nothing was changed.
+/// Sign where sessions end, to prove later that nothing changed.
 ///
 /// Writes a checkpoint: one signature over the last event and digest of every session. `annals verify --signed` proves that
 /// the store continues it, `annals prove` that an event was part of it. Appends nothing to any session. Without SESSION,

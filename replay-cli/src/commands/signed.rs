@@ -104,7 +104,8 @@ impl SignedArgs {
         out: &mut (dyn Write + Send),
     ) -> Result<Verdict, CliError> {
         let (text, signers) = (read(path)?, self.signers()?);
-        let checked = text.parse::<InclusionProof>().map_err(Into::into).and_then(|it| check_proof(&it, signers.as_ref()));
+        let checked =
+            text.parse::<InclusionProof>().map_err(Into::into).and_then(|it| check_proof(&it, signers.as_ref()));
         let mut problem = checked.as_ref().err().map(ToString::to_string);
         if let (Ok(proved), Some(what)) = (&checked, what) {
             problem = missing(proved, what, cli).await?;
