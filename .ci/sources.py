@@ -42,7 +42,7 @@ REFERENCES = re.compile(
     r"\(spec\b|\bspec \d|\bDESIGN(?:\.md)?\b|\bTEXTS\b(?!\.md)|\bruling|\bissues? \d|\bseeds? \d|\bSTYLE\.md|\bWORDING\.md"
 )
 # A type name has one meaning in the workspace, tests and examples apart. `True` once it holds.
-NAMES_CHECKED = False
+NAMES_CHECKED = True
 # Names that several types may have, each with the reason.
 CONVENTIONS = {
     "Args": "the arguments of each command, as in the documentation of clap",
@@ -50,14 +50,18 @@ CONVENTIONS = {
 }
 TYPE = re.compile(r"^([ \t]*)(?:pub(?:\([^)]*\))?\s+)?(struct|enum|union|trait|type)\s+([A-Z]\w*)", re.MULTILINE)
 
-# Words that help texts and error messages avoid: they need a second reading (CONTRIBUTING.md, Wording). `True` once none has
-# them.
-WORDS_CHECKED = False
+# Words that help texts, error messages, comments and the pages of docs/ avoid: they need a second reading
+# (CONTRIBUTING.md, Wording). `True` once none has them.
+WORDS_CHECKED = True
 WORDS = re.compile(
     r"\b(?:told|tells?|stands?|stood|goes on|go on|beside|lets? go|holds? up|lies in|comes to nothing|what is to be"
     r"|is called so|put away|becomes?|nobody|anybody|whatever|of ours|of theirs)\b",
     re.IGNORECASE,
 )
+# Those in comments and pages, where something may become durable.
+PROSE = re.compile(WORDS.pattern.replace("|becomes?", "|somebody|whoever|spoken to"), re.IGNORECASE)
+# Code and quotations in prose.
+QUOTED = re.compile(r"```.*?```|`[^`]*`|\"[^\"]*\"", re.DOTALL)
 CAPTURE = re.compile(r"\{[^{}]*\}")
 ERROR = re.compile(r"#\[error\(")
 HELP = re.compile(r"^(?:pub(?:\([^)]*\))? )?(?:struct Args|enum Command|struct Cli)\b", re.MULTILINE)
@@ -169,6 +173,30 @@ def wording(crate):
                     yield f"{path}:{number}: the word {match.group()!r} in a text for users (CONTRIBUTING.md, Wording)"
 
 
+def blanked(match):
+    """The line breaks of a match."""
+    return "\n" * match.group().count("\n")
+
+
+def prose(crate):
+    """Comments with words that need a second reading."""
+    for path in crate.files("src"):
+        if is_test(path):
+            continue
+        for number, comment in comments(path.read_text(encoding="utf-8")):
+            for match in PROSE.finditer(QUOTED.sub(blanked, comment)):
+                yield f"{path}:{number}: the word '{match.group()}' in a comment (CONTRIBUTING.md, Wording)"
+
+
+def pages():
+    """Pages of docs/ with such words."""
+    for path in sorted(pathlib.Path("docs").rglob("*.md")):
+        text = QUOTED.sub(blanked, path.read_text(encoding="utf-8"))
+        for match in PROSE.finditer(text):
+            number = text.count("\n", 0, match.start()) + 1
+            yield f"{path}:{number}: the word '{match.group()}' (CONTRIBUTING.md, Wording)"
+
+
 def main():
     """Prints all problems; exit status 1 if there are any."""
     members = crates()
@@ -179,8 +207,10 @@ def main():
     checks = [
         ("comments refer to documents outside of the repository", REFERENCES_CHECKED, references),
         ("words of help and errors need a second reading", WORDS_CHECKED, wording),
+        ("words of comments need a second reading", WORDS_CHECKED, prose),
     ]
     found = [(what, on, [problem for crate in members for problem in check(crate)]) for what, on, check in checks]
+    found.append(("words of pages need a second reading", WORDS_CHECKED, list(pages())))
     found.append(("names of types have several meanings", NAMES_CHECKED, list(homonyms(members))))
     for what, on, those in found:
         if on:

@@ -2,14 +2,16 @@
 """Checks exported Sessions by the text of fixtures/FORMAT.md, and by nothing else.
 
 Usage: verify_log.py FILE [DIGEST]     DIGEST: one that was kept elsewhere and must be that of a Batch
-Prints one damage a line as `LINE WORD`; exits with 0 when there is none, with 1 when there is some.
+       verify_log.py --vectors         computes keys and commitments that the tests of annals-core pin
+Prints one damage a line as `LINE WORD`, and how many texts are withheld, if any are; exits with 0 when there is no damage, with 1
+when there is some.
 """
 
 import json
 import re
 import sys
 
-# --- BLAKE3 (32 bytes, no key) ---------------------------------------------------------------------------------------
+# --- BLAKE3 (32 bytes, with and without a key) -----------------------------------------------------------------------
 
 IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
 PERMUTATION = (2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8)
@@ -17,7 +19,7 @@ MIXES = (
     (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
     (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14),
 )
-CHUNK_START, CHUNK_END, PARENT, ROOT = 1, 2, 4, 8
+CHUNK_START, CHUNK_END, PARENT, ROOT, KEYED = 1, 2, 4, 8, 16
 MASK = 0xFFFFFFFF
 
 
@@ -43,24 +45,26 @@ def words(block):
     return [int.from_bytes(block[i:i + 4], "little") for i in range(0, 64, 4)]
 
 
-def subtree(data, chunk, root):
+def subtree(data, chunk, root, begin=IV, keyed=0):
     """The chaining value of `data`, whose first chunk has this number."""
     if len(data) <= 1024:
-        value = IV
+        value = begin
         for at in range(0, max(len(data), 1), 64):
             block, last = data[at:at + 64], at + 64 >= len(data)
-            flags = (CHUNK_START if at == 0 else 0) | (CHUNK_END | root if last else 0)
+            flags = keyed | (CHUNK_START if at == 0 else 0) | (CHUNK_END | root if last else 0)
             value = compress(value, words(block), chunk, len(block), flags)
         return value
     left = 1024  # the largest power of two of whole chunks that leaves something for the right
     while left * 2 < len(data):
         left *= 2
-    block = subtree(data[:left], chunk, 0) + subtree(data[left:], chunk + left // 1024, 0)
-    return compress(IV, block, 0, 64, PARENT | root)
+    rest = data[left:]
+    block = subtree(data[:left], chunk, 0, begin, keyed) + subtree(rest, chunk + left // 1024, 0, begin, keyed)
+    return compress(begin, block, 0, 64, PARENT | root | keyed)
 
 
-def blake3(data):
-    return b"".join(word.to_bytes(4, "little") for word in subtree(data, 0, ROOT)).hex()
+def blake3(data, key=None):
+    begin, keyed = (IV, 0) if key is None else (tuple(words(key)[:8]), KEYED)
+    return b"".join(word.to_bytes(4, "little") for word in subtree(data, 0, ROOT, begin, keyed)).hex()
 
 
 # --- section 2: canonical JSON ---------------------------------------------------------------------------------------
@@ -112,13 +116,15 @@ def has(**members):
 
 
 is_event = lambda value: isinstance(value, dict) and isinstance(value.get("type"), str)
-is_header = has(
-    annals=lambda value: value == "session-log",
-    format=lambda value: is_seq(value) and value == 1,
-    session=is_id,
-    head=has(digest=is_digest, next=is_seq),
-    ancestors=is_list(has(cut=is_seq, session=is_id)),
-)
+is_keys = lambda value: isinstance(value, dict) and all(is_id(name) and is_digest(key) for name, key in value.items())
+HEADER = {
+    "annals": lambda value: value == "session-log",
+    "format": lambda value: is_seq(value) and value == 2,
+    "session": is_id,
+    "head": has(digest=is_digest, next=is_seq),
+    "ancestors": is_list(has(cut=is_seq, session=is_id)),
+}
+is_header = lambda value: has(**HEADER)(value) or has(**HEADER, keys=is_keys)(value)
 is_blob = has(blob=is_digest, text=lambda value: isinstance(value, str))
 is_batch = has(
     at=is_seq,
@@ -128,7 +134,11 @@ is_batch = has(
     prev=lambda value: value is None or is_digest(value),
     session=is_id,
 )
+is_str = lambda value: isinstance(value, str)
+is_text = has(text=is_str)
 is_name = has(blob=is_digest, bytes=is_seq, chars=is_seq)
+is_withheld = has(bytes=is_seq, chars=is_seq, commitment=is_digest)
+is_disclosed = has(key=is_digest, text=is_str)
 
 
 def read(line):
@@ -146,13 +156,62 @@ def read(line):
     return None
 
 
-def names(value):
-    """The blobs that a value names."""
-    if is_name(value):
-        yield value
-    elif isinstance(value, (list, dict)):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from names(one)
+# --- section 3: texts and digests ------------------------------------------------------------------------------------
+
+class Unprovable(Exception):
+    """The digest of a Batch cannot be computed: a key is missing, or a blob."""
+
+
+def each_text(value, place=""):
+    """Every text in an event, with its place."""
+    if any(is_(value) for is_ in (is_text, is_name, is_withheld, is_disclosed)):
+        yield place, value
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from each_text(one, place + "/" + name.replace("~", "~0").replace("/", "~1"))
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from each_text(one, f"{place}/{index}")
+
+
+def text_key(session_key, seq, place):
+    return bytes.fromhex(blake3(seq.to_bytes(8, "big") + place.encode("utf-8"), session_key))
+
+
+def committed(value, seq, session_key, blobs, place=""):
+    """A value with each text as the commitment to it."""
+    if is_withheld(value):
+        return value
+    if is_text(value) or is_disclosed(value) or is_name(value):
+        if is_disclosed(value):
+            key = bytes.fromhex(value["key"])
+        elif session_key is None:
+            raise Unprovable("key")
+        else:
+            key = text_key(session_key, seq, place)
+        if is_name(value):
+            if value["blob"] not in blobs:
+                raise Unprovable("blob")
+            text = blobs[value["blob"]]
+            lengths = {"bytes": value["bytes"], "chars": value["chars"]}
+        else:
+            text = value["text"]
+            lengths = {"bytes": len(text.encode("utf-8")), "chars": len(text)}
+        return {**lengths, "commitment": blake3(text.encode("utf-8"), key)}
+    if isinstance(value, dict):
+        inside = lambda name: place + "/" + name.replace("~", "~0").replace("/", "~1")
+        return {name: committed(one, seq, session_key, blobs, inside(name)) for name, one in value.items()}
+    if isinstance(value, list):
+        return [committed(one, seq, session_key, blobs, f"{place}/{index}") for index, one in enumerate(value)]
+    return value
+
+
+def digest_of(batch, session_key, blobs):
+    content = {name: value for name, value in batch.items() if name != "digest"}
+    content["events"] = [
+        committed(event, batch["first"] + index, session_key, blobs) for index, event in enumerate(batch["events"])
+    ]
+    return blake3(canonical(content).encode("utf-8"))
 
 
 # --- section 4: what holds -------------------------------------------------------------------------------------------
@@ -172,11 +231,14 @@ class Export:
         self.line, self.header, self.tell = line, header, tell
         self.before, self.last, self.altered = START, None, False
         self.ancestors, self.blobs, self.waiting = [], {}, {}
+        self.texts, self.fit, self.withheld, self.count = {}, {}, 0, 0
 
     def blob(self, line, value):
         name, text = value["blob"], value["text"]
         if blake3(text.encode("utf-8")) != name:
             self.tell(line, "blob")
+        else:
+            self.texts[name] = text
         if name in self.blobs:
             self.tell(line, "blob")
         else:
@@ -184,17 +246,35 @@ class Export:
         self.blobs[name] = (len(text.encode("utf-8")), len(text))
 
     def batch(self, line, batch):
-        content = {name: value for name, value in batch.items() if name != "digest"}
-        sound = blake3(canonical(content).encode("utf-8")) == batch["digest"]
-        if not sound:
+        found = None
+        try:
+            found = digest_of(batch, self.key_for(line, batch), self.texts)
+        except Unprovable as missing:
+            if missing.args == ("key",) and self.header is not None and "keys" not in self.header:
+                self.tell(line, "key")
+        if found not in (None, batch["digest"]):
             self.tell(line, "digest")
         self.chain(line, batch)
-        self.altered = not sound
-        named = list(names(batch["events"]))
+        self.altered = found != batch["digest"]
+        texts = [text for event in batch["events"] for _, text in each_text(event)]
+        self.withheld += sum(map(is_withheld, texts))
+        self.count += len(texts)
+        named = list(filter(is_name, texts))
         for one in named:
             if self.blobs.get(one["blob"]) != (one["bytes"], one["chars"]):
                 self.tell(line, "blob")
         self.stray({one["blob"] for one in named})
+
+    def key_for(self, line, batch):
+        """The key of the Session of a Batch, if the header gives the right one."""
+        session, keys = batch["session"], (self.header or {}).get("keys")
+        if session not in self.fit and keys is not None:
+            key, first = keys.get(session), batch["events"][0]
+            names_another = first["type"] in BEGINNINGS and key and first.get("key_hash") != blake3(bytes.fromhex(key))
+            if key is None or names_another:
+                self.tell(line, "key")
+            self.fit[session] = None if key is None or names_another else bytes.fromhex(key)
+        return self.fit.get(session)
 
     def chain(self, line, batch):
         before, first, events = self.before, batch["first"], batch["events"]
@@ -236,17 +316,20 @@ class Export:
             self.tell(self.line, "head")
         if self.ancestors != self.header["ancestors"]:
             self.tell(self.line, "ancestors")
+        if any(session not in self.fit for session in self.header.get("keys", {})):
+            self.tell(self.line, "key")
 
 
-def verify(lines, kept=None):
-    """The damages of a file, as (line, word)."""
-    damages, export, found, number = [], None, kept is None, 0
+def verify(lines, kept=None, count=None):
+    """The damages of a file, as (line, word). `count` is told how many texts of how many are withheld, once per export."""
+    damages, export, found, number, counts = [], None, kept is None, 0, []
     tell = lambda line, word: damages.append((line, word))
     for number, line in enumerate(lines, 1):
         kind, value = read(line.removesuffix(b"\n")) or (None, None)
         if kind == "header":
             if export:
                 export.end()
+                counts.append((export.withheld, export.count))
             export = Export(number, value, tell)
             continue
         if kind is None or export is None:
@@ -263,17 +346,41 @@ def verify(lines, kept=None):
         tell(1, "line")
     if export:
         export.end()
+        counts.append((export.withheld, export.count))
+    if count:
+        count(sum(withheld for withheld, _ in counts), sum(texts for _, texts in counts))
     if not found:
         tell(0, "kept")
     return damages
 
 
 def main(file, kept=None):
+    if file == "--vectors":
+        return vectors()
+    counted = []
     with open(file, "rb") as lines:
-        damages = verify(lines, kept)
+        damages = verify(lines, kept, lambda *count: counted.append(count))
     for line, word in damages:
         print(line, word)
+    for withheld, texts in counted:
+        if withheld:
+            print(f"{withheld} of {texts} texts withheld", file=sys.stderr)
     return 1 if damages else 0
+
+
+def vectors():
+    key = bytes(range(32))
+    print("key_hash", blake3(key))
+    long = "/options/" + "k" * 200
+    for seq, place, text in (
+        (0, "/title", ""),
+        (41, "/text", "Größe prüfen 😀"),
+        ((1 << 53) - 1, "/entries/core~1date/value", '"x"'),
+        (7, long, "x" * 3000),
+    ):
+        of_text = text_key(key, seq, place)
+        print(seq, place, of_text.hex(), blake3(text.encode("utf-8"), of_text))
+    return 0
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p annals-core` prints nanoseconds per event (the fastest of many rounds) and the ratio to the rival.
 
-use annals_core::event::Event;
-use annals_core::{Batch, Seq, SessionId, Time, canonical, codec};
+use annals_core::event::{Event, SyntheticAdded};
+use annals_core::{Batch, Blobs, Digest, Seq, SessionId, SessionKey, Time, canonical, codec};
 use serde_json::Value;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -16,6 +16,17 @@ const ROUNDS: usize = 200;
 
 /// How often a round does its work, so that it takes far longer than reading the clock.
 const REPEATS: usize = 20;
+
+const KEY: SessionKey = SessionKey([0x0f; 32]);
+
+/// The blobs that the fixture names.
+struct Large(String);
+
+impl Blobs for Large {
+    fn text(&self, _: &Digest) -> Option<String> {
+        Some(self.0.clone())
+    }
+}
 
 struct Contestant<'a> {
     name: &'static str,
@@ -46,11 +57,13 @@ fn race(title: &str, events: usize, mut contestants: Vec<Contestant<'_>>) {
 
 fn main() {
     let values: Vec<Value> = LINES.lines().map(|line| serde_json::from_str(line).expect("a fixture of JSON")).collect();
-    let events: Vec<Event> =
+    let mut events: Vec<Event> =
         values.iter().cloned().map(|v| Event::from_json(v).expect("a fixture of events")).collect();
+    events.iter_mut().for_each(|event| event.set_key(KEY));
+    let blobs = Large("x".repeat(9_000));
     let count = events.len();
-    let sealed =
-        Batch::seal(SessionId([7; 16]), Seq(0), Time(1), None, events.clone()).expect("the fixture fits a batch");
+    let seal = |events: &[Event]| Batch::seal(&KEY, &blobs, SessionId([7; 16]), Seq(0), Time(1), None, events.to_vec());
+    let sealed = seal(&events).expect("the fixture fits a batch");
     let (batch, encoded) = (sealed.batch, sealed.encoded);
     let line = batch.to_canonical().expect("the fixture has small numbers");
     println!("{count} events: {} bytes in the codec, {} bytes of JSON\n", encoded.len(), line.len());
@@ -83,12 +96,35 @@ fn main() {
             contestant("serde_json::to_string", || values.iter().map(serde_json::to_string).collect::<Vec<_>>()),
         ],
     );
+    // What sealing was before texts were committed to: encode, write canonical JSON with the texts in it, hash that.
+    let former = |events: &[Event]| {
+        let packed = Batch { events: events.to_vec(), ..batch.clone() }.pack();
+        packed.and_then(|packed| Ok((Digest::of(packed.batch.to_canonical()?.as_bytes()), packed)))
+    };
     race(
-        "seal a batch (encode, canonical JSON, hash)",
+        "seal a batch of one fact per kind (commit, encode; the rival hashes the texts themselves)",
         count,
         vec![
-            contestant("Batch::seal", || Batch::seal(batch.session, batch.first, batch.at, None, events.clone())),
-            contestant("Batch::compute_digest alone", || batch.compute_digest()),
+            contestant("Batch::seal", || seal(&events)),
+            contestant("Batch::compute_digest alone", || batch.compute_digest(&KEY, &blobs)),
+            contestant("canonical JSON, hash", || former(&events)),
         ],
     );
+    for event in events.iter().filter(|event| !matches!(event.kind().name(), "session.forked")) {
+        let one = std::slice::from_ref(event);
+        race(
+            event.kind().name(),
+            1,
+            vec![contestant("Batch::seal", || seal(one)), contestant("canonical JSON, hash", || former(one))],
+        );
+    }
+    for bytes in [100, 1_000, 8_000, 30_000] {
+        let text = "All work and no play makes Jack a dull boy.\n".repeat(bytes / 44 + 1);
+        let events = [SyntheticAdded { text: text.into() }.into()];
+        race(
+            &format!("a text of {bytes} bytes"),
+            1,
+            vec![contestant("Batch::seal", || seal(&events)), contestant("canonical JSON, hash", || former(&events))],
+        );
+    }
 }

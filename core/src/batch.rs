@@ -1,11 +1,12 @@
 //! Records, Batches, and the chain of digests that proves them (`docs/reference/store.md#batches`).
 
 use crate::canonical::{self, CanonicalError};
+use crate::commitment::SessionKey;
 use crate::digest::Digest;
 use crate::event::{Event, Tagging};
 use crate::id::SessionId;
 use crate::seq::Seq;
-use crate::text::Texts;
+use crate::text::{Blobs, Texts};
 use crate::time::Time;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -38,7 +39,7 @@ pub struct Record<'a> {
 /// Facts of one Session that land together or not at all: 1..n events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
     /// The Seq of the first event; the others follow densely.
     pub first: Seq,
@@ -48,11 +49,12 @@ pub struct Batch {
     pub prev: Option<Digest>,
     /// The facts. Never empty.
     pub events: Vec<Event>,
-    /// BLAKE3 of the RFC 8785 form of `{session, first, at, prev, events}`.
+    /// BLAKE3 of the RFC 8785 form of `{session, first, at, prev, events}` with every text as a commitment
+    /// (`docs/reference/digest.md`).
     pub digest: Digest,
 }
 
-/// Its fields stand in the order in which they are written: then nothing is put in order behind them.
+/// Its fields are declared in the order of canonical JSON, so that nothing is sorted when it is written.
 #[derive(Serialize)]
 struct Hashed<'a> {
     at: Time,
@@ -64,7 +66,7 @@ struct Hashed<'a> {
 
 /// As [`Hashed`], with the digest.
 #[derive(Serialize)]
-struct Exported<'a> {
+struct ExportedBatch<'a> {
     at: Time,
     digest: Digest,
     events: Tagging<'a>,
@@ -74,19 +76,21 @@ struct Exported<'a> {
 }
 
 impl Batch {
-    /// The digest that this Batch must carry.
+    /// The digest that this Batch must carry, in a session with this key. It is the same for an inline text and a
+    /// blob; `blobs` gives the texts of blobs.
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53.
-    pub fn compute_digest(&self) -> Result<Digest, CanonicalError> {
-        self.digest_of_about(canonical::ROOM)
+    /// When a number is not below 2^53, or a blob cannot be read.
+    pub fn compute_digest(&self, key: &SessionKey, blobs: &dyn Blobs) -> Result<Digest, CanonicalError> {
+        let Self { session, first, at, prev, ref events, .. } = *self;
+        let hashed = Hashed { at, events: Tagging(events), first, prev, session };
+        let room = canonical::ROOM * (1 + events.len() / 2);
+        canonical::committed(&hashed, first, key, blobs, room).map(|text| Digest::of(text.as_bytes()))
     }
 
-    /// The digest over a canonical form of about `room` bytes.
-    pub(crate) fn digest_of_about(&self, room: usize) -> Result<Digest, CanonicalError> {
-        let Self { session, first, at, prev, ref events, .. } = *self;
-        canonical::own_of(&Hashed { at, events: Tagging(events), first, prev, session }, room)
-            .map(|text| Digest::of(text.as_bytes()))
+    /// The key of the Session, if this Batch begins one and the key is known.
+    pub fn session_key(&self) -> Option<SessionKey> {
+        self.events.first().and_then(|event| event.stored_key()?.key)
     }
 
     /// The Seq after the last event.
@@ -104,23 +108,24 @@ impl Batch {
         })
     }
 
-    /// One line of an export: the canonical JSON of `{at, digest, events, first, prev, session}`.
+    /// One line of an export: the canonical JSON of `{at, digest, events, first, prev, session}`, with every text as an object
+    /// that says so (`fixtures/FORMAT.md`).
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53.
+    /// When a number is not below 2^53.
     pub fn to_canonical(&self) -> Result<String, CanonicalError> {
         let Self { session, first, at, prev, ref events, digest } = *self;
-        canonical::own(&Exported { at, digest, events: Tagging(events), first, prev, session })
+        canonical::exported(&ExportedBatch { at, digest, events: Tagging(events), first, prev, session })
     }
 
-    /// Reads what [`Batch::to_canonical`] wrote. Does not check the digest.
+    /// Reads what [`Batch::to_canonical`] wrote. Does not check the digest; the key of a Session that begins is not in it.
     ///
     /// # Errors
-    /// When a field is missing, unknown or malformed, or an event has an unknown type.
+    /// When a field is missing, unknown or malformed, a text is withheld, or an event has an unknown type.
     pub fn from_json(json: serde_json::Value) -> Result<Self, crate::event::DecodeError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Line {
+        struct BatchJson {
             session: SessionId,
             first: Seq,
             at: Time,
@@ -129,7 +134,8 @@ impl Batch {
             digest: Digest,
         }
         let malformed = |message: String| crate::event::DecodeError::Malformed { kind: "batch", message };
-        let line: Line = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
+        let json = crate::exported::plain(json).map_err(|reason| malformed(reason.into()))?;
+        let line: BatchJson = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
         if line.events.is_empty() {
             return Err(malformed("no events".into()));
         }

@@ -4,11 +4,18 @@
 //! an error in [`own`] and is written digit for digit by [`value`], since RFC 8785 would change it.
 
 mod escape;
+mod form;
 mod serializer;
 mod writer;
 
+use crate::commitment::SessionKey;
+use crate::digest::BlobHash;
+use crate::seq::Seq;
+use crate::text::{Blobs, Json, Text};
 use alloc::string::{String, ToString};
 use core::fmt;
+use form::TextForm;
+pub(crate) use form::{push_index, push_member};
 use serde::ser::{self, Serialize};
 use writer::Writer;
 
@@ -21,6 +28,9 @@ pub enum CanonicalError {
     /// A number that JSON cannot hold.
     #[error("{0} is no JSON number")]
     NotANumber(&'static str),
+    /// A text is a blob that cannot be read: it cannot be committed to.
+    #[error("blob {0} is not in the store, or cannot be read")]
+    MissingBlob(BlobHash),
     /// A map key that is no text, or a message of a `Serialize` implementation.
     #[error("{0}")]
     Unsupported(String),
@@ -41,12 +51,34 @@ pub(crate) const ROOM: usize = 1024;
 /// # Errors
 /// When a number is not below 2^53 or a map key is not text.
 pub fn own<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
-    own_of(value, ROOM)
+    written(value, TextForm::Plain, ROOM)
 }
 
-/// Like [`own`]; `room` is about how many bytes that is.
-pub(crate) fn own_of<T: Serialize + ?Sized>(value: &T, room: usize) -> Result<String, CanonicalError> {
-    let mut writer = Writer::new(true, room);
+/// As [`own`], in the form of exports: a text is `{"text"}`, one that is a blob `{"blob", "bytes", "chars"}`.
+///
+/// # Errors
+/// As [`own`].
+pub(crate) fn exported<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
+    written(value, TextForm::Exported { text: false }, ROOM)
+}
+
+/// As [`own`], in the form that digests are made over: a text is `{"bytes", "chars", "commitment"}`. The first event in it has
+/// the Seq `first`; `room` is about how many bytes that is.
+///
+/// # Errors
+/// As [`own`]; [`CanonicalError::MissingBlob`].
+pub(crate) fn committed<T: Serialize + ?Sized>(
+    value: &T,
+    first: Seq,
+    key: &SessionKey,
+    blobs: &dyn Blobs,
+    room: usize,
+) -> Result<String, CanonicalError> {
+    written(value, TextForm::committed(first, key, blobs), room)
+}
+
+fn written<T: Serialize + ?Sized>(value: &T, form: TextForm<'_>, room: usize) -> Result<String, CanonicalError> {
+    let mut writer = Writer::new(true, form, room);
     value.serialize(&mut writer)?;
     Ok(writer.finish())
 }
@@ -54,11 +86,18 @@ pub(crate) fn own_of<T: Serialize + ?Sized>(value: &T, room: usize) -> Result<St
 /// The canonical text of a JSON value: keys sorted by UTF-16 code units, no spaces, numbers as ECMAScript writes them,
 /// whole numbers digit for digit.
 pub fn value(value: &serde_json::Value) -> String {
-    let mut writer = Writer::new(false, 0);
+    let mut writer = Writer::new(false, TextForm::Plain, 0);
     match value.serialize(&mut writer) {
         Ok(()) => writer.finish(),
         // A `Value` holds only text keys and finite numbers, so writing one cannot fail.
         Err(_) => String::new(),
+    }
+}
+
+impl Json {
+    /// JSON from a value: sorted keys, no spaces.
+    pub fn canonical(json: &serde_json::Value) -> Self {
+        Self(Text::Inline(value(json)))
     }
 }
 

@@ -22,8 +22,8 @@ pub const FORMAT: u8 = 1;
 
 /// The part of an encoded batch before its events: enough to place it without decoding them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, SchemaRead, SchemaWrite)]
-pub struct Header {
-    /// Whose.
+pub struct BatchHeader {
+    /// The session.
     pub session: SessionId,
     /// The Seq of its first event.
     pub first: Seq,
@@ -37,19 +37,16 @@ pub struct Header {
     pub count: u64,
 }
 
-impl Header {
+impl BatchHeader {
     /// The Seq after the last event.
     pub fn next(&self) -> Seq {
         self.first.plus(self.count)
     }
 }
 
-/// The position of the digest in an encoded batch.
-const DIGEST_AT: core::ops::Range<usize> = 32..64;
-
-fn header(batch: &Batch) -> Header {
+fn header(batch: &Batch) -> BatchHeader {
     let Batch { session, first, at, prev, ref events, digest } = *batch;
-    Header { session, first, at, digest, prev, count: events.len() as u64 }
+    BatchHeader { session, first, at, digest, prev, count: events.len() as u64 }
 }
 
 /// A length does not fit the codec: split the Batch.
@@ -75,15 +72,11 @@ pub fn encode(batch: &Batch) -> Result<Vec<u8>, EncodeError> {
     Ok(out)
 }
 
-pub(crate) fn set_digest(encoded: &mut [u8], batch: &Batch) {
-    encoded[DIGEST_AT].copy_from_slice(&batch.digest.0);
-}
-
 /// Reads the header of an encoded Batch; its events are not touched.
 ///
 /// # Errors
 /// When the bytes are too short or malformed.
-pub fn decode_header(bytes: &[u8]) -> Result<Header, DecodeError> {
+pub fn decode_header(bytes: &[u8]) -> Result<BatchHeader, DecodeError> {
     wincode::deserialize(bytes).map_err(|error| malformed(error.to_string()))
 }
 
@@ -100,7 +93,7 @@ pub fn place(bytes: &[u8]) -> Option<(SessionId, Seq)> {
 /// When an event kind is unknown, or bytes are missing, left over or malformed.
 pub fn decode(bytes: &[u8]) -> Result<Batch, DecodeError> {
     let mut rest = bytes;
-    let Header { session, first, at, digest, prev, count } =
+    let BatchHeader { session, first, at, digest, prev, count } =
         wincode::deserialize_from(&mut rest).map_err(|error| malformed(error.to_string()))?;
     // The count is not trusted for an allocation: each event takes at least ten bytes.
     let mut events = Vec::with_capacity((count as usize).min(rest.len() / 10));

@@ -296,7 +296,7 @@ impl Event {
     /// The JSON form `{type, ...payload}` in RFC 8785 order.
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53.
+    /// When a number is not below 2^53.
     pub fn to_canonical(&self) -> Result<String, CanonicalError> {
         canonical::own(&Tagged(self))
     }

@@ -1,6 +1,12 @@
 //! What an agent may do: rules, patterns, and what they decide (`docs/reference/permissions.md`). Pure; who is asked is
 //! the runtime's.
 
+mod patterns;
+mod relaxing;
+
+pub use patterns::{covers, overlap};
+pub use relaxing::relaxes;
+
 use crate::event::{Effect, Rule};
 
 /// The permission action that loading a skill is judged by.

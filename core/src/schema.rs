@@ -2,6 +2,7 @@
 //!
 //! Feature `schema`. A schema describes what this version writes: every field is there, and no other.
 
+use crate::commitment::StoredKey;
 use crate::context::Key;
 use crate::digest::Digest;
 use crate::event::Kind;
@@ -78,6 +79,7 @@ text_schema! {
     SessionId "^[0-7][0-9A-HJKMNP-TV-Z]{25}$"
     RequestId "^[0-7][0-9A-HJKMNP-TV-Z]{25}$"
     Digest "^[0-9a-f]{64}$"
+    StoredKey "^[0-9a-f]{64}$"
     Key "^[a-z0-9][a-z0-9._-]*/[a-z0-9][a-z0-9._/-]*$"
 }
 

@@ -3,19 +3,17 @@
 use crate::batch::{Batch, RECORD_MAX};
 use crate::canonical::CanonicalError;
 use crate::codec::{self, EncodeError};
+use crate::commitment::SessionKey;
 use crate::digest::{BlobHash, Digest};
 use crate::event::Event;
 use crate::id::SessionId;
 use crate::seq::Seq;
-use crate::text::{INLINE_MAX, Texts};
+use crate::text::{Blobs, INLINE_MAX, Texts};
 use crate::time::Time;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-
-/// About how many bytes the canonical form takes for what stands beside the events.
-const JSON_HEADER: usize = 256;
 
 /// A Batch cannot be made from these events.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,9 +27,12 @@ pub enum SealError {
         /// Encoded size in bytes.
         bytes: usize,
     },
-    /// A number of ours is not below 2^53.
+    /// A number is not below 2^53, or a blob that it names cannot be read.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
+    /// The first event of a Session must bring the Session's key.
+    #[error("the session begins without its key")]
+    NoKey,
     /// A length does not fit the codec.
     #[error(transparent)]
     Encode(#[from] EncodeError),
@@ -51,7 +52,8 @@ pub struct Sealed {
 }
 
 impl Batch {
-    /// Makes a Batch: moves large texts to blobs, encodes it, and chains it to `prev`.
+    /// Makes a Batch of a Session with this key: chains it to `prev`, moves large texts to blobs, and encodes it. `blobs` gives
+    /// the texts of blobs that it names and does not bring along.
     ///
     /// A text above [`INLINE_MAX`] bytes always becomes a blob; if the Batch still exceeds [`RECORD_MAX`], its largest
     /// texts follow until it fits. The result depends on nothing but the arguments.
@@ -59,17 +61,37 @@ impl Batch {
     /// # Errors
     /// See [`SealError`]. Nothing is stored by this call.
     pub fn seal(
+        key: &SessionKey,
+        blobs: &dyn Blobs,
         session: SessionId,
         first: Seq,
         at: Time,
         prev: Option<Digest>,
-        mut events: Vec<Event>,
+        events: Vec<Event>,
     ) -> Result<Sealed, SealError> {
-        if events.is_empty() {
+        let begins = events.first().and_then(Event::stored_key);
+        if begins.is_some_and(|stored| stored.key.as_ref() != Some(key) || stored.hash != key.hash()) {
+            return Err(SealError::NoKey);
+        }
+        let mut batch = Self { session, first, at, prev, events, digest: Digest([0; 32]) };
+        if !batch.events.is_empty() {
+            // Before texts move to blobs, so that none has to be read back.
+            batch.digest = batch.compute_digest(key, blobs)?;
+        }
+        batch.pack()
+    }
+
+    /// Moves large texts to blobs and encodes it, with the digest that it has: for who sends a Batch to where it is sealed.
+    ///
+    /// # Errors
+    /// See [`SealError`].
+    pub fn pack(self) -> Result<Sealed, SealError> {
+        let mut batch = self;
+        if batch.events.is_empty() {
             return Err(SealError::Empty);
         }
         let (mut blobs, mut needed) = (Vec::new(), Vec::new());
-        events.iter_mut().for_each(|event| {
+        batch.events.iter_mut().for_each(|event| {
             event.texts(&mut |text| {
                 if let crate::Text::Blob(named) = text {
                     needed.push(named.blob);
@@ -77,7 +99,6 @@ impl Batch {
                 blobs.extend(text.spill(INLINE_MAX));
             });
         });
-        let mut batch = Self { session, first, at, prev, events, digest: Digest([0; 32]) };
         let mut encoded = codec::encode(&batch)?;
         if encoded.len() > RECORD_MAX {
             blobs.extend(batch.spill_largest(encoded.len() - RECORD_MAX));
@@ -86,8 +107,6 @@ impl Batch {
         if encoded.len() > RECORD_MAX {
             return Err(SealError::TooLarge { bytes: encoded.len() });
         }
-        batch.digest = batch.digest_of_about(encoded.len() + encoded.len() / 8 + JSON_HEADER)?;
-        codec::set_digest(&mut encoded, &batch);
         needed.retain(|named| blobs.iter().all(|(brought, _)| brought != named));
         Ok(Sealed { batch, blobs, needed, encoded })
     }

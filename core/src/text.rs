@@ -176,11 +176,6 @@ impl From<String> for Text {
 }
 
 impl Json {
-    /// JSON from a value: sorted keys, no spaces.
-    pub fn canonical(value: &serde_json::Value) -> Self {
-        Self(Text::Inline(crate::canonical::value(value)))
-    }
-
     /// JSON as it was received, letter for letter.
     pub fn received(text: impl Into<String>) -> Self {
         Self(Text::Inline(text.into()))
@@ -236,6 +231,67 @@ impl<K, T: Texts> Texts for BTreeMap<K, T> {
     }
 }
 
+/// The name that a text is serialized under as a newtype, so that [`crate::canonical`] finds it; other writers of JSON see the
+/// text alone.
+pub(crate) const TEXT: &str = "$text";
+
+/// As [`TEXT`], for a text that is a blob: the value is its [`BlobRef`].
+pub(crate) const BLOB: &str = "$blob";
+
+/// A field that is no [`Text`] in memory and is written as one: short words of a person, a model or a tool, and content hashes.
+///
+/// ```ignore
+/// #[serde(serialize_with = "as_text")]
+/// title: Option<String>,
+/// ```
+pub(crate) trait AsText {
+    fn write_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
+}
+
+pub(crate) fn as_text<T: AsText, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    value.write_text(serializer)
+}
+
+impl AsText for String {
+    fn write_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_newtype_struct(TEXT, self)
+    }
+}
+
+impl AsText for BlobHash {
+    fn write_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.serialize_newtype_struct(TEXT, self)
+        } else {
+            self.serialize(serializer)
+        }
+    }
+}
+
+/// A value as [`as_text`] writes it.
+struct AsTextRef<'a, T>(&'a T);
+
+impl<T: AsText> Serialize for AsTextRef<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.write_text(serializer)
+    }
+}
+
+impl<T: AsText> AsText for Option<T> {
+    fn write_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Some(value) => serializer.serialize_some(&AsTextRef(value)),
+            None => serializer.serialize_none(),
+        }
+    }
+}
+
+impl<T: AsText> AsText for Vec<T> {
+    fn write_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(AsTextRef))
+    }
+}
+
 /// The shape of [`Text`] for codecs that are not meant for people.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Text")]
@@ -247,8 +303,8 @@ enum Packed<'a> {
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match (serializer.is_human_readable(), self) {
-            (true, Self::Inline(text)) => serializer.serialize_str(text),
-            (true, Self::Blob(blob)) => blob.serialize(serializer),
+            (true, Self::Inline(text)) => serializer.serialize_newtype_struct(TEXT, text),
+            (true, Self::Blob(blob)) => serializer.serialize_newtype_struct(BLOB, &**blob),
             (false, Self::Inline(text)) => Packed::Inline(Cow::Borrowed(text)).serialize(serializer),
             (false, Self::Blob(blob)) => Packed::Blob(**blob).serialize(serializer),
         }

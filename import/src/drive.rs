@@ -8,7 +8,7 @@ use super::sink::{ForkPoint, ImportSink, ReadSourceError, ReceiverGone, SourceIt
 use super::{ImportOptions, ImportProgress, ImportSource};
 use annals_core::event::SessionEvent;
 use annals_core::text::Texts;
-use annals_core::{Event, Seq, SessionId};
+use annals_core::{Event, ImportSecret, Seq, SessionId};
 use annals_store::{AppendError, Appended, Boxed, Draft, EventLog, ReadError, exchange};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -42,7 +42,7 @@ pub enum SourceImportError {
     Export {
         /// The export.
         path: PathBuf,
-        /// Why.
+        /// The error that caused it.
         #[source]
         source: Box<exchange::ImportError>,
     },
@@ -100,7 +100,7 @@ pub(super) async fn once(
             source.read(&mut sink)
         }
     });
-    let mut driver = Driver::new(log, source, only);
+    let mut driver = Driver::new(log, source, only, options.secret);
     loop {
         // Both at once: the reader waits for permits that only finished appends release.
         tokio::select! {
@@ -169,6 +169,8 @@ struct Driver<'a> {
     source: &'a ImportSource,
     /// Only these sessions are appended, with their branches; `None` for all.
     only: Option<&'a [SessionReport]>,
+    /// What the keys of new Sessions are derived from.
+    secret: ImportSecret,
     running: HashMap<SessionId, RunningSession>,
     order: Vec<SessionId>,
     in_flight: FuturesUnordered<Boxed<'a, SentBatches>>,
@@ -178,11 +180,17 @@ struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    fn new(log: &'a Arc<dyn EventLog>, source: &'a ImportSource, only: Option<&'a [SessionReport]>) -> Self {
+    fn new(
+        log: &'a Arc<dyn EventLog>,
+        source: &'a ImportSource,
+        only: Option<&'a [SessionReport]>,
+        secret: ImportSecret,
+    ) -> Self {
         Self {
             log,
             source,
             only,
+            secret,
             running: HashMap::new(),
             order: Vec::new(),
             in_flight: FuturesUnordered::new(),
@@ -275,6 +283,7 @@ impl<'a> Driver<'a> {
                 }
             }
         }
+        self.set_key(&mut draft).await;
         let Some(running) = self.running.get_mut(&session) else { return };
         if running.report.title.is_none() {
             running.report.title = draft.events.iter().find_map(first_prompt);
@@ -285,6 +294,21 @@ impl<'a> Driver<'a> {
             self.waiting += 1;
             self.start(session);
         }
+    }
+
+    /// Gives the first Batch of a Session its key: the one that the Session has in the log, or else the one that follows from the
+    /// import secret, the foreign id and the first record (the first event as the importer makes it).
+    async fn set_key(&self, draft: &mut Draft) {
+        let Some(event) = draft.events.first_mut().filter(|event| event.stored_key().is_some()) else { return };
+        let Some(running) = self.running.get(&draft.session) else { return };
+        let stored = match running.head {
+            Seq::ZERO => None,
+            // An error of reading is reported where the Batch is appended.
+            _ => self.log.read(draft.session, draft.expected, 1).await.ok().and_then(|page| page.into_iter().next()),
+        };
+        let stored = stored.and_then(|slice| slice.batch.session_key());
+        let first = event.to_canonical().unwrap_or_default();
+        event.set_key(stored.unwrap_or_else(|| self.secret.session_key(&running.report.foreign, first.as_bytes())));
     }
 
     /// Starts to append the queued batches of a session, unless an append is running.

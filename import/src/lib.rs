@@ -56,7 +56,7 @@ pub use report::{ImportOutcome, ImportReport, Loss, PLACES_MAX, SessionReport};
 pub use sink::ReadSourceError;
 pub use text::TextFile;
 
-use annals_core::SessionId;
+use annals_core::{ImportSecret, SessionId};
 
 /// How to import.
 #[derive(Clone, Debug, Default)]
@@ -71,6 +71,9 @@ pub struct ImportOptions {
     /// Also imports a Claude Code transcript with a prompt and no answer yet. It is created with the model
     /// `anthropic/unknown`, and the first answer's model is a switch.
     pub prompts: bool,
+    /// What the keys of Sessions that are new to the log are derived from. With the same secret a source has the same digests in
+    /// every store.
+    pub secret: ImportSecret,
 }
 
 /// Progress of an import.

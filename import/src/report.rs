@@ -1,5 +1,7 @@
 //! The report of an import: what was appended, and what could not be imported.
 
+mod json;
+
 use super::lines::TORN;
 use annals_core::{BlobHash, Seq, SessionId};
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ const CHUNK: usize = 1 << 16;
 /// The error for a path that is a pipe, a device or a socket.
 pub const NOT_REGULAR: &str = "not a regular file (a pipe, device or socket)";
 
-/// A text file, read as UTF-8 whatever its encoding. Of UTF-16, half of a surrogate pair or of a unit reads as the byte 0xFF,
+/// A text file of any encoding, read as UTF-8. In UTF-16, half of a surrogate pair or of a unit reads as the byte 0xFF,
 /// which is not UTF-8: readers replace and count it like any other such byte.
 #[derive(Debug)]
 pub struct TextFile {

@@ -18,8 +18,8 @@ pub enum Judge {
         /// The views that it reads ([`views::NAMES`]).
         views: Vec<&'static str>,
     },
-    /// A command that is given the views as JSON on stdin. Exit status 0 says good, 125 that it cannot tell, any other
-    /// up to 127 bad: as `git bisect run` has it.
+    /// A command that gets the views as JSON on stdin. Exit status 0 means good, 125 undecided, any other
+    /// up to 127 bad: as for `git bisect run`.
     Command {
         /// Program and arguments.
         words: Vec<String>,
@@ -29,7 +29,7 @@ pub enum Judge {
 /// The first Cut where it holds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Found {
+pub struct BisectResult {
     /// The last Cut where it does not hold: everything before this Seq.
     pub good: Seq,
     /// The first Cut where it holds.
@@ -38,7 +38,7 @@ pub struct Found {
     pub facts: Vec<Fact>,
     /// How many Cuts were looked at.
     pub probes: u64,
-    /// How many records were folded for them, beside the saved view that the search began from.
+    /// How many records were folded for them, in addition to the saved view that the search began from.
     pub folded: u64,
 }
 
@@ -104,7 +104,7 @@ struct Grown {
 ///
 /// # Errors
 /// When it holds at `good` already or not at `bad`, a judge fails, or the log cannot be read.
-pub async fn ask(past: &SessionAt, good: Seq, bad: Seq, judge: &Judge) -> Result<Found, AskError> {
+pub async fn ask(past: &SessionAt, good: Seq, bad: Seq, judge: &Judge) -> Result<BisectResult, AskError> {
     let (good, bad) = (past.cut_after(good).await?, past.cut_after(bad).await?);
     if good >= bad {
         return Err(AskError::Ends {
@@ -135,7 +135,7 @@ pub async fn ask(past: &SessionAt, good: Seq, bad: Seq, judge: &Judge) -> Result
     }
     let mut facts = Vec::new();
     past.each(low.cut, high, |record: &Record<'_>| facts.push(Fact::of(record, past.session))).await?;
-    Ok(Found { good: low.cut, bad: high, facts, probes: search.probes, folded: search.folded })
+    Ok(BisectResult { good: low.cut, bad: high, facts, probes: search.probes, folded: search.folded })
 }
 
 struct Search<'a> {

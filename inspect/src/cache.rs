@@ -32,7 +32,7 @@ pub struct Cached {
     pub lacks: BTreeSet<Lack>,
 }
 
-/// One request beside the one before.
+/// One request compared with the one before.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shared {
@@ -78,7 +78,7 @@ pub struct Measure {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Break {
-    /// Why.
+    /// The cause.
     pub cause: Cause,
     /// The event that caused it, if one did.
     pub fact: Option<Fact>,
@@ -93,7 +93,7 @@ pub struct Break {
 /// How to ask.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking {
-    /// Only the newest so many turn requests.
+    /// Limits the answer to the newest turn requests.
     pub last: Option<usize>,
     /// How long a provider keeps an unused prefix, in milliseconds.
     pub ttl_ms: u64,

@@ -4,8 +4,8 @@ mod requests;
 mod said;
 mod sessions;
 
-pub use requests::{First, Part, Requests, requests};
-pub use sessions::{Entry, Pair, Sessions, Turn, sessions};
+pub use requests::{First, Part, RequestDiff, requests};
+pub use sessions::{Pair, SessionDiff, Turn, TurnEntry, sessions};
 
 use serde::Serialize;
 

@@ -38,7 +38,7 @@ pub enum AskError {
     NoEvent {
         /// Which Session.
         session: SessionId,
-        /// Where.
+        /// The event.
         seq: Seq,
     },
     /// A view has another name.
@@ -72,7 +72,7 @@ pub enum AskError {
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// What the system said.
         #[source]

@@ -8,36 +8,45 @@
 //! ```text
 //! EventLog ─► Reader ── a name, an event, a turn ──► SessionAt (log, saved views, session, until)
 //!             reader, message_ref                       │
-//!                                                       ├─► view, records, steps        folds of annals-projections
-//!                                                       ├─► why, when, cache, bisect    provenance that the folds carry
-//!                                                       ├─► diff, view_diff             two sessions, requests or cuts
-//!                                                       ├─► prove, certify, goldens     digests and bodies compared
-//!                                                       └─► timeline, statistics        what a person reads
-//!                                     signing             heads signed, verified, proved, witnessed
-//!                                                                  │
-//!                              structs (serde; `schema`) ◄─────────┘   drawing and exit codes: annals-cli
+//!             │                                         ├─► view, records, steps, walk  folds of annals-projections
+//!             ├─► search, tree, sessions                ├─► why, when, cache, bisect    provenance that the folds carry
+//!             │   over all sessions of the store        ├─► diff, view_diff             two sessions, requests or cuts
+//!             │                                         ├─► requests, prove, certify    digests and bodies compared
+//!             │                                         ├─► compactions, usage          what left the view, tokens and cost
+//!             │                                         └─► timeline, statistics, audit what a person reads
+//!             ├─► signing                               heads signed, verified, proved, witnessed
+//!             │                                                    │
+//!             └──────────────── structs (serde; `schema`) ◄────────┘   drawing and exit codes: annals-cli
 //! ```
 #![warn(missing_docs)]
 
+pub mod audit;
 pub mod bisect;
 pub mod cache;
 pub mod certify;
+pub mod compactions;
 pub mod diff;
 mod error;
 pub mod format;
 pub mod goldens;
 pub mod message_ref;
+pub mod pricing;
 pub mod prove;
 mod questions;
 pub mod reader;
 mod request;
+pub mod requests;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod search;
 mod session_at;
+pub mod sessions;
 pub mod signing;
 pub mod timeline;
+pub mod tree;
 pub mod view_diff;
 pub mod views;
+pub mod walk;
 pub mod when;
 pub mod why;
 

@@ -1,11 +1,11 @@
-//! Which message a person means: by the number of any event in it, or by turn.
+//! Which message a user refers to: by the number of any event in it, or by turn.
 
 use crate::reader::{FindError, Reader};
 use annals_core::{Seq, SessionId};
 use annals_projections::{Messages, SessionView, Transcript, TranscriptItem};
 use std::str::FromStr;
 
-/// A message as a person names it.
+/// A reference to a message.
 ///
 /// ```
 /// use annals_inspect::message_ref::MessageRef;

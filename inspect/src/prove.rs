@@ -1,4 +1,4 @@
-//! Rebuilding the requests of a Session from its log, and comparing digests: what nobody else can do.
+//! Rebuilds the requests of a session from its log and compares digests.
 
 use crate::SessionAt;
 use annals_core::event::{RequestSent, SessionEvent, StepEvent};
@@ -6,19 +6,20 @@ use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, Request, RequestMark, SessionView, rebuild};
 use annals_providers::wire::{RequestBody, encode};
 use annals_store::ReadError;
+use serde_json::{Value, json};
 
-/// What became of one request.
+/// The result for one request.
 #[derive(Clone, Debug)]
 pub struct Proof {
-    /// Which.
+    /// The request.
     pub mark: RequestMark,
     /// Why it is not proved, in words; `None` when it is.
     pub flaw: Option<String>,
-    /// What became of its body; `None` when that was not asked for, or the request itself is not proved.
+    /// The result for its body; `None` when that was not asked for, or the request itself is not proved.
     pub wire: Option<Wire>,
 }
 
-/// What became of the body of a request.
+/// The result for the body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wire {
     /// None is recorded: nothing was encoded for its model.
@@ -60,7 +61,7 @@ pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadE
     Ok(proofs)
 }
 
-/// Why a request is not proved by the view before it, in words, and what became of the body that `session` sent. The
+/// Why a request is not proved by the view before it, and the result for the body that `session` sent. The
 /// bytes of a proved body are not kept: there may be many.
 fn prove(
     view: &SessionView,
@@ -99,5 +100,58 @@ pub fn body_of(request: &Request, sent: &RequestSent, session: SessionId) -> Wir
         }
         (Err(error), Some(_)) if error.is_of_another_build() => Wire::OfAnotherBuild(error.to_string()),
         (Err(error), Some(_)) => Wire::Differs(error.to_string(), None),
+    }
+}
+
+/// What rebuilding the requests of one or several sessions gave, as `annals verify --requests` reports it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestProofs {
+    /// How many requests were rebuilt.
+    pub count: u64,
+    /// Session, event and flaw of each that is not proved.
+    pub flaws: Vec<String>,
+    /// How many bodies are proved.
+    pub bodies: u64,
+    /// How many requests have no recorded body.
+    pub without_body: u64,
+    /// Session, event and reason of each body that another build encoded.
+    pub of_another_build: Vec<String>,
+}
+
+impl RequestProofs {
+    /// Rebuilds every request of a session; with `wire` its body, too.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn add(&mut self, past: &SessionAt, wire: bool) -> Result<(), ReadError> {
+        for Proof { mark, flaw, wire } in prove_all(past, wire).await? {
+            self.count += 1;
+            let at = |why| format!("session {}, event {}: {why}", past.session, mark.seq);
+            self.flaws.extend(flaw.map(at));
+            match wire {
+                None => {}
+                Some(Wire::NotRecorded) => self.without_body += 1,
+                Some(Wire::Proved(_)) => self.bodies += 1,
+                Some(Wire::OfAnotherBuild(why)) => self.of_another_build.push(at(why)),
+                Some(Wire::Differs(why, _)) => self.flaws.push(at(why)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there are requests, and all of them are proved.
+    pub fn are_proved(&self) -> bool {
+        self.count > 0 && self.flaws.is_empty() && self.of_another_build.is_empty()
+    }
+
+    /// The public form; with `wire` what became of the bodies, too.
+    pub fn to_json(&self, wire: bool) -> Value {
+        let mut json = json!({"count": self.count, "flaws": self.flaws});
+        if let (true, Value::Object(fields)) = (wire, &mut json) {
+            let bodies =
+                json!({"proved": self.bodies, "without": self.without_body, "not_provable": self.of_another_build});
+            fields.insert("wire".to_owned(), bodies);
+        }
+        json
     }
 }

@@ -3,14 +3,14 @@
 use crate::SessionAt;
 use crate::bisect::{self, Judge};
 use crate::cache::{self, Asking, Cached};
-use crate::diff::{self, Requests, Sessions};
+use crate::diff::{self, RequestDiff, SessionDiff};
 use crate::prove::{self, Proof};
 use crate::view_diff::{self, Change};
 use crate::when::{self, When};
 use crate::why::{self, Why};
 use crate::{AskError, views};
 use annals_core::Seq;
-use annals_projections::{Projection, Statistics, Timeline, TimelineEntry};
+use annals_projections::{Projection, Statistics, Timeline, TimelineEntry, UsageByModel};
 use annals_store::ReadError;
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ impl SessionAt {
     ///
     /// # Errors
     /// When a log cannot be read.
-    pub async fn diff(&self, other: &Self) -> Result<Sessions, AskError> {
+    pub async fn diff(&self, other: &Self) -> Result<SessionDiff, AskError> {
         diff::sessions(self, other).await
     }
 
@@ -44,7 +44,7 @@ impl SessionAt {
     ///
     /// # Errors
     /// When there is no such request, it cannot be rebuilt, or a log cannot be read.
-    pub async fn diff_requests(&self, request: u64, other: (&Self, u64)) -> Result<Requests, AskError> {
+    pub async fn diff_requests(&self, request: u64, other: (&Self, u64)) -> Result<RequestDiff, AskError> {
         diff::requests((self, request), other).await
     }
 
@@ -69,7 +69,7 @@ impl SessionAt {
     ///
     /// # Errors
     /// When it holds at `good` already or not at `bad`, the judge fails, or the log cannot be read.
-    pub async fn bisect(&self, good: Seq, bad: Seq, judge: &Judge) -> Result<bisect::Found, AskError> {
+    pub async fn bisect(&self, good: Seq, bad: Seq, judge: &Judge) -> Result<bisect::BisectResult, AskError> {
         bisect::ask(self, good, bad, judge).await
     }
 
@@ -81,7 +81,7 @@ impl SessionAt {
         prove::prove_all(self, wire).await
     }
 
-    /// The session as a person reads it: `visit` is given the entries of the timeline in order, in bounded memory.
+    /// The session in reading order: `visit` is called with the entries of the timeline in order, in bounded memory.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -106,6 +106,16 @@ impl SessionAt {
         let mut statistics = Statistics::default();
         self.each(Seq::ZERO, self.until, |record| statistics.apply(record)).await?;
         Ok(statistics)
+    }
+
+    /// Tokens and cost by model; [`crate::pricing::Pricing`] estimates what was not recorded.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn usage(&self) -> Result<UsageByModel, ReadError> {
+        let mut usage = UsageByModel::default();
+        self.each(Seq::ZERO, self.until, |record| usage.apply(record)).await?;
+        Ok(usage)
     }
 
     /// Views by their names ([`views::NAMES`]) in their public JSON form.

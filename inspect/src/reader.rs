@@ -33,7 +33,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads `log`, which lies in `store` (for messages), helped by saved views.
+    /// Reads `log`, which is in `store` (for messages), with the help of saved views.
     pub fn new(log: Arc<dyn EventLog>, saved: Option<Arc<ViewCache>>, store: PathBuf) -> Self {
         let (blobs, views) = (log.blobs(), Views::new(log.clone(), saved.clone()));
         let folder = StorePath::from(std::path::absolute(&store).unwrap_or_else(|_| store.clone()));
@@ -133,6 +133,31 @@ impl Reader {
             slice.records().for_each(|record| visit(&record));
         }
         Ok(())
+    }
+
+    /// Where the `count` newest events before `until` that `takes` accepts begin; the first event if there are fewer. Reads
+    /// backwards, no further than needed.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn newest_from(
+        &self,
+        session: SessionId,
+        until: Seq,
+        count: u64,
+        takes: impl Fn(&Record<'_>) -> bool,
+    ) -> Result<Seq, FindError> {
+        let Some(mut left) = count.checked_sub(1) else { return Ok(until) };
+        let mut pages = self.log.pages_back(session, until);
+        while let Some(slices) = pages.next_page().await? {
+            for record in slices.iter().flat_map(|slice| slice.records().rev()).filter(|record| takes(record)) {
+                match left.checked_sub(1) {
+                    Some(fewer) => left = fewer,
+                    None => return Ok(record.seq),
+                }
+            }
+        }
+        Ok(Seq::ZERO)
     }
 
     /// All views of a Session before `until`, whole: the nearest saved view and the rest.

@@ -66,7 +66,7 @@ impl Lack {
 
 /// A request, the view that it was made from, and what the log lacks of it.
 pub struct Asked {
-    /// Which.
+    /// The request.
     pub step: IndexedRequest,
     /// What was sent.
     pub request: Request,

@@ -3,6 +3,11 @@
 //! Each is derived from the type that is written, so that it cannot differ from it.
 
 use crate::certify::{Difference, Report};
+use crate::compactions::ListedCompaction;
+use crate::requests::ListedRequest;
+use crate::search::SearchMatch;
+use crate::sessions::SessionOverview;
+use crate::tree::TreeSession;
 use crate::view_diff::Change;
 use crate::views::RequestItem;
 use crate::{bisect, cache, diff, signing, when, why};
@@ -15,9 +20,9 @@ use annals_projections::json::{
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect` `certify`, `sign`, `prove` and `witness`, and the counts of
-/// `replay`.
-pub const ANSWERS: [&str; 14] = [
+/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions`, `replay` (its
+/// counts), `sign`, `verify --signed`, `prove` and `witness`, and lists of sessions, of a tree, of matches and of requests.
+pub const ANSWERS: [&str; 19] = [
     "why",
     "when",
     "cache",
@@ -28,6 +33,11 @@ pub const ANSWERS: [&str; 14] = [
     "certificate",
     "certificate-differences",
     "statistics",
+    "compactions",
+    "search",
+    "sessions",
+    "tree",
+    "request-list",
     "signed-checkpoint",
     "signed-store",
     "proved-batch",
@@ -66,13 +76,18 @@ fn answer(name: &str) -> Option<Value> {
         "why" => of::<why::Why>(),
         "when" => of::<when::When>(),
         "cache" => of::<cache::Cached>(),
-        "diff" => of::<diff::Sessions>(),
-        "diff-requests" => of::<diff::Requests>(),
+        "diff" => of::<diff::SessionDiff>(),
+        "diff-requests" => of::<diff::RequestDiff>(),
         "diff-views" => of::<Vec<Change>>(),
-        "bisect" => of::<bisect::Found>(),
+        "bisect" => of::<bisect::BisectResult>(),
         "certificate" => of::<Report>(),
         "certificate-differences" => of::<Vec<Difference>>(),
         "statistics" => of::<StatisticsSummary>(),
+        "compactions" => of::<Vec<ListedCompaction>>(),
+        "search" => of::<Vec<SearchMatch>>(),
+        "sessions" => of::<Vec<SessionOverview>>(),
+        "tree" => of::<Vec<TreeSession>>(),
+        "request-list" => of::<Vec<ListedRequest>>(),
         "signed-checkpoint" => of::<signing::SignedCheckpointFile>(),
         "signed-store" => of::<signing::SignedStore>(),
         "proved-batch" => of::<signing::ProvedBatch>(),

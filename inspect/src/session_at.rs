@@ -32,13 +32,13 @@ pub struct SessionAt {
     pub until: Seq,
 }
 
-/// Where and when something became a fact.
+/// The place and time of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fact {
     /// Its place.
     pub seq: Seq,
-    /// When.
+    /// The time.
     pub at: Time,
     /// The kind of the event.
     pub kind: &'static str,
@@ -48,7 +48,7 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// The fact that a record tells, as `session` sees it.
+    /// The fact in a record, as `session` sees it.
     pub fn of(record: &Record<'_>, session: SessionId) -> Self {
         let inherited = (record.session != session).then_some(record.session);
         Self { seq: record.seq, at: record.at, kind: record.event.kind().name(), inherited }
@@ -62,7 +62,7 @@ impl SessionAt {
         Self { log, blobs, views, cache, leaf: LEAF, session, until }
     }
 
-    /// The same, with indexes of which so many records fill a page. Answers do not depend on it, only what they cost.
+    /// The same, with indexes of `records` records per page. Answers do not depend on it, only their cost.
     pub fn in_pages_of(self, records: u64) -> Self {
         Self { leaf: records.max(1), ..self }
     }
@@ -143,7 +143,7 @@ impl SessionAt {
     pub async fn at(&self, wanted: &BTreeSet<Seq>, mut visit: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
         let mut next = Seq::ZERO;
         while let Some(seq) = wanted.range(next..self.until).next().copied() {
-            // Where wanted records stand side by side, several Batches at a time.
+            // Where wanted records are adjacent, several batches at a time.
             let near = wanted.range(seq..).zip(seq.0..).take(PAGE).take_while(|(wanted, at)| wanted.0 == *at).count();
             let slices = self.log.read(self.session, seq, near.div_ceil(4)).await?;
             let end = slices.last().map_or(seq, |slice| slice.until);

@@ -1,4 +1,4 @@
-//! A session as a person reads it: the words for what the fold [`Timeline`] gives.
+//! A session in reading order: the words for the entries of the fold [`Timeline`].
 
 mod brief;
 mod exit;

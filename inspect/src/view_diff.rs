@@ -1,5 +1,9 @@
 //! What changed in every view between two Cuts of a Session.
 
+mod words;
+
+pub use words::{in_brief, in_full};
+
 use annals_core::Blobs;
 use annals_projections::{SessionView, ToJson};
 use serde::Serialize;
@@ -14,13 +18,13 @@ pub struct Change {
     pub view: &'static str,
     /// Where in it: a field, a key, or `seq 12` of an item.
     pub path: String,
-    /// What stood there before; `None` when nothing did.
+    /// The value before; `None` when it did not exist.
     pub before: Option<Value>,
-    /// What stands there after; `None` when nothing does.
+    /// The value after; `None` when it does not exist.
     pub after: Option<Value>,
 }
 
-/// The views of FORMAT.md that a person compares, in the order in which they are told.
+/// The views that are compared, in the order in which they are shown.
 fn views(view: &SessionView, blobs: &dyn Blobs) -> [(&'static str, Value); 10] {
     let without = |mut value: Value, fields: &[&str]| {
         if let Value::Object(map) = &mut value {

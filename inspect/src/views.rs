@@ -95,8 +95,8 @@ pub(super) async fn list(past: &SessionAt, until: Seq, name: &str) -> Result<Vec
     Ok(events)
 }
 
-/// Every request before a Cut. One that an import did not record is rebuilt and says so; one that a damaged log does not
-/// give back stands there with the reason.
+/// Every request before a cut. One that an import did not record is rebuilt and marked as such; one that a damaged log does
+/// not contain is listed with the reason.
 async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, AskError> {
     let steps = past.steps().await?;
     let before = steps.requests.partition_point(|step| step.seq < until);

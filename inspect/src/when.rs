@@ -15,7 +15,7 @@ use annals_core::event::{
 };
 use annals_core::{Event, Record, Seq};
 use annals_projections::{Epochs, History, Projection};
-use holds::{Holder, Holds, Kept};
+use holds::{Holder, Holds, Occurrence};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ pub struct Left {
     /// The event.
     #[serde(flatten)]
     pub fact: Fact,
-    /// How.
+    /// The cause.
     pub by: LeftBy,
 }
 
@@ -93,32 +93,67 @@ pub enum LeftBy {
     Reconfigured,
 }
 
-/// What can change what is in view beside what an event itself adds.
+/// What can change the view of the model, apart from what an event itself adds.
 fn changes(event: &Event) -> Option<LeftBy> {
     Some(match event {
         Event::Compaction(CompactionEvent::Ended(_)) => LeftBy::Compaction,
         Event::Compaction(CompactionEvent::ToolOutputsPruned(_)) => LeftBy::Prune,
+        Event::Compaction(CompactionEvent::Undone(_)) => LeftBy::CompactionUndone,
         Event::Files(FilesEvent::RevertCommitted(_)) => LeftBy::Revert,
         Event::Context(ContextEvent::EpochStarted(started)) => LeftBy::Epoch(started.cause),
         Event::Session(SessionEvent::Moved(_)) => LeftBy::Move,
-        Event::Compaction(CompactionEvent::Undone(_)) => LeftBy::CompactionUndone,
-        Event::Message(MessageEvent::Unpinned(_)) => LeftBy::Unpinned,
         // A pin brings back; it takes nothing away.
-        Event::Message(MessageEvent::Pinned(_)) => LeftBy::Unpinned,
-        _ => return None,
+        Event::Message(MessageEvent::Unpinned(_) | MessageEvent::Pinned(_)) => LeftBy::Unpinned,
+        Event::Compaction(CompactionEvent::Started(_) | CompactionEvent::Failed(_))
+        | Event::Files(
+            FilesEvent::Captured(_)
+            | FilesEvent::Summarised(_)
+            | FilesEvent::RevertStaged(_)
+            | FilesEvent::RevertCleared(_)
+            | FilesEvent::RestoreBegun(_)
+            | FilesEvent::RestoreAbandoned(_)
+            | FilesEvent::DepartureBegun(_)
+            | FilesEvent::DepartureEnded(_),
+        )
+        | Event::Context(
+            ContextEvent::EpochReplacementBlocked(_)
+            | ContextEvent::Admitted(_)
+            | ContextEvent::SnapshotAdvanced(_)
+            | ContextEvent::InstructionDiscovered(_),
+        )
+        | Event::Session(
+            SessionEvent::Created(_)
+            | SessionEvent::Forked(_)
+            | SessionEvent::Titled(_)
+            | SessionEvent::AgentSwitched(_)
+            | SessionEvent::ModelSwitched(_)
+            | SessionEvent::TitleFailed(_),
+        )
+        | Event::Message(
+            MessageEvent::SyntheticAdded(_)
+            | MessageEvent::ShellRan(_)
+            | MessageEvent::TodoUpdated(_)
+            | MessageEvent::RedactionApplied(_),
+        )
+        | Event::Input(_)
+        | Event::Profile(_)
+        | Event::Step(_)
+        | Event::Tool(_)
+        | Event::Permission(_)
+        | Event::Child(_) => return None,
     })
 }
 
-struct Fold<'a> {
+struct TextSearch<'a> {
     past: &'a SessionAt,
     steps: &'a RequestIndex,
     holds: Holds<'a>,
     history: History,
     epochs: Epochs,
-    found: Vec<Found>,
+    found: Vec<TextMatch>,
 }
 
-struct Found {
+struct TextMatch {
     holder: Holder,
     sighting: Sighting,
 }
@@ -144,14 +179,21 @@ pub async fn ask_all(past: &SessionAt, text: &str) -> Result<When, AskError> {
 async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>) -> Result<When, AskError> {
     let steps = past.steps().await?;
     let holds = Holds::new(text, past.blobs());
-    let mut fold =
-        Fold { past, steps: &steps, holds, history: History::default(), epochs: Epochs::default(), found: Vec::new() };
+    let mut fold = TextSearch {
+        past,
+        steps: &steps,
+        holds,
+        history: History::default(),
+        epochs: Epochs::default(),
+        found: Vec::new(),
+    };
     match wanted {
         Some(wanted) => past.at(wanted, |record| fold.apply(record)).await?,
         None => past.each(Seq::ZERO, past.until, |record| fold.apply(record)).await?,
     }
-    let Fold { found, mut holds, .. } = fold;
-    let (seen, unseen): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|it| !it.sighting.stays.is_empty());
+    let TextSearch { found, mut holds, .. } = fold;
+    let (seen, unseen): (Vec<TextMatch>, Vec<TextMatch>) =
+        found.into_iter().partition(|it| !it.sighting.stays.is_empty());
     unseen.iter().for_each(|found| holds.miss(found.sighting.fact, Reason::NotSent));
     let mut sightings: Vec<Sighting> = seen.into_iter().map(|found| found.sighting).collect();
     for stay in sightings.iter_mut().flat_map(|sighting| &mut sighting.stays) {
@@ -172,7 +214,7 @@ fn carried(stay: &mut Stay, steps: &RequestIndex, until: Seq) {
     stay.last = first.and_then(|_| steps.last_before(until)).filter(within).map(|step| step.number).or(stay.first);
 }
 
-impl Fold<'_> {
+impl TextSearch<'_> {
     fn apply(&mut self, record: &Record<'_>) {
         self.history.apply(record);
         self.epochs.apply(record);
@@ -180,9 +222,9 @@ impl Fold<'_> {
         let kept = self.holds.take(record, fact);
         let added = !kept.is_empty();
         for kept in kept {
-            let Kept { holder, fact, through } = kept;
+            let Occurrence { holder, fact, through } = kept;
             let turn = self.steps.turn(record.seq);
-            self.found.push(Found { holder, sighting: Sighting { fact, through, turn, stays: Vec::new() } });
+            self.found.push(TextMatch { holder, sighting: Sighting { fact, through, turn, stays: Vec::new() } });
         }
         if let Event::Step(StepEvent::RequestSent(sent)) = record.event
             && sent.purpose == Purpose::Turn
@@ -205,7 +247,7 @@ impl Fold<'_> {
     }
 }
 
-impl Found {
+impl TextMatch {
     fn see(&mut self, here: bool, fact: Fact, by: LeftBy) {
         let stays = &mut self.sighting.stays;
         let open = stays.last_mut().filter(|stay| stay.left.is_none());

@@ -1,11 +1,11 @@
-//! Why the model was told something: the provenance of a request, span by span.
+//! Why the model read something: the provenance of a request, span by span.
 //!
 //! Exact by construction: each span of a [`Request`] carries the event that put it there, since it was built so. What
-//! is read here beside it (times, who acted, since when) is read at that event's place.
+//! is read here in addition (times, who acted, since when) is read at that event's place.
 
 mod span;
 
-pub use span::{Actor, Sort, Span};
+pub use span::{Actor, RequestSpan, Sort};
 
 use super::{AskError, Asked, Fact, IndexedRequest, Lack, RequestIndex, SessionAt};
 use annals_core::Seq;
@@ -38,12 +38,12 @@ pub struct Why {
 pub struct Origin {
     /// What is sent.
     #[serde(flatten)]
-    pub span: Span,
+    pub span: RequestSpan,
     /// The event that put it there; `None` for what the runtime itself adds to a request.
     pub fact: Option<Fact>,
     /// The user turn in which that was, from 1; 0 before the first.
     pub turn: u64,
-    /// The request since which it stands there without a break, as it does now.
+    /// The request since which it has been there without interruption, as it is now.
     pub since: u64,
     /// Where the text that was asked for begins in it, in bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -68,15 +68,15 @@ pub async fn ask(past: &SessionAt, number: Option<u64>, text: Option<&str>) -> R
     let asked = past.request(step).await?;
     let all = span::spans(&asked.request, &asked.view, &asked.step, &steps);
     let of = all.len() as u64;
-    let wanted: Vec<(Span, Vec<usize>)> = all
+    let wanted: Vec<(RequestSpan, Vec<usize>)> = all
         .into_iter()
         .map(|span| {
             let found = text.map(|text| span.text.match_indices(text).map(|(at, _)| at).collect()).unwrap_or_default();
             (span, found)
         })
-        .filter(|(_, found): &(Span, Vec<usize>)| text.is_none() || !found.is_empty())
+        .filter(|(_, found): &(RequestSpan, Vec<usize>)| text.is_none() || !found.is_empty())
         .collect();
-    let spans: Vec<&Span> = wanted.iter().map(|(span, _)| span).collect();
+    let spans: Vec<&RequestSpan> = wanted.iter().map(|(span, _)| span).collect();
     let since = since(past, &asked, &steps, &spans).await?;
     let seqs: BTreeSet<Seq> = spans.iter().filter_map(|span| span.seq).collect();
     let facts = past.facts(&seqs).await?;
@@ -97,11 +97,16 @@ pub async fn ask(past: &SessionAt, number: Option<u64>, text: Option<&str>) -> R
     })
 }
 
-/// Since which request each span stands there without a break.
+/// Since which request each span has been there without interruption.
 ///
 /// A span joins the model's view at its own event, and may come back to it only at one of [`RequestIndex::returns`]: between
 /// two of those it can only leave. So the request before each of them decides, newest first, until all are decided.
-async fn since(past: &SessionAt, asked: &Asked, steps: &RequestIndex, spans: &[&Span]) -> Result<Vec<u64>, AskError> {
+async fn since(
+    past: &SessionAt,
+    asked: &Asked,
+    steps: &RequestIndex,
+    spans: &[&RequestSpan],
+) -> Result<Vec<u64>, AskError> {
     let now = &asked.step;
     let mut since: Vec<u64> = spans
         .iter()
@@ -111,7 +116,7 @@ async fn since(past: &SessionAt, asked: &Asked, steps: &RequestIndex, spans: &[&
             (None, None) => now.number,
         })
         .collect();
-    let mut open: BTreeMap<usize, &Span> =
+    let mut open: BTreeMap<usize, &RequestSpan> =
         spans.iter().copied().enumerate().filter(|(_, span)| span.set.is_none()).collect();
     let mut looked_at = None;
     for returned in steps.returns.iter().rev().filter(|seq| **seq < now.seq) {
@@ -140,7 +145,7 @@ async fn since(past: &SessionAt, asked: &Asked, steps: &RequestIndex, spans: &[&
 }
 
 fn identities(request: &Request, asked: &Asked, steps: &RequestIndex) -> HashSet<(Option<Seq>, String)> {
-    span::spans(request, &asked.view, &asked.step, steps).iter().map(Span::identity).collect()
+    span::spans(request, &asked.view, &asked.step, steps).iter().map(RequestSpan::identity).collect()
 }
 
 /// The first of the run of turn requests, ending with this one, that were given the same recorded thing.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// An input that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// Which.
+    /// The input.
     pub input: InputId,
     /// What the user wrote.
     pub text: Text,
@@ -28,7 +28,7 @@ pub struct Pending {
 /// The admission that used an id up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admission {
-    /// Where.
+    /// The event.
     pub seq: Seq,
     /// Hash of what was admitted, to distinguish a retry from another input.
     pub content: Digest,

@@ -70,7 +70,7 @@ pub use timeline::{
     TimelineNote, TurnSummary,
 };
 pub use transcript::{Transcript, TranscriptItem};
-pub use usage::{Unpriced, UsageTotals};
+pub use usage::{Unpriced, UsageByModel, UsageTotals};
 pub use view::SessionView;
 
 use annals_core::Record;

@@ -64,12 +64,12 @@ pub enum Body {
     },
     /// Another agent was selected.
     AgentSwitched {
-        /// Which.
+        /// The agent.
         agent: AgentName,
     },
     /// Another model was selected.
     ModelSwitched {
-        /// Which.
+        /// The model.
         model: ModelName,
     },
 }

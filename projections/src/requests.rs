@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct RequestMark {
     /// The Seq of `request.sent`.
     pub seq: Seq,
-    /// When.
+    /// The time.
     pub at: Time,
     /// The same for every attempt.
     pub request: RequestId,

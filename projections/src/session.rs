@@ -67,7 +67,7 @@ pub struct Titling {
 pub struct Child {
     /// Where it began.
     pub seq: Seq,
-    /// Which.
+    /// The child.
     pub child: SessionId,
     /// The call that began it.
     pub call: Option<CallId>,

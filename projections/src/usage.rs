@@ -156,6 +156,41 @@ impl Projection for Unpriced {
     }
 }
 
+/// Usage and cost of a session by model, and in total.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageByModel {
+    /// Everything, titles and summaries included.
+    pub total: UsageTotals,
+    /// By the model that was asked; a model without an attempt that reported has totals of zero.
+    pub models: BTreeMap<ModelName, UsageTotals>,
+    /// The tokens of attempts whose cost the log does not contain.
+    pub unpriced: Unpriced,
+}
+
+impl UsageByModel {
+    /// The models that reported usage or cost something.
+    pub fn used(&self) -> impl Iterator<Item = (&ModelName, &UsageTotals)> {
+        self.models.iter().filter(|(_, totals)| totals.attempts > 0 || totals.cost > 0)
+    }
+}
+
+impl Projection for UsageByModel {
+    const NAME: &'static str = "usage-by-model";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &Record<'_>) {
+        self.total.apply(record);
+        // What a fork inherits was used by its parent.
+        if let Event::Session(SessionEvent::Forked(_)) = record.event {
+            self.models.clear();
+        }
+        self.unpriced.apply(record);
+        if let Some(model) = self.unpriced.asked(record.event) {
+            self.models.entry(model.clone()).or_default().apply(record);
+        }
+    }
+}
+
 impl Projection for UsageTotals {
     const NAME: &'static str = "usage";
     const VERSION: u32 = 3;

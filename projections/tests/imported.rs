@@ -6,7 +6,16 @@ use annals_projections::{Projection, SessionView, ToJson, Unpriced};
 use std::collections::BTreeMap;
 
 fn view(events: Vec<Event>) -> (SessionView, Unpriced) {
-    let sealed = Batch::seal(SessionId::from_parts(1, 1), Seq::ZERO, Time(1), None, events).unwrap();
+    let sealed = Batch::seal(
+        &annals_core::SessionKey([0x0f; 32]),
+        &annals_core::NoBlobs,
+        SessionId::from_parts(1, 1),
+        Seq::ZERO,
+        Time(1),
+        None,
+        events,
+    )
+    .unwrap();
     let (mut view, mut unpriced) = (SessionView::default(), Unpriced::default());
     for record in sealed.batch.records() {
         view.apply(&record);
@@ -31,6 +40,7 @@ fn created(imported: bool) -> Event {
         title: None,
         parent: None,
         origin,
+        key: annals_core::SessionKey([0x0f; 32]).into(),
     }
     .into()
 }

@@ -24,6 +24,7 @@ impl Log {
                 title: None,
                 parent: None,
                 origin: None,
+                key: annals_core::SessionKey([0x0f; 32]).into(),
             }
             .into(),
             AgentProfileRecorded { profile: agent() }.into(),
@@ -46,7 +47,16 @@ impl Log {
     fn add(&mut self, events: Vec<Event>) -> Seq {
         let first = self.batches.last().map_or(Seq::ZERO, Batch::next);
         let prev = self.batches.last().map(|batch| batch.digest);
-        let sealed = Batch::seal(SessionId::from_parts(1, 1), first, Time(1_000 + first.0), prev, events).unwrap();
+        let sealed = Batch::seal(
+            &annals_core::SessionKey([0x0f; 32]),
+            &annals_core::NoBlobs,
+            SessionId::from_parts(1, 1),
+            first,
+            Time(1_000 + first.0),
+            prev,
+            events,
+        )
+        .unwrap();
         sealed.batch.records().for_each(|record| self.view.apply(&record));
         self.batches.push(sealed.batch);
         first

@@ -22,14 +22,16 @@ fn log(story: &str) -> Vec<Batch> {
     for (number, line) in text.lines().enumerate() {
         let place = format!("{}:{}", path.display(), number + 1);
         let line: Line = serde_json::from_str(line).unwrap_or_else(|error| panic!("{place}: {error}"));
-        let events: Vec<Event> = line
+        let mut events: Vec<Event> = line
             .events
             .into_iter()
             .map(|json| Event::from_json(json).unwrap_or_else(|error| panic!("{place}: {error}")))
             .collect();
         let first = batches.last().map_or(Seq::ZERO, Batch::next);
         let prev: Option<Digest> = batches.last().map(|batch| batch.digest);
-        let sealed = Batch::seal(session, first, Time(line.at), prev, events);
+        let key = annals_core::SessionKey([0x0f; 32]);
+        events.iter_mut().for_each(|event| event.set_key(key));
+        let sealed = Batch::seal(&key, &NoBlobs, session, first, Time(line.at), prev, events);
         batches.push(sealed.unwrap_or_else(|error| panic!("{place}: {error}")).batch);
     }
     batches

@@ -68,7 +68,7 @@ pub enum CassetteError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error that caused it.
         source: io::Error,
     },
 }

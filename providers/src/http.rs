@@ -12,6 +12,7 @@ mod faults;
 pub mod fuzzing;
 mod key;
 mod lines;
+mod local_server;
 mod post;
 mod provider;
 mod retry_after;
@@ -19,4 +20,5 @@ mod secrets;
 
 pub use endpoint::{Endpoint, EndpointError, EndpointLimits, Endpoints, OneEndpoint};
 pub use key::KeySource;
+pub use local_server::{NoLocalServer, check_local_server};
 pub use provider::{HttpProvider, Now};

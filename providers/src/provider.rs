@@ -194,7 +194,7 @@ impl fmt::Display for ProviderErrorKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ProviderError {
-    /// How.
+    /// The kind.
     pub kind: ProviderErrorKind,
     /// HTTP status, if there was one.
     pub status: Option<u16>,

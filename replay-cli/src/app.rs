@@ -80,7 +80,7 @@ pub struct Surroundings {
     pub style: Style,
     /// Where remarks go, and how they look.
     pub remarks: Remarks,
-    /// Whether a person looks at the answer: then it may be paged.
+    /// Whether the answer goes to a terminal: then it may be paged.
     pub paged: bool,
     /// Variables and the directory, for what is configured.
     pub environment: Environment,
@@ -108,8 +108,8 @@ pub fn main() -> ExitCode {
     ExitCode::from(run(std::env::args_os(), Surroundings::of_process(), None))
 }
 
-/// Runs the program: parses `args` (the first is the program's name), runs, tells errors as remarks. The answer goes to
-/// `out`, or to stdout. Gives the exit status: 0 fine, 1 bad news, 2 wrong use.
+/// Runs the program: parses `args` (the first is the program's name), runs, prints errors as remarks. The answer goes to
+/// `out`, or to stdout. Returns the exit status: 0 fine, 1 bad news, 2 wrong use.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     surroundings: Surroundings,
@@ -146,7 +146,7 @@ fn hear_of_limits() {
 fn unparsed(error: &clap::Error, args: &[OsString], remarks: &Remarks, out: Option<&mut (dyn Write + Send)>) -> u8 {
     let status = u8::try_from(error.exit_code()).unwrap_or(2);
     let quoted_safely = args.iter().all(|arg| !arg.to_string_lossy().chars().any(is_unsafe));
-    // When nobody is left to read it, there is nothing more to do.
+    // When the reader is gone, there is nothing more to do.
     match out {
         // With the colours of the terminal: arguments are quoted as they are, and none of them could steer it.
         None if quoted_safely => drop(error.print()),
@@ -225,7 +225,7 @@ impl App {
             cli.remark(&displaced.to_string());
             return Ok(Verdict::BadNews);
         }
-        // What was acknowledged stands in the journal: lists that could not be written on closing only cost time later.
+        // What was acknowledged is in the journal: lists that could not be written on closing only cost time later.
         // On a full disk a command that failed has said so.
         let full = matches!(&closed, Err(CliError::File { source, .. }) if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge));
         if let Err(error) = closed

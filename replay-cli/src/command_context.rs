@@ -11,7 +11,9 @@ use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
 use annals_import::{ImportOptions, SourceImportError};
 use annals_inspect::SessionAt;
+use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::{FindError, Reader};
+use annals_providers::catalog::Catalog;
 use annals_store::cache::ViewCache;
 use annals_store::disk::{Examination, StoreId, StorePath, summary};
 use annals_store::exchange::DamagedLog;
@@ -44,7 +46,7 @@ pub struct CommandContext {
     /// What the program reports of trouble.
     pub diagnostics: Diagnostics,
     /// The stores that were opened: closed when the command is done.
-    opened: Arc<Mutex<Vec<Opened>>>,
+    opened: Arc<Mutex<Vec<OpenedStore>>>,
 }
 
 /// A Session, and a Cut of it.
@@ -62,7 +64,7 @@ pub struct Target {
 pub struct FoundSession {
     /// Where to read it.
     pub reader: Reader,
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// The first Seq that is not in view.
     pub until: Seq,
@@ -76,7 +78,7 @@ impl From<&FoundSession> for SessionAt {
 
 /// A store that was opened, and its saved views.
 #[derive(Debug)]
-struct Opened {
+struct OpenedStore {
     log: SharedLog,
     views: Arc<ViewCache>,
 }
@@ -114,7 +116,7 @@ impl CommandContext {
     /// Opens what is read: the file that was named, else the store, in which nothing is written.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// When there is no store, or it cannot be read.
     pub async fn reader(&self) -> Result<Reader, CliError> {
         match &self.file {
             Some(file) => self.read_file(file).await,
@@ -125,7 +127,7 @@ impl CommandContext {
     /// Opens the store.
     ///
     /// # Errors
-    /// When there is none and none is to be made, or it cannot be opened.
+    /// When there is no store and `mode` creates none, or it cannot be opened.
     pub async fn store(&self, mode: OpenMode) -> Result<Reader, CliError> {
         let log = self.place.open(mode).await?;
         if mode == OpenMode::Create {
@@ -135,7 +137,7 @@ impl CommandContext {
             self.tell(&report);
         }
         let views = Arc::new(self.place.cache(mode));
-        let opened = Opened { log: log.clone(), views: views.clone() };
+        let opened = OpenedStore { log: log.clone(), views: views.clone() };
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
         let dir = self.place.dir().to_owned();
         let reader = Reader::new(Arc::new(log.clone()), Some(views), dir.clone());
@@ -185,7 +187,7 @@ impl CommandContext {
     /// When a store cannot be left in order; nothing is lost by that.
     pub async fn close(&self) -> Result<(), CliError> {
         let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
-        for Opened { log, views } in opened {
+        for OpenedStore { log, views } in opened {
             save_catalogue(&log, views).await;
             let disk = log.disk();
             let read = if disk.is_none() { log.remarks() } else { Vec::new() };
@@ -233,7 +235,7 @@ impl CommandContext {
                 match import_into(&log, source, &ImportOptions { prompts: true, ..ImportOptions::default() }, &bar)
                     .await
                 {
-                    // A damaged export is shown all the same; verifying tells what is wrong with it.
+                    // A damaged export is shown nevertheless; `verify` reports the damage.
                     Err(CliError::Import(SourceImportError::Export { .. })) if sources.len() == 1 => {
                         bar.clear();
                         return damaged(path);
@@ -253,7 +255,7 @@ impl CommandContext {
     /// Finds a Session by name; a path to a file means the Session in it.
     ///
     /// # Errors
-    /// When there is none, or the name fits several.
+    /// When no session has the name, or several match.
     pub async fn find(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
         let path = Path::new(name);
         if self.file.is_none() && path.exists() {
@@ -323,17 +325,23 @@ impl CommandContext {
         Ok(FoundSession { reader, session, until })
     }
 
-    /// Says something beside the answer.
+    /// The prices that are configured; where the configuration cannot be read, those that this build knows.
+    pub fn pricing(&self) -> Pricing {
+        let config = self.environment.config(&self.environment.directory);
+        Pricing::new(config.map_or_else(|_| Catalog::built_in(), |config| config.catalog))
+    }
+
+    /// Prints a remark in addition to the answer.
     pub fn remark(&self, text: &str) {
         self.remarks.say(Emphasis::Dim, text);
     }
 
-    /// Tells what opening a store found.
+    /// Prints what opening a store found.
     pub fn tell(&self, report: &OpeningReport) {
         summary(&report.remarks).iter().for_each(|line| self.remark(line));
     }
 
-    /// Whether progress is shown: a person watches.
+    /// Whether progress is shown: stderr is a terminal.
     pub fn shows_progress(&self) -> bool {
         self.remarks.are_watched()
     }

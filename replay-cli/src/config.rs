@@ -16,7 +16,6 @@ mod guard;
 mod keys;
 mod models;
 mod origin;
-mod patterns;
 mod places;
 mod problem;
 mod reading;
@@ -30,7 +29,7 @@ pub use origin::{ConfigLayer, ValueOrigin};
 pub use places::{PROJECT_FILE, Places, ProjectFile, VARIABLE};
 pub use problem::{ConfigError, Problem};
 pub use reading::{Setting, shown};
-pub use settings::Settings;
+pub use settings::MergedSettings;
 pub use trust::Trust;
 
 use annals_core::bound::Limits;
@@ -52,7 +51,7 @@ const OWN_SKILLS: &str = ".annals/skills";
 #[derive(Clone)]
 pub struct Config {
     /// Every value with its origin.
-    pub settings: Settings,
+    pub settings: MergedSettings,
     /// The agents by name.
     pub agents: BTreeMap<AgentName, Agent>,
     /// The models.
@@ -81,9 +80,9 @@ pub struct LoadedConfig {
 pub struct RedactionSettings {
     /// Whether secrets are replaced.
     pub enabled: bool,
-    /// Variables whose values are secret, whatever they are called.
+    /// Variables whose values are secret, in addition to those with such a name.
     pub env: Vec<String>,
-    /// Variables whose values are none, though they are called so.
+    /// Variables whose values are not secret, in spite of their name.
     pub public_env: Vec<String>,
     /// Further patterns by the name of their kind.
     pub patterns: BTreeMap<String, String>,
@@ -106,7 +105,7 @@ impl Config {
         }
     }
 
-    /// The same, with what is refused beside it.
+    /// The same, with everything that is refused.
     ///
     /// # Errors
     /// When a file is wrong or cannot be read.
@@ -114,7 +113,7 @@ impl Config {
         let directory = std::path::absolute(directory)
             .map_err(|source| ConfigError::File { path: directory.to_owned(), source })?;
         let mut problems = Vec::new();
-        let mut settings = Settings::built_in();
+        let mut settings = MergedSettings::built_in();
         if let Some(text) = read(&places.user_file)? {
             let reading = reading::read(ConfigLayer::User, places.user_file.clone(), &text);
             problems.extend(reading.problems);
@@ -154,7 +153,7 @@ impl Config {
         self.settings.text(&["agent"]).unwrap_or_default().into()
     }
 
-    /// The model that a new Session of an agent begins with; `None` when nobody said.
+    /// The model of a new session of an agent; `None` when none is configured.
     pub fn default_model(&self, agent: &AgentName) -> Option<ModelName> {
         // A variable is said for this very run.
         let said = self.settings.get(&["model"]);
@@ -191,7 +190,7 @@ impl Config {
         }
     }
 
-    /// How much of a tool's output a model is shown.
+    /// How much of a tool's output the model sees.
     pub fn output(&self) -> Limits {
         let usual = Limits::default();
         let count = |key| self.settings.count(&["output", key]).and_then(|count| usize::try_from(count).ok());
@@ -203,7 +202,7 @@ impl Config {
         self.settings.count(&["tools", "repeat_limit"]).unwrap_or(REPEAT_LIMIT)
     }
 
-    /// Which files instruct the model. Without a word on global ones, `AGENTS.md` beside the user's configuration.
+    /// The instruction files. By default the global one is `AGENTS.md` next to the user's configuration.
     pub fn instructions(&self) -> InstructionFiles {
         let global = self.settings.texts(&["instructions", "global"]);
         let user = &self.places.user_dir;
@@ -224,8 +223,8 @@ impl Config {
         }
     }
 
-    /// Folders with skills, the first to name one counts: the project's `.annals/skills`, those of the files, the user's
-    /// `skills` beside the configuration. They are read without being asked for; those of a project that nobody trusts are
+    /// Folders with skills; the first with a skill of a name counts: the project's `.annals/skills`, those of the files, the
+    /// user's `skills` next to the configuration. They are read without a question; those of an untrusted project are
     /// left out if they lead out of it, and bounded by it and by the rules for `read`.
     pub fn skills(&self) -> Vec<SkillRoot> {
         let root = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
@@ -273,8 +272,8 @@ impl Config {
         }
     }
 
-    /// What takes secrets out of whatever comes in; `None` when that is switched off. It knows the values that
-    /// environment variables have now, those with providers' keys among them.
+    /// The redactor of all input; `None` when redaction is switched off. It knows the current values of secret
+    /// environment variables, including providers' keys.
     pub fn redactor(&self) -> Option<Arc<Redactor>> {
         let RedactionSettings { enabled, mut env, public_env, patterns } = self.redaction();
         if !enabled {
@@ -318,6 +317,3 @@ fn read(path: &Path) -> Result<Option<String>, ConfigError> {
         Err(source) => Err(ConfigError::File { path: path.to_owned(), source }),
     }
 }
-
-#[cfg(test)]
-mod tests;

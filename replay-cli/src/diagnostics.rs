@@ -1,4 +1,4 @@
-//! Diagnostics: what the program's own code reports of trouble, for whoever runs it.
+//! Diagnostics: warnings and errors of the program's own code, for the user.
 //!
 //! Warnings are shown on stderr in one plain line each. A command that writes to a store also keeps them in
 //! `STORE/annals.log` ([`LogFile`]); one that looks writes no file. What is shown or kept is redacted and escaped: it may
@@ -60,7 +60,7 @@ struct ReporterState {
 
 enum Sink {
     Remarks(Remarks),
-    /// Whoever draws on the terminal shows them in its place.
+    /// The part that draws on the terminal shows them.
     Queue(mpsc::UnboundedSender<String>),
 }
 
@@ -131,7 +131,7 @@ impl Diagnostics {
         }
     }
 
-    /// Lets somebody else show what is reported, until the [`Redirected`] is dropped.
+    /// Sends reports to a receiver, until the [`Redirected`] is dropped.
     pub fn redirect(&self) -> (Redirected, mpsc::UnboundedReceiver<String>) {
         let (queue, arriving) = mpsc::unbounded_channel();
         let former = self.state().map(|mut state| std::mem::replace(&mut state.sink, Sink::Queue(queue)));
@@ -149,7 +149,7 @@ impl Diagnostics {
     }
 }
 
-/// Somebody else shows what is reported.
+/// Reports go to a receiver while this exists.
 pub struct Redirected {
     diagnostics: Diagnostics,
     former: Option<Sink>,
@@ -204,7 +204,7 @@ impl ReporterState {
     fn show(&self, text: &str) {
         match &self.sink {
             Sink::Remarks(remarks) => remarks.say(Emphasis::Warn, text),
-            // Whoever listened is gone; the file has it.
+            // If the receiver is gone, the file still has it.
             Sink::Queue(queue) => drop(queue.send(text.to_owned())),
         }
     }

@@ -12,10 +12,13 @@ use crate::style::Style;
 use annals_core::{Seq, SessionId};
 use annals_import::{RecogniseError, SourceImportError};
 use annals_inspect::AskError;
+use annals_inspect::compactions::UndoCompactionError;
 use annals_inspect::reader::FindError;
-use annals_projections::BuildError;
-use annals_runtime::Refusal;
+use annals_inspect::requests::RebuildError;
+use annals_runtime::host::{LeaseError, LeasedRunError};
 use annals_runtime::ports::NoEntropy;
+use annals_runtime::rerun::RerunError;
+use annals_runtime::{LogError, Refusal};
 use annals_scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
 use annals_store::exchange::ExportError;
@@ -50,18 +53,8 @@ pub enum CliError {
     /// A file is named that does not exist.
     #[error("{}: no such file", path.display())]
     NoFile {
-        /// Which.
+        /// The path.
         path: PathBuf,
-    },
-    /// The Session has fewer requests.
-    #[error("there is no request {wanted}: session {session} has {count} recorded requests")]
-    NoRequest {
-        /// Which.
-        session: SessionId,
-        /// What was asked for, from 1.
-        wanted: usize,
-        /// How many there are.
-        count: usize,
     },
     /// A command that records works on the store alone.
     #[error("{} is a file, and files are never changed; import it, then name its session", file.display())]
@@ -69,13 +62,13 @@ pub enum CliError {
         /// What was named.
         file: PathBuf,
     },
-    /// A staged undo restored files: whoever restored them puts them back.
+    /// A staged undo restored files: the same machine must put them back.
     #[error(
         "session {session}: the staged undo restored {files} files, and they cannot be changed back here: {why}; clear it \
          where it was staged, or apply it with --commit"
     )]
     FilesRestored {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// How many.
         files: usize,
@@ -85,7 +78,7 @@ pub enum CliError {
     /// What was asked for is refused, and nothing has changed unless it says so.
     #[error("session {session}: {refusal}")]
     Refused {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// Why.
         #[source]
@@ -100,35 +93,15 @@ pub enum CliError {
         /// What was given.
         text: String,
     },
-    /// The log does not hold what shaped the request.
+    /// A recorded request cannot be rebuilt.
     #[error(transparent)]
-    Build(#[from] BuildError),
+    Rebuild(RebuildError),
     /// Walking needs keys and a screen.
     #[error("--step needs a terminal")]
     NoTerminal,
-    /// Without a compaction the history is larger than the model's context: switch to a larger model first.
-    #[error(
-        "session {session}: without the compaction at event {seq} the history has about {tokens} tokens, more than the \
-         {limit} of the model; switch to a model with a larger context first"
-    )]
-    WouldNotFit {
-        /// Which Session.
-        session: SessionId,
-        /// Which compaction.
-        seq: Seq,
-        /// Estimate of the history without it.
-        tokens: u64,
-        /// What the model takes.
-        limit: u64,
-    },
-    /// No completed compaction stands there.
-    #[error("event {seq} is not a compaction in force (see annals compactions)")]
-    NoCompaction {
-        /// Which Session.
-        session: SessionId,
-        /// What was asked for.
-        seq: Seq,
-    },
+    /// A compaction cannot be undone.
+    #[error(transparent)]
+    UndoCompaction(UndoCompactionError),
     /// The message cannot be pinned or unpinned.
     #[error("the message at event {seq} {}", why.as_str())]
     NotPinnable {
@@ -145,7 +118,7 @@ pub enum CliError {
     /// A scenario cannot be played.
     #[error(transparent)]
     Play(#[from] PlayError),
-    /// A Session cannot be told as a scenario.
+    /// A session cannot be written as a scenario.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The filter of diagnostics cannot be read.
@@ -159,10 +132,16 @@ pub enum CliError {
     /// There is no place to keep a store.
     #[error("no home folder for the store; name a folder with --store DIR or ANNALS_STORE")]
     NoPlace,
+    /// There is no place to keep the import secret.
+    #[error("there is no home folder to keep the import secret in; set ANNALS_IMPORT_SECRET to 64 hex digits")]
+    NoPlaceForSecret,
+    /// The variable is set to something else.
+    #[error("ANNALS_IMPORT_SECRET is not an import secret: expected 64 lower-case hex digits")]
+    BadImportSecret,
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -195,7 +174,7 @@ pub enum CliError {
     /// A folder holds nothing that can be imported.
     #[error("{}: no session of OpenCode, Codex CLI, Claude Code or annals found", path.display())]
     NothingThere {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// No session, event or message is meant.
@@ -210,16 +189,16 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// An export of ours is imported as it is, or not at all.
+    /// An export of annals is imported unchanged, or not at all.
     #[error(
         "{}: an export of annals cannot be redacted, as its digests cover the original texts; import it without --redact",
         path.display()
     )]
     Unredactable {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// A host cannot begin, or go on.
+    /// A host cannot start, or continue.
     #[error(transparent)]
     Host(#[from] HostError),
     /// The configuration cannot be worked with.
@@ -242,15 +221,17 @@ impl CliError {
             Self::Signing(error) => error.status(),
             Self::Find(_)
             | Self::NoFile { .. }
-            | Self::NoRequest { .. }
+            | Self::Rebuild(RebuildError::NoRequest { .. })
             | Self::NotASeq { .. }
-            | Self::NoCompaction { .. }
+            | Self::UndoCompaction(UndoCompactionError::NotInForce { .. })
             | Self::OnlyInTheStore { .. }
             | Self::FilesRestored { .. }
             | Self::NotPinnable { .. }
             | Self::Scenario(_)
             | Self::Play(PlayError::NotFresh(_))
             | Self::NoPlace
+            | Self::NoPlaceForSecret
+            | Self::BadImportSecret
             | Self::BadFilter { .. }
             | Self::NoTerminal
             | Self::File { .. }
@@ -262,8 +243,8 @@ impl CliError {
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)
-            | Self::Build(_)
-            | Self::WouldNotFit { .. }
+            | Self::Rebuild(_)
+            | Self::UndoCompaction(_)
             | Self::Collect(_)
             | Self::Play(_)
             | Self::Record(_)
@@ -277,7 +258,7 @@ impl CliError {
         }
     }
 
-    /// The message for whoever looks: with ages where there are times.
+    /// The message for the user: with ages where there are times.
     pub fn shown(&self, style: &Style) -> String {
         match self {
             Self::Find(error) => error.shown(|at| style.short_age(at)),
@@ -294,7 +275,7 @@ impl CliError {
         }
     }
 
-    /// Whether the reader of the answer went away: nothing to tell anybody.
+    /// Whether the reader of the answer went away: no message is needed.
     pub fn is_closed_pipe(&self) -> bool {
         let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         match self {
@@ -314,11 +295,62 @@ impl From<FindError> for CliError {
     }
 }
 
+impl From<RebuildError> for CliError {
+    fn from(error: RebuildError) -> Self {
+        match error {
+            RebuildError::Read(source) => Self::Read(source),
+            error => Self::Rebuild(error),
+        }
+    }
+}
+
+impl From<UndoCompactionError> for CliError {
+    fn from(error: UndoCompactionError) -> Self {
+        match error {
+            UndoCompactionError::Read(source) => Self::Read(source),
+            error => Self::UndoCompaction(error),
+        }
+    }
+}
+
 impl From<SharedError> for CliError {
     fn from(error: SharedError) -> Self {
         match error {
             SharedError::Open(OpenError::NoStore { dir }) => Self::NoStore { dir },
             error => Self::Open(Box::new(error)),
         }
+    }
+}
+
+impl From<LeaseError> for CliError {
+    fn from(error: LeaseError) -> Self {
+        Self::File { path: error.path, source: error.source }
+    }
+}
+
+impl From<LeasedRunError> for CliError {
+    fn from(error: LeasedRunError) -> Self {
+        match error {
+            LeasedRunError::Lease(error) => error.into(),
+            LeasedRunError::Log(error) => error.into(),
+        }
+    }
+}
+
+impl From<LogError> for CliError {
+    fn from(error: LogError) -> Self {
+        Self::Host(error.into())
+    }
+}
+
+impl From<Refusal> for CliError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Host(refusal.into())
+    }
+}
+
+impl From<RerunError> for CliError {
+    fn from(error: RerunError) -> Self {
+        Self::Host(error.into())
     }
 }

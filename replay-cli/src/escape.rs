@@ -18,13 +18,13 @@ use std::sync::OnceLock;
 pub enum Escaping {
     /// Text: `␛` for ESC, `<U+202E>` for what has no picture.
     Text,
-    /// JSON: `\u202e`, which means the same to whoever reads it as JSON.
+    /// JSON: `\u202e`, which has the same meaning in JSON.
     Json,
     /// As they are.
     Raw,
 }
 
-/// What stands behind ESC in a control sequence of our own.
+/// What follows ESC in the program's own control sequences.
 fn mark() -> &'static str {
     static MARK: OnceLock<String> = OnceLock::new();
     MARK.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! The host: what stands around a [`Runtime`] when a person works with it. Ports over the store, what is there at a
-//! Location, who answers permission questions, and what is shown meanwhile.
+//! The host: everything around a [`Runtime`] when a user works with it. Ports over the store, the services of a
+//! location, answers to permission questions, and output.
 //!
 //! ```text
 //! configuration, options ─► Equipment ─► Host (Runtime over the store) ─► conduct: inputs, notices, questions, signals
@@ -11,46 +11,32 @@ pub mod chat;
 pub mod closing;
 mod configured;
 mod edge;
-mod elsewhere;
-mod empty_answer;
 mod frontend;
 mod idle;
 mod interaction;
-mod json_lines;
-mod lease;
 mod lines;
-mod local_services;
-mod location_cache;
 mod meter;
 pub mod opening;
 mod parts;
-mod pending;
 mod question;
-pub mod rerun;
 mod run_loop;
 mod screen;
 mod screen_questions;
 mod screen_tasks;
 mod screen_tools;
-mod server;
 mod signals;
 
 pub use crate::host_error::HostError;
-pub use advice::advice;
+pub use advice::{about_empty, advice};
 pub use chat::ChatCommand;
 pub use configured::{Chosen, Options, configured};
-pub use empty_answer::EmptyAnswer;
 pub use frontend::Frontend;
 pub use idle::{idle, leave};
 pub use interaction::Interaction;
-pub use json_lines::JsonLines;
-pub use lease::Lease;
 pub use lines::{TypedLine, TypedLines};
-pub use local_services::LocalServices;
-pub use location_cache::LocationCache;
-pub use parts::{HostParts, ServicesAt};
-pub use question::{ApprovalMode, Question, Questions, reply};
-pub use run_loop::{RunEnd, RunGoal, run_interactive};
+pub use parts::HostParts;
+pub use question::{ApprovalMode, reply};
+pub use run_loop::run_interactive;
 pub use screen::Screen;
 pub use signals::{Signal, Signals};
 
@@ -63,14 +49,15 @@ use crate::style::Emphasis;
 use annals_core::SessionId;
 use annals_core::event::Location;
 use annals_inspect::reader::Reader;
+use annals_runtime::host::{Leases, LocationCache, QuestionSender};
 use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock, keep_swept, sweep};
 use annals_runtime::subagents::{Subagents, TaskTool};
 use annals_runtime::tools::{Tool, ToolRegistry};
 use annals_runtime::{Ports, Runtime, Session};
 use annals_store::disk::StorePath;
-use std::collections::BTreeMap;
+use annals_tools::local::{EDITS, OUTPUTS};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
@@ -89,7 +76,8 @@ pub struct Host {
     /// Whether what earlier processes left was removed; then, the task that keeps removing what expires.
     tidied: OnceCell<AbortOnDrop>,
     diagnostics: Diagnostics,
-    leases: Mutex<BTreeMap<SessionId, Weak<Lease>>>,
+    /// The right to run its sessions.
+    pub leases: Leases,
 }
 
 /// A task that ends with this.
@@ -110,7 +98,7 @@ impl Host {
         cli: &CommandContext,
         reader: Reader,
         parts: HostParts,
-        questions: Questions,
+        questions: QuestionSender,
     ) -> Result<Self, CliError> {
         let store = reader.folder().clone();
         cli.diagnostics.keep_in(reader.store());
@@ -135,7 +123,7 @@ impl Host {
             application.register([task]).map_err(HostError::from)?.detach();
         }
         let (remarks, diagnostics) = (cli.remarks.clone(), cli.diagnostics.clone());
-        let (leases, tidied) = (Mutex::default(), OnceCell::new());
+        let (leases, tidied) = (Leases::of_store(store.clone()), OnceCell::new());
         Ok(Self { runtime, reader, places, store, remarks, diagnostics, leases, outputs, clock, tidied })
     }
 
@@ -144,8 +132,8 @@ impl Host {
     /// # Errors
     /// When there is no such Session, its directory is gone, or the store's folder cannot be written.
     pub async fn session(&self, session: SessionId) -> Result<Session, CliError> {
-        let session = self.runtime.session(session).await.map_err(HostError::from)?;
-        let view = session.view().await.map_err(HostError::from)?;
+        let session = self.runtime.session(session).await?;
+        let view = session.view().await?;
         if let Some(location) = &view.session.location {
             if !Path::new(&location.directory).is_dir() {
                 let directory = location.directory.clone();
@@ -156,12 +144,12 @@ impl Host {
         Ok(session)
     }
 
-    /// Says something beside the answer.
+    /// Prints a remark in addition to the answer.
     pub(crate) fn say(&self, text: &str) {
         self.remarks.say(Emphasis::Dim, &plain(text));
     }
 
-    /// Looks at a Location beforehand: it runs git, which takes its time. Says what a person should know of it.
+    /// Prepares a location: it runs git, which takes time. Prints remarks for the user.
     ///
     /// # Errors
     /// When there is no such directory.
@@ -169,13 +157,13 @@ impl Host {
         if !Path::new(&location.directory).is_dir() {
             let directory = location.directory.clone();
             return Err(
-                HostError::BadDirectory { directory: directory.into(), why: "it is no directory".into() }.into()
+                HostError::BadDirectory { directory: directory.into(), why: "it is not a directory".into() }.into()
             );
         }
         self.tidied.get_or_init(|| self.tidy()).await;
         self.places.prepare(location).await;
         for remark in self.places.remarks(location).await {
-            self.remarks.say(Emphasis::Warn, &remark);
+            self.remarks.say(Emphasis::Warn, &plain(&remark));
         }
         Ok(())
     }
@@ -193,28 +181,4 @@ impl Host {
         let (outputs, clock) = (self.outputs.clone(), self.clock.clone());
         AbortOnDrop(tokio::spawn(async move { keep_swept(&*outputs, &*clock).await }))
     }
-
-    /// The right to run a Session, shared within this process; `None` while another process has it.
-    ///
-    /// # Errors
-    /// When the store's folder cannot be written.
-    pub fn lease(&self, session: SessionId) -> Result<Option<Arc<Lease>>, CliError> {
-        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lease) = leases.get(&session).and_then(Weak::upgrade) {
-            return Ok(Some(lease));
-        }
-        leases.retain(|_, lease| lease.strong_count() > 0);
-        let lease = Lease::take(&self.store.join(RUNNING), session)?.map(Arc::new);
-        leases.extend(lease.iter().map(|lease| (session, Arc::downgrade(lease))));
-        Ok(lease)
-    }
 }
-
-/// The folder of the store where whole tool outputs are kept for a while.
-const OUTPUTS: &str = "outputs";
-
-/// The folder of the store that names the temporary files of edits.
-const EDITS: &str = "edits";
-
-/// The folder of the store that says which Sessions run.
-pub const RUNNING: &str = "running";

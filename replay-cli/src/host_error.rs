@@ -1,6 +1,8 @@
-//! Why a host cannot begin, or go on.
+//! Why a host cannot start, or continue.
 
 use annals_providers::cassette::CassetteError;
+use annals_providers::http::NoLocalServer;
+use annals_runtime::rerun::RerunError;
 use annals_runtime::tools::RegistrationError;
 use annals_runtime::{LogError, Refusal};
 use annals_tools::AttachError;
@@ -10,12 +12,12 @@ use std::path::PathBuf;
 /// A host cannot start or continue. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// There is nothing to tell the model.
+    /// There is no prompt.
     #[error(
         "no prompt: annals run \"explain this project\"; stdin works too, and `-c` alone resumes what was interrupted"
     )]
     NoPrompt,
-    /// The Session is at rest: there is nothing to go on with.
+    /// The session is idle: there is nothing to continue.
     #[error(
         "nothing to resume: the last turn is finished and no input is waiting; give a prompt: annals run -c \"...\""
     )]
@@ -23,7 +25,7 @@ pub enum HostError {
     /// What came through the pipe is no text.
     #[error("stdin is not UTF-8 text; name the file in the prompt instead, and the model reads it")]
     NotText,
-    /// Files without a word on what is to be done with them.
+    /// Files without a prompt.
     #[error("--file needs a prompt: annals run --file PATH \"what does this show?\"")]
     FilesAlone,
     /// A file cannot be given with a prompt.
@@ -51,7 +53,7 @@ pub enum HostError {
         /// What to set.
         advice: String,
     },
-    /// Nobody defined the model.
+    /// The model is not configured.
     #[error("no model named {name:?} is configured{}", meant_by(.meant))]
     UnknownModel {
         /// What was asked for.
@@ -59,16 +61,16 @@ pub enum HostError {
         /// What was perhaps meant.
         meant: Vec<String>,
     },
-    /// The model that a Session stands on is defined nowhere here.
+    /// The model of a session is not configured here.
     #[error(
         "the model of the session, {name:?}, is not configured here; choose another one with --model (see annals models), \
          or describe this one as `models.{name:?}` in your configuration"
     )]
     RecordedModel {
-        /// Which.
+        /// The name.
         name: String,
     },
-    /// Nobody defined the agent.
+    /// The agent is not configured.
     #[error("no agent named {name:?}; known agents: {}", known.join(", "))]
     UnknownAgent {
         /// What was asked for.
@@ -90,7 +92,7 @@ pub enum HostError {
     /// No Session works here yet.
     #[error("no session in {} yet; leave out -c to start one", directory.display())]
     NothingToContinue {
-        /// Where.
+        /// The directory.
         directory: PathBuf,
     },
     /// The directory of a Session is not on this machine.
@@ -119,25 +121,21 @@ pub enum HostError {
     /// A directory cannot be worked in.
     #[error("{} cannot be the directory of a session: {why}", directory.display())]
     BadDirectory {
-        /// Which.
+        /// The directory.
         directory: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// No server answers where a local model should be.
-    #[error(
-        "no server answers at {address} ({why}) for {model}; start it, or correct `providers.{provider}.base_url` in your \
-         configuration"
-    )]
+    #[error("{source} for {model}; start it, or correct `providers.{provider}.base_url` in your configuration")]
     NoServer {
         /// Which model.
         model: String,
         /// Its provider.
         provider: String,
-        /// Host and port.
-        address: String,
-        /// What the system said.
-        why: String,
+        /// The address without a server, and what the system reported.
+        #[source]
+        source: NoLocalServer,
     },
     /// The terminal cannot be edited on.
     #[error("cannot use the terminal: {0}")]
@@ -145,17 +143,12 @@ pub enum HostError {
     /// Another process runs the Session.
     #[error("another process runs session {session}; wait until it ends, or interrupt it there")]
     Runs {
-        /// Which.
+        /// The session.
         session: annals_core::SessionId,
     },
-    /// The recorded Session holds no input to be given again.
-    #[error("session {session} has no user message at event {from} or later; nothing to rerun")]
-    NothingToRerun {
-        /// Which.
-        session: annals_core::SessionId,
-        /// From where.
-        from: annals_core::Seq,
-    },
+    /// The recorded session cannot be run again.
+    #[error(transparent)]
+    Rerun(#[from] RerunError),
     /// The host's own tools do not fit together.
     #[error(transparent)]
     Tools(#[from] RegistrationError),
@@ -185,7 +178,7 @@ impl HostError {
             | Self::NoDirectory { .. }
             | Self::OtherProject { .. }
             | Self::BadDirectory { .. }
-            | Self::NothingToRerun { .. }
+            | Self::Rerun(RerunError::NoUserMessage { .. })
             | Self::Cassette(CassetteError::NoFolder(_))
             | Self::Refused(Refusal::NotFound(_)) => 2,
             Self::Stdin(_)
@@ -195,6 +188,7 @@ impl HostError {
             | Self::NoServer { .. }
             | Self::Runs { .. }
             | Self::Tools(_)
+            | Self::Rerun(RerunError::Read(_))
             | Self::Refused(_)
             | Self::Log(_) => 1,
         }

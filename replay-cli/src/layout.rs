@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// Columns of the Seq.
 const SEQ: usize = 6;
-/// Columns of the label, at least and at most; two blanks stand before it.
+/// Columns of the label, at least and at most; two blanks precede it.
 const LABEL: std::ops::RangeInclusive<usize> = 9..=13;
 
 /// A text as it is laid out: a tab is four blanks, a line ends in a line feed alone. What could steer a terminal stays in
@@ -17,7 +17,7 @@ pub fn plain(text: &str) -> String {
     text.replace('\t', "    ").replace("\r\n", "\n")
 }
 
-/// A name as it is laid out: on one line, so that it cannot pass for lines of ours.
+/// A name in one line, so that it cannot imitate lines of the program.
 pub fn name(text: &str) -> String {
     plain(text).replace('\n', "␊")
 }
@@ -28,7 +28,7 @@ pub fn columns(text: &str) -> usize {
 }
 
 /// Breaks a text into lines of at most `width` columns at blanks; a line keeps its indentation. A word that is wider
-/// stands on a line of its own, whole: what is shown can be copied.
+/// gets its own line, whole: what is shown can be copied.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = Vec::new();
@@ -57,7 +57,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The beginning of one line, with `…` when something is left out. For what is told in brief, never for an answer.
+/// The beginning of one line, with `…` when something is left out. For summaries, never for an answer.
 pub fn clip(line: &str, width: usize) -> String {
     if columns(line) <= width {
         return line.to_owned();
@@ -209,7 +209,7 @@ impl<'a> Sheet<'a> {
         self.quoted(&lines, emphasis, most)
     }
 
-    /// The same for what has lines of its own, such as a listing: they are clipped, not wrapped, unless told whole.
+    /// The same for a text with its own lines, such as a listing: they are clipped, not wrapped, unless `most` is all.
     pub fn quote_lines(&mut self, text: &str, emphasis: Emphasis, most: usize) -> io::Result<()> {
         if most == WHOLE {
             return self.quote(text.trim_end(), emphasis);
@@ -219,7 +219,7 @@ impl<'a> Sheet<'a> {
         self.quoted(&lines, emphasis, most)
     }
 
-    /// The end of a text below a row, behind a bar, after how many lines stood before it; lines are clipped.
+    /// The end of a text below a row, after a bar, with the number of lines before it; lines are clipped.
     pub fn quote_end(&mut self, before: usize, text: &str, emphasis: Emphasis) -> io::Result<()> {
         let mut lines: Vec<String> = text.lines().map(|line| clip(line, self.room() - 2)).collect();
         if before > 0 {
@@ -247,7 +247,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// So many lines are everything.
+/// The number of lines that means all.
 pub const WHOLE: usize = usize::MAX;
 
 /// Wraps with a first line that leaves `reserved` columns free.
@@ -258,7 +258,7 @@ fn first_narrower(text: &str, width: usize, reserved: usize) -> Vec<String> {
     let mut lines = wrap(text, width.saturating_sub(reserved));
     if lines.len() > 1 {
         let first = lines.remove(0);
-        // What does not stand on the first line is wrapped anew to the whole width.
+        // The rest after the first line is wrapped again to the whole width.
         let taken = text.find(first.trim()).map_or(0, |at| at + first.trim().len());
         let rest = text.get(taken..).unwrap_or_default();
         let rest = rest.strip_prefix(['\n', ' ']).unwrap_or(rest);

@@ -1,15 +1,15 @@
 //! Draws messages whole, as `history` and `transcript` show them: nothing is cut.
 
 use crate::layout::{Sheet, name, plain};
-use crate::pricing::Cost;
 use crate::style::{Emphasis, duration, size, thousands};
 use annals_core::event::{Attachment, Finish, Usage};
 use annals_core::{Blobs, Seq};
+use annals_inspect::pricing::Cost;
 use annals_inspect::timeline::{failed_exit, input_in_brief};
 use annals_projections::{Assistant, Body, Content, Message, Status, ToolCall};
 use std::io;
 
-/// Draws a message; `mark` stands at its right end (`reverted`, `pinned`).
+/// Draws a message; `mark` is at its right end (`reverted`, `pinned`).
 ///
 /// # Errors
 /// When the output refuses.

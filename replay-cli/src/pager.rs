@@ -1,4 +1,4 @@
-//! Where answers go: stdout, through a pager when a person looks at it, as git does it.
+//! Output of answers: stdout, through a pager on a terminal, as git does it.
 
 use crate::error::CliError;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -41,7 +41,7 @@ impl PagedOutput {
         }
         match command.spawn() {
             Ok(child) => Self::Pager(Pager { child, kept: Some(Vec::new()) }),
-            // Without a pager the answer is shown all the same.
+            // Without a pager the answer goes to stdout.
             Err(_) => Self::stdout(),
         }
     }

@@ -1,4 +1,4 @@
-//! Progress of long work, on stderr, when a person watches.
+//! Progress of long work, on stderr, when that is a terminal.
 
 use crate::escape::visible_line;
 use crate::style::thousands;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A bar that shows itself only if somebody watches and the work is long.
+/// A bar that appears only on a terminal and for long work.
 #[derive(Clone, Debug)]
 pub struct Bar {
     bar: ProgressBar,
@@ -23,7 +23,7 @@ struct SessionCount {
 }
 
 impl Bar {
-    /// A bar for `work`; `shown` says whether anybody watches.
+    /// A bar for `work`; `shown`: whether there is a terminal.
     pub fn new(shown: bool, work: &'static str) -> Self {
         let bar = if shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         bar.set_message(work);

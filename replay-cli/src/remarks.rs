@@ -1,4 +1,4 @@
-//! What is said beside an answer: on stderr, or wherever a test collects it.
+//! Remarks in addition to an answer: on stderr, or collected by a test.
 
 use crate::escape::{Escaping, EscapingWriter};
 use crate::style::{Emphasis, Style};
@@ -15,7 +15,7 @@ pub struct Remarks {
 }
 
 impl Remarks {
-    /// Remarks on `out`; `watched` says whether a person sees them come.
+    /// Remarks on `out`; `watched`: whether it is a terminal.
     pub fn new(out: Box<dyn Write + Send>, style: Style, watched: bool) -> Self {
         Self { out: Arc::new(Mutex::new(EscapingWriter::new(out, Escaping::Text))), style, watched }
     }
@@ -26,7 +26,7 @@ impl Remarks {
         Self { style: Style { colour, ..self.style }, ..self }
     }
 
-    /// Whether a person sees them come: then progress is shown.
+    /// Whether they go to a terminal: then progress is shown.
     pub fn are_watched(&self) -> bool {
         self.watched
     }
@@ -44,7 +44,7 @@ impl Remarks {
     /// Writes without the program's name. What could steer a terminal is drawn visibly, as everywhere.
     pub fn write(&self, text: &str) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody may be left to read it; the answer does not depend on it.
+        // The reader may be gone; the answer does not depend on it.
         drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
     }
 }

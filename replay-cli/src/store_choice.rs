@@ -37,7 +37,7 @@ impl StoreChoice {
         &self.dir
     }
 
-    /// Opens the store; with [`OpenMode::Create`] one is made if there is none.
+    /// Opens the store; with [`OpenMode::Create`] a missing one is created.
     ///
     /// # Errors
     /// See [`SharedError`](annals_store::SharedError).

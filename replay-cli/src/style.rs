@@ -40,7 +40,7 @@ pub enum Emphasis {
     Context,
     /// It went well.
     Good,
-    /// Somebody should look.
+    /// Needs attention.
     Warn,
     /// It went wrong.
     Bad,

@@ -24,12 +24,14 @@ mod coordinator;
 mod drain;
 mod editing;
 mod guarded;
+pub mod host;
 mod lane;
 pub mod outcome;
 pub mod permission;
 pub mod ports;
 mod recovery;
 pub mod redaction;
+pub mod rerun;
 mod runtime;
 mod session;
 pub mod settings;
@@ -46,8 +48,8 @@ pub use editing::{EditorPorts, FilesAt};
 pub use outcome::{Admitted, CompactionError, LogError, MissingItem, Outcome, Refusal, RunError};
 pub use runtime::NewSession;
 pub use session::{
-    BackgroundEnded, Extent, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, SessionEditor,
-    fork_title, local_fork,
+    BackgroundEnded, Extent, FilesStay, Local, MessagePlace, MoveChoice, MovePlan, NewInput, RevertFiles, RevertPlan,
+    Session, SessionEditor, fork_title, local_fork,
 };
 pub use settings::{Ports, Settings};
 pub use state::Runtime;

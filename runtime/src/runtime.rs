@@ -82,7 +82,8 @@ impl Runtime {
         let NewSession { id, location, agent, model, policy, title, parent, origin } = new;
         let at = self.shared.ports.clock.now();
         let session = id.unwrap_or_else(|| self.shared.ports.ids.session(at));
-        let created = SessionCreated { location, agent, model, policy, title, parent, origin };
+        let key = self.shared.ports.ids.session_key().into();
+        let created = SessionCreated { location, agent, model, policy, title, parent, origin, key };
         let events = vec![created.into()];
         self.shared.ports.log.append(Draft { session, expected: Seq::ZERO, at, events, digest: None }).await?;
         Ok(self.handle(session))

@@ -15,7 +15,7 @@ pub use editor::SessionEditor;
 pub use fork::fork_title;
 pub use inbox::NewInput;
 pub use local::{Local, local_fork};
-pub use moving::MovePlan;
+pub use moving::{FilesStay, MoveChoice, MovePlan};
 pub(crate) use restoring::settle_restore;
 pub use undo::{Extent, RevertFiles, RevertPlan};
 

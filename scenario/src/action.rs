@@ -127,7 +127,7 @@ pub enum ViewName {
     Session,
     /// The messages of the next request.
     History,
-    /// Every message ever shown to a person.
+    /// Every message ever shown to the user.
     Transcript,
     /// The baseline of the epoch.
     Baseline,

@@ -1,4 +1,4 @@
-//! Reads a scenario file, strictly: whatever it does not know is an error.
+//! Reads a scenario file, strictly: everything unknown is an error.
 
 use super::action::list;
 use super::file::{BUILTINS, Builtin, CompactionSpec, DeclaredAgent, DeclaredModel, InitialSession, Scenario};

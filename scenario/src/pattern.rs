@@ -50,7 +50,7 @@ pub struct Mismatch {
     pub path: String,
     /// The pattern at this place.
     pub expected: Value,
-    /// The value at this place; `{"$absent": true}` if there is none.
+    /// The value at this place; `{"$absent": true}` if there is no value.
     pub found: Value,
 }
 

@@ -1,7 +1,8 @@
-//! From a recorded Session to a scenario that makes the same facts happen and expects its present views.
+//! Writes a recorded session as a scenario that makes the same events happen and expects the same views.
 //!
-//! Context Sources become declared ones whose templates are the recorded texts; answers become attempts; what tools
-//! gave becomes the `results` of declared ones. What a scenario has no words for is an error that names its place.
+//! Context sources are written as declared ones whose templates are the recorded texts, answers as attempts, and the
+//! results of tools as the `results` of declared ones. Where the language of scenarios has no word for an event, the
+//! error names its place.
 
 mod context;
 mod expectation;
@@ -28,7 +29,7 @@ pub enum RecordError {
     Untold {
         /// The session.
         session: SessionId,
-        /// Where.
+        /// The event.
         seq: Seq,
         /// The event or behaviour.
         what: String,
@@ -100,8 +101,8 @@ impl RecordedSession {
         ])
     }
 
-    /// Agents and models as they were first recorded. What was ever asked is asked again, the rest is allowed: who was
-    /// asked what stands in the log, why does not.
+    /// Agents and models as they were first recorded. What was ever asked is asked again, the rest is allowed: the log
+    /// records which questions were asked, not the rules behind them.
     fn profiles(&self, facts: &[RecordedEvent], asked: &[String]) -> (Map<String, Value>, Map<String, Value>) {
         let (mut agents, mut models) = (Map::new(), Map::new());
         let mut rules = vec![json!(["*", "*", "allow"])];

@@ -4,16 +4,20 @@
 //! A backend holds its own lock around these calls: they decide against the [`Head`] that they are given.
 
 use crate::log::{AppendError, Draft, EventLog, Head, ReadError};
-use annals_core::Sealed;
+use annals_core::canonical::CanonicalError;
 use annals_core::event::{SessionEvent, SessionForked};
-use annals_core::{Batch, Digest, Event, Seq, SessionId};
+use annals_core::{Batch, Blobs, Digest, Event, SealError, Sealed, Seq, SessionId, SessionKey};
 
 /// The end of a Session's log is lost: nothing may be chained to what is not there.
 pub const LOST_END: &str = "its last batches are damaged in every copy; to continue, fork it before the damage";
 
+/// Without its key nothing can be appended to a Session.
+pub const NO_KEY: &str = "its key is not in this store; to continue, fork it";
+
 /// Every reason that [`AppendError::Misplaced`] gives.
 pub const MISPLACED: &[&str] = &[
     LOST_END,
+    NO_KEY,
     "a session begins with the first event of its first batch, nowhere else",
     "the session exists; the batch would create it again",
     "session.created must be event 0",
@@ -106,37 +110,68 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
     })
 }
 
-/// The first event of a fork of `session` at `cut`. Its parent is the session that wrote the event before the cut: `session`, or
+/// The first event of a fork of `session` at `cut`, whose own events have `key`. Its parent is the session that wrote the event
+/// before the cut: `session`, or
 /// the ancestor that it inherits that from.
 ///
 /// # Errors
 /// [`ReadError::NoSession`]; [`ReadError::Damaged`] when the Session holds nothing before the cut.
-pub async fn fork_at(log: &dyn EventLog, session: SessionId, cut: Seq) -> Result<SessionForked, ReadError> {
+pub async fn fork_at(
+    log: &dyn EventLog,
+    session: SessionId,
+    cut: Seq,
+    key: SessionKey,
+) -> Result<SessionForked, ReadError> {
     let last = Seq(cut.0.saturating_sub(1));
     let nothing = || ReadError::Damaged { session, seq: cut, reason: "there is no event before the cut".into() };
     let found = log.batch_at(session, last).await?.filter(|_| cut > Seq::ZERO).ok_or_else(nothing)?;
     let (parent, parent_digest) = (found.batch.session, found.batch.digest);
-    Ok(SessionForked { parent, cut, parent_digest, title: None, origin: None })
+    Ok(SessionForked { parent, cut, parent_digest, title: None, origin: None, key: key.into() })
 }
 
-/// Whether `existing`, the Batch that begins at the Draft's Seq, is what the Draft makes.
+/// The key that a Draft begins its Session with.
+///
+/// # Errors
+/// [`AppendError::Seal`] when it begins one without a key.
+pub fn brought_key(draft: &Draft) -> Result<SessionKey, AppendError> {
+    let key = draft.events.first().and_then(|event| event.stored_key()?.key);
+    key.ok_or(AppendError::Seal { session: draft.session, source: SealError::NoKey })
+}
+
+/// The key of a Session, given the first Batch of its own log.
+///
+/// # Errors
+/// [`AppendError::Misplaced`] when it is not in the store.
+pub fn stored_key(session: SessionId, first: Option<&Batch>) -> Result<SessionKey, AppendError> {
+    first.and_then(Batch::session_key).ok_or(AppendError::Misplaced { session, reason: NO_KEY })
+}
+
+/// Whether `existing`, the Batch that begins at the Draft's Seq, is what the Draft makes in the Session with this key.
 ///
 /// # Errors
 /// When the Draft makes no Batch at all.
-pub fn is_duplicate(draft: &Draft, existing: &Batch) -> Result<bool, AppendError> {
+pub fn is_duplicate(draft: &Draft, existing: &Batch, key: &SessionKey, blobs: &dyn Blobs) -> Result<bool, AppendError> {
     if draft.digest.is_some_and(|digest| digest != existing.digest) || draft.at != existing.at {
         return Ok(false);
     }
-    Ok(seal(draft.clone(), existing.prev)?.batch.digest == existing.digest)
+    let brought = draft.events.first().and_then(Event::stored_key);
+    if brought.is_some_and(|stored| stored.hash != key.hash()) {
+        return Ok(false);
+    }
+    Ok(seal(draft.clone(), existing.prev, key, blobs)?.batch.digest == existing.digest)
 }
 
-/// Seals a Draft and checks the digest that it was announced with.
+/// Seals a Draft of a Session with this key, and checks the digest that it was announced with. `blobs` gives the blobs that it
+/// names and does not bring along.
 ///
 /// # Errors
-/// [`AppendError::Seal`], [`AppendError::Diverged`].
-pub fn seal(draft: Draft, prev: Option<Digest>) -> Result<Sealed, AppendError> {
+/// [`AppendError::Seal`], [`AppendError::MissingBlob`], [`AppendError::Diverged`].
+pub fn seal(draft: Draft, prev: Option<Digest>, key: &SessionKey, blobs: &dyn Blobs) -> Result<Sealed, AppendError> {
     let Draft { session, expected: seq, at, events, digest } = draft;
-    let sealed = Batch::seal(session, seq, at, prev, events).map_err(|source| AppendError::Seal { session, source })?;
+    let sealed = Batch::seal(key, blobs, session, seq, at, prev, events).map_err(|source| match source {
+        SealError::Canonical(CanonicalError::MissingBlob(blob)) => AppendError::MissingBlob { session, seq, blob },
+        source => AppendError::Seal { session, source },
+    })?;
     match digest {
         Some(expected) if expected != sealed.batch.digest => {
             Err(AppendError::Diverged { session, seq, expected, found: sealed.batch.digest })

@@ -70,6 +70,7 @@ pub const LAWS: &[Law] = laws![
     begin::a_session_begins_with_session_created_at_seq_0,
     begin::a_session_begins_once,
     begin::a_fork_begins_at_its_cut_with_its_parents_digest,
+    begin::a_session_and_its_fork_have_the_keys_that_they_begin_with,
     blob::large_texts_move_to_blobs,
     blob::a_batch_that_exceeds_a_record_moves_its_largest_texts,
     blob::a_batch_waits_for_the_blobs_that_it_names,

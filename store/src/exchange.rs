@@ -2,7 +2,7 @@
 //!
 //! An export is JSON lines: a header, then the Batches of everything that the Session reads (its ancestors' first), each
 //! blob before the first Batch that names it. `fixtures/FORMAT.md` is the rule in words; `tests/verify_log.py` follows
-//! that text and nothing else. Everything here streams: memory holds a page, whatever the length of the log.
+//! that text and nothing else. Everything here streams: memory holds one page of a log of any length.
 
 mod export;
 mod import;

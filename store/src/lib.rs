@@ -31,7 +31,7 @@ pub use hung_owner::HungOwner;
 pub use ipc::{Ownership, SharedError, SharedLog};
 pub use layer::LogLayer;
 pub use log::{
-    AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Pages, Position, ReadError,
-    Scope, SessionHead, Slice,
+    AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Pages, PagesBack, Position,
+    ReadError, Scope, SessionHead, Slice,
 };
 pub use memory::MemoryLog;

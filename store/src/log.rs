@@ -6,7 +6,7 @@ use crate::displaced::Displaced;
 use crate::hung_owner::HungOwner;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
 use futures_core::Stream;
-pub use pages::Pages;
+pub use pages::{Pages, PagesBack};
 use std::future::Future;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -65,7 +65,7 @@ pub struct Committed {
 /// A Session and where its log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionHead {
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// Where it ends.
     pub head: Head,
@@ -94,7 +94,7 @@ impl Slice {
 pub enum Scope {
     /// One Session, from a Seq on, inherited facts included.
     Session {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// The first Seq wanted.
         from: Seq,
@@ -169,7 +169,7 @@ pub enum AppendError {
     Seal {
         /// Which Session.
         session: SessionId,
-        /// Why.
+        /// The error that caused it.
         source: SealError,
     },
     /// The disk refused. Nothing is acknowledged; reads continue; try again when the cause is gone.
@@ -268,6 +268,11 @@ pub trait EventLog: Send + Sync {
     /// The batches of a session that hold something of `range`, read page by page, oldest first.
     fn pages(&self, session: SessionId, range: Range<Seq>) -> Pages<'_> {
         Pages::new(range, Box::new(move |from, limit| self.read(session, from, limit)))
+    }
+
+    /// The batches of a session that hold something before `before`, read page by page, newest first.
+    fn pages_back(&self, session: SessionId, before: Seq) -> PagesBack<'_> {
+        PagesBack::new(before, Box::new(move |before, limit| self.read_back(session, before, limit)))
     }
 
     /// The Batch that holds an event, as the session sees it; `None` behind the end.

@@ -7,7 +7,7 @@ use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
 };
-use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId};
+use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId, SessionKey};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -33,7 +33,16 @@ struct MemoryState {
     sessions: BTreeMap<SessionId, Vec<MemoryBatch>>,
     /// Every Batch, by position.
     order: Vec<Arc<Batch>>,
-    blobs: BTreeMap<BlobHash, Arc<str>>,
+    blobs: MemoryBlobs,
+}
+
+#[derive(Debug, Default)]
+struct MemoryBlobs(BTreeMap<BlobHash, Arc<str>>);
+
+impl Blobs for MemoryBlobs {
+    fn text(&self, hash: &BlobHash) -> Option<String> {
+        self.0.get(hash).map(|text| text.to_string())
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -72,7 +81,7 @@ impl Store {
 
 impl Blobs for Store {
     fn text(&self, hash: &BlobHash) -> Option<String> {
-        self.lock().blobs.get(hash).map(|text| text.to_string())
+        self.lock().blobs.text(hash)
     }
 }
 
@@ -108,32 +117,37 @@ impl MemoryState {
     fn append(&mut self, draft: Draft) -> Result<Committed, AppendError> {
         let (session, seq) = (draft.session, draft.expected);
         let head = self.head(session);
-        let prev = match append_rules::place(&draft, head)? {
-            Placement::Next { prev } => Some(prev),
-            Placement::Created => None,
+        let (prev, key) = match append_rules::place(&draft, head)? {
+            Placement::Next { prev } => (Some(prev), self.key(session)?),
+            Placement::Created => (None, append_rules::brought_key(&draft)?),
             Placement::Forked(fork) => {
                 let last = Seq(fork.cut.0.saturating_sub(1));
                 let holds = self.read(fork.parent, last, 1).unwrap_or_default().pop();
-                Some(append_rules::fork_prev(&draft, fork, holds.as_ref().map(|slice| &*slice.batch))?)
+                let prev = append_rules::fork_prev(&draft, fork, holds.as_ref().map(|slice| &*slice.batch))?;
+                (Some(prev), append_rules::brought_key(&draft)?)
             }
             Placement::Behind => return self.known(&draft, head),
         };
-        let sealed = append_rules::seal(draft, prev)?;
-        if let Some(blob) = sealed.needed.iter().find(|blob| !self.blobs.contains_key(*blob)) {
+        let sealed = append_rules::seal(draft, prev, &key, &self.blobs)?;
+        if let Some(blob) = sealed.needed.iter().find(|blob| !self.blobs.0.contains_key(*blob)) {
             return Err(AppendError::MissingBlob { session, seq, blob: *blob });
         }
-        self.blobs.extend(sealed.blobs.into_iter().map(|(hash, text)| (hash, text.into())));
+        self.blobs.0.extend(sealed.blobs.into_iter().map(|(hash, text)| (hash, text.into())));
         let (batch, position) = (Arc::new(sealed.batch), Position(self.order.len() as u64));
         self.order.push(batch.clone());
         self.sessions.entry(session).or_default().push(MemoryBatch { batch: batch.clone(), position });
         Ok(Committed { batch, position, known: false })
     }
 
+    fn key(&self, session: SessionId) -> Result<SessionKey, AppendError> {
+        append_rules::stored_key(session, self.own(session).first().map(|first| &*first.batch))
+    }
+
     fn known(&self, draft: &Draft, head: Option<Head>) -> Result<Committed, AppendError> {
         let own = self.own(draft.session);
         let found = own.binary_search_by_key(&draft.expected, |stored| stored.batch.first).ok();
         if let Some(MemoryBatch { batch, position }) = found.and_then(|at| own.get(at))
-            && append_rules::is_duplicate(draft, batch)?
+            && append_rules::is_duplicate(draft, batch, &self.key(draft.session)?, &self.blobs)?
         {
             return Ok(Committed { batch: batch.clone(), position: *position, known: true });
         }
@@ -189,7 +203,7 @@ impl EventLog for MemoryLog {
     fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
         Box::pin(async move {
             let hash = Digest::of(text.as_bytes());
-            self.store.lock().blobs.entry(hash).or_insert_with(|| text.into());
+            self.store.lock().blobs.0.entry(hash).or_insert_with(|| text.into());
             Ok(hash)
         })
     }

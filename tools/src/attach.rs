@@ -20,19 +20,19 @@ pub enum AttachError {
     /// There is no such file: mend the path.
     #[error("{}: there is no such file", path.display())]
     Missing {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// A directory: name the files, or let the model look itself.
     #[error("{}: a directory cannot be attached; name files in it, or let the model read it with its tools", path.display())]
     Directory {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// A pipe, a socket or a device: what has no end cannot be given whole.
     #[error("{}: only regular files can be attached; pipe other input to stdin", path.display())]
     NoFile {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// More than a request may carry: give a part of it, or let the model read it itself.
@@ -41,7 +41,7 @@ pub enum AttachError {
         path.display()
     )]
     TooLarge {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// What it is.
         what: &'static str,
@@ -54,13 +54,13 @@ pub enum AttachError {
         path.display()
     )]
     Unknown {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// The system does not let it be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// What the system said.
         #[source]

@@ -61,7 +61,7 @@ mod attributes {
 mod attributes {
     use std::fs::File;
 
-    /// Elsewhere nothing beside owner and mode is known.
+    /// Other systems have only owner and mode.
     pub(super) fn over(_: &File, _: &File) -> Option<&'static str> {
         None
     }

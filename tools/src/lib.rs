@@ -29,6 +29,7 @@ mod grep;
 mod image;
 mod leftovers;
 mod lines;
+pub mod local;
 mod ls;
 mod matching;
 mod open;
@@ -49,6 +50,7 @@ mod tests;
 
 pub use attach::{AttachError, attachment};
 pub use leftovers::remove_leftovers;
+pub use local::LocalServices;
 pub use workplace::{EXTERNAL_DIRECTORY, Workplace};
 
 use annals_runtime::tools::Tool;

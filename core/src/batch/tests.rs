@@ -3,14 +3,30 @@ mod seal;
 
 use crate::event::{ContextAdmitted, Event, SyntheticAdded};
 use crate::text::Text;
-use crate::{Batch, Digest, SealError, Seq, SessionId, Time};
+use crate::{Batch, Blobs, Digest, SealError, Seq, SessionId, SessionKey, Time};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 const SESSION: SessionId = SessionId([7; 16]);
+pub(super) const KEY: SessionKey = SessionKey([0x0f; 32]);
 const PREV: Option<Digest> = Some(Digest([0xab; 32]));
 
+/// A store that has a text for every hash.
+struct Anything;
+
+impl Blobs for Anything {
+    fn text(&self, _: &Digest) -> Option<String> {
+        Some("anything".into())
+    }
+}
+
 fn seal(events: Vec<Event>) -> crate::Sealed {
-    Batch::seal(SESSION, Seq(41), Time(1_780_488_000_000), PREV, events).unwrap()
+    seal_with(&Anything, events)
+}
+
+fn seal_with(blobs: &dyn Blobs, mut events: Vec<Event>) -> crate::Sealed {
+    events.iter_mut().for_each(|event| event.set_key(KEY));
+    Batch::seal(&KEY, blobs, SESSION, Seq(41), Time(1_780_488_000_000), PREV, events).unwrap()
 }
 
 fn said(text: impl Into<Text>) -> Event {
@@ -29,7 +45,7 @@ fn records_stand_densely_from_the_first_seq_and_next_follows_the_last() {
 
 #[test]
 fn a_batch_needs_an_event() {
-    assert_eq!(Batch::seal(SESSION, Seq(0), Time(0), None, Vec::new()), Err(SealError::Empty));
+    assert_eq!(Batch::seal(&KEY, &Anything, SESSION, Seq(0), Time(0), None, Vec::new()), Err(SealError::Empty));
 }
 
 #[test]
@@ -45,6 +61,7 @@ fn a_message_and_its_advance_chain_as_one_digest() {
     let message: Event = ContextAdmitted { keys: Vec::new(), text: "now".into() }.into();
     let together = seal(alloc::vec![message.clone(), said("x")]).batch;
     let first = seal(alloc::vec![message]).batch;
-    let second = Batch::seal(SESSION, first.next(), first.at, Some(first.digest), alloc::vec![said("x")]).unwrap();
+    let prev = Some(first.digest);
+    let second = Batch::seal(&KEY, &Anything, SESSION, first.next(), first.at, prev, alloc::vec![said("x")]).unwrap();
     assert_ne!(together.digest, second.batch.digest, "a digest also says which facts landed together");
 }

@@ -55,9 +55,9 @@ const fn escaped(word: u64) -> u64 {
 }
 
 /// Escapes what is shown through it.
-pub(super) struct Escaping<'a>(pub(super) &'a mut String);
+pub(super) struct JsonEscaper<'a>(pub(super) &'a mut String);
 
-impl fmt::Write for Escaping<'_> {
+impl fmt::Write for JsonEscaper<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         escape(self.0, text);
         Ok(())

@@ -1,8 +1,9 @@
 //! How each shape of value is written (RFC 8785).
 
 use super::CanonicalError;
-use super::escape::Escaping;
+use super::escape::JsonEscaper;
 use super::writer::{Array, Object, Writer};
+use crate::text::{BLOB, TEXT};
 use core::fmt;
 use serde::ser::{self, Impossible, Serialize};
 
@@ -14,15 +15,15 @@ macro_rules! whole_numbers {
     )*};
 }
 
-impl<'a> ser::Serializer for &'a mut Writer {
+impl<'a, 'w> ser::Serializer for &'a mut Writer<'w> {
     type Ok = ();
     type Error = CanonicalError;
-    type SerializeSeq = Array<'a>;
-    type SerializeTuple = Array<'a>;
-    type SerializeTupleStruct = Array<'a>;
+    type SerializeSeq = Array<'a, 'w>;
+    type SerializeTuple = Array<'a, 'w>;
+    type SerializeTupleStruct = Array<'a, 'w>;
     type SerializeTupleVariant = Impossible<(), CanonicalError>;
-    type SerializeMap = Map<'a>;
-    type SerializeStruct = Object<'a>;
+    type SerializeMap = Map<'a, 'w>;
+    type SerializeStruct = Object<'a, 'w>;
     type SerializeStructVariant = Impossible<(), CanonicalError>;
 
     whole_numbers!(serialize_i8 i8, serialize_i16 i16, serialize_i32 i32, serialize_i64 i64);
@@ -66,8 +67,13 @@ impl<'a> ser::Serializer for &'a mut Writer {
     }
 
     fn serialize_str(self, v: &str) -> Result<(), CanonicalError> {
-        self.string(v);
-        Ok(())
+        match self.form.take_text() {
+            true => self.text(v),
+            false => {
+                self.string(v);
+                Ok(())
+            }
+        }
     }
 
     fn serialize_bytes(self, v: &[u8]) -> Result<(), CanonicalError> {
@@ -97,7 +103,16 @@ impl<'a> ser::Serializer for &'a mut Writer {
         Ok(())
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), CanonicalError> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), CanonicalError> {
+        match name {
+            TEXT => self.form.next_is_text(),
+            BLOB if self.form.keeps_places() => return self.blob(value),
+            _ => {}
+        }
         value.serialize(self)
     }
 
@@ -109,19 +124,21 @@ impl<'a> ser::Serializer for &'a mut Writer {
         value: &T,
     ) -> Result<(), CanonicalError> {
         self.tag = Some(variant);
+        self.form.begin_event();
         value.serialize(self)
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Array<'a>, CanonicalError> {
+    fn serialize_seq(self, _: Option<usize>) -> Result<Array<'a, 'w>, CanonicalError> {
         self.out.push('[');
-        Ok(Array { writer: self, first: true })
+        let place = self.form.depth();
+        Ok(Array { writer: self, count: 0, place })
     }
 
-    fn serialize_tuple(self, len: usize) -> Result<Array<'a>, CanonicalError> {
+    fn serialize_tuple(self, len: usize) -> Result<Array<'a, 'w>, CanonicalError> {
         self.serialize_seq(Some(len))
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, len: usize) -> Result<Array<'a>, CanonicalError> {
+    fn serialize_tuple_struct(self, _: &'static str, len: usize) -> Result<Array<'a, 'w>, CanonicalError> {
         self.serialize_seq(Some(len))
     }
 
@@ -135,11 +152,11 @@ impl<'a> ser::Serializer for &'a mut Writer {
         Err(CanonicalError::Unsupported(alloc::format!("the tuple variant {variant} has no canonical form")))
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Map<'a>, CanonicalError> {
+    fn serialize_map(self, _: Option<usize>) -> Result<Map<'a, 'w>, CanonicalError> {
         Ok(Map(self.object()))
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Object<'a>, CanonicalError> {
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Object<'a, 'w>, CanonicalError> {
         Ok(self.object())
     }
 
@@ -156,7 +173,7 @@ impl<'a> ser::Serializer for &'a mut Writer {
     fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<(), CanonicalError> {
         self.out.push('"');
         // Writing to a `String` cannot fail; an error is the value's own.
-        fmt::write(&mut Escaping(&mut self.out), format_args!("{value}"))
+        fmt::write(&mut JsonEscaper(&mut self.out), format_args!("{value}"))
             .map_err(|_| CanonicalError::Unsupported("a value could not be shown".into()))?;
         self.out.push('"');
         Ok(())
@@ -165,7 +182,7 @@ impl<'a> ser::Serializer for &'a mut Writer {
 
 macro_rules! array_like {
     ($($trait:ident $method:ident),*) => {$(
-        impl ser::$trait for Array<'_> {
+        impl ser::$trait for Array<'_, '_> {
             type Ok = ();
             type Error = CanonicalError;
 
@@ -183,7 +200,7 @@ macro_rules! array_like {
 
 array_like!(SerializeSeq serialize_element, SerializeTuple serialize_element, SerializeTupleStruct serialize_field);
 
-impl ser::SerializeStruct for Object<'_> {
+impl ser::SerializeStruct for Object<'_, '_> {
     type Ok = ();
     type Error = CanonicalError;
 
@@ -198,9 +215,9 @@ impl ser::SerializeStruct for Object<'_> {
 }
 
 /// A map: like an [`Object`] whose keys come as values.
-pub(super) struct Map<'a>(Object<'a>);
+pub(super) struct Map<'a, 'w>(Object<'a, 'w>);
 
-impl ser::SerializeMap for Map<'_> {
+impl ser::SerializeMap for Map<'_, '_> {
     type Ok = ();
     type Error = CanonicalError;
 

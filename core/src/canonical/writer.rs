@@ -2,13 +2,14 @@
 
 use super::CanonicalError;
 use super::escape::{escape, first_escaped};
+use super::form::TextForm;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use serde::ser::Serialize;
 
 /// Writes any value; see [`super::own`] and [`super::value`].
-pub(super) struct Writer {
+pub(super) struct Writer<'w> {
     pub(super) out: String,
     /// The fields of all objects that are open, the innermost last.
     fields: Vec<Field>,
@@ -17,6 +18,8 @@ pub(super) struct Writer {
     /// The event name that the next struct takes as its field `type`.
     pub(super) tag: Option<&'static str>,
     strict: bool,
+    /// How texts are written.
+    pub(super) form: TextForm<'w>,
 }
 
 /// A written `"key":value`, as places in the output.
@@ -29,12 +32,12 @@ struct Field {
     plain: bool,
 }
 
-impl Writer {
+impl<'w> Writer<'w> {
     /// A writer that, if `strict`, refuses whole numbers at or above 2^53; `room` is how many bytes it may write before it
     /// asks for more memory.
-    pub(super) fn new(strict: bool, room: usize) -> Self {
+    pub(super) fn new(strict: bool, form: TextForm<'w>, room: usize) -> Self {
         let out = String::with_capacity(room);
-        Self { out, fields: Vec::new(), ordered: String::new(), tag: None, strict }
+        Self { out, fields: Vec::new(), ordered: String::new(), tag: None, strict, form }
     }
 
     /// What was written.
@@ -65,9 +68,10 @@ impl Writer {
         Ok(())
     }
 
-    pub(super) fn object(&mut self) -> Object<'_> {
+    pub(super) fn object(&mut self) -> Object<'_, 'w> {
         self.out.push('{');
-        Object { base: self.fields.len(), ordered: true, tag: self.tag.take(), writer: self }
+        let place = self.form.depth();
+        Object { base: self.fields.len(), ordered: true, tag: self.tag.take(), place, writer: self }
     }
 }
 
@@ -85,17 +89,19 @@ fn key_order(out: &str, a: &Field, b: &Field) -> Ordering {
 const TYPE: &str = "type";
 
 /// An object while its fields are written one after another; [`Object::close`] puts them in order if they did not come so.
-pub(super) struct Object<'a> {
-    writer: &'a mut Writer,
+pub(super) struct Object<'a, 'w> {
+    writer: &'a mut Writer<'w>,
     /// Where its fields begin among all that are open.
     base: usize,
     /// Whether each key so far sorts after the one before it.
     ordered: bool,
     /// The value of the field `type`, until it is written: before the first field that sorts after it.
     tag: Option<&'static str>,
+    /// How long the place of the object itself is.
+    place: usize,
 }
 
-impl Object<'_> {
+impl Object<'_, '_> {
     /// Where the next field begins.
     fn begin(&mut self) -> usize {
         if self.writer.fields.len() > self.base {
@@ -139,6 +145,7 @@ impl Object<'_> {
         let from = self.begin();
         self.writer.string(key);
         self.colon(from, key.is_ascii() && first_escaped(key.as_bytes()).is_none());
+        self.writer.form.enter(key);
         self.value(value)
     }
 
@@ -150,12 +157,17 @@ impl Object<'_> {
             return Err(CanonicalError::Unsupported("a map key must be text".to_string()));
         }
         let plain = written.iter().all(|byte| byte.is_ascii() && *byte != b'\\');
+        if self.writer.form.keeps_places() {
+            let key: String = serde_json::from_slice(written).unwrap_or_default();
+            self.writer.form.enter(&key);
+        }
         self.colon(from, plain);
         Ok(())
     }
 
     pub(super) fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CanonicalError> {
         value.serialize(&mut *self.writer)?;
+        self.writer.form.leave(self.place);
         self.end();
         Ok(())
     }
@@ -186,16 +198,23 @@ impl Object<'_> {
 }
 
 /// An array while its items are written.
-pub(super) struct Array<'a> {
-    pub(super) writer: &'a mut Writer,
-    pub(super) first: bool,
+pub(super) struct Array<'a, 'w> {
+    pub(super) writer: &'a mut Writer<'w>,
+    /// How many items were written.
+    pub(super) count: usize,
+    /// How long the place of the array itself is.
+    pub(super) place: usize,
 }
 
-impl Array<'_> {
+impl Array<'_, '_> {
     pub(super) fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CanonicalError> {
-        if !core::mem::take(&mut self.first) {
+        if self.count > 0 {
             self.writer.out.push(',');
         }
-        value.serialize(&mut *self.writer)
+        self.writer.form.enter_item(self.count);
+        self.count += 1;
+        value.serialize(&mut *self.writer)?;
+        self.writer.form.leave(self.place);
+        Ok(())
     }
 }

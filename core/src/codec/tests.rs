@@ -1,21 +1,35 @@
 use super::{decode, decode_header, encode, place};
 use crate::batch::Batch;
+use crate::commitment::SessionKey;
 use crate::digest::Digest;
 use crate::event::samples::{samples, variants};
 use crate::event::{DecodeError, Event};
 use crate::id::SessionId;
 use crate::seq::Seq;
+use crate::text::Blobs;
 use crate::time::Time;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
 /// What stands before the events, field by field: 16 + 8 + 8 + 32 + 1 + 32 + 8 bytes.
 const HEADER: usize = 105;
 
-fn batch(events: Vec<Event>) -> Batch {
+const KEY: SessionKey = SessionKey([0x0f; 32]);
+
+/// A store that has another text for every hash.
+struct Anything;
+
+impl Blobs for Anything {
+    fn text(&self, hash: &Digest) -> Option<String> {
+        Some(hash.to_string())
+    }
+}
+
+fn batch(mut events: Vec<Event>) -> Batch {
+    events.iter_mut().for_each(|event| event.set_key(KEY));
     let (session, prev) = (SessionId([7; 16]), Some(Digest([0xab; 32])));
-    Batch::seal(session, Seq(41), Time(1_780_488_000_000), prev, events).unwrap().batch
+    Batch::seal(&KEY, &Anything, session, Seq(41), Time(1_780_488_000_000), prev, events).unwrap().batch
 }
 
 #[test]
@@ -31,7 +45,8 @@ fn a_batch_reads_back_from_its_codec_form() {
 #[test]
 fn the_layout_of_an_encoded_batch_is_pinned() {
     let event = Event::from(crate::event::InputPromoted { input: "in-1".into() });
-    let sealed = Batch::seal(SessionId([1; 16]), Seq(2), Time(3), Some(Digest([4; 32])), alloc::vec![event]).unwrap();
+    let (session, prev) = (SessionId([1; 16]), Some(Digest([4; 32])));
+    let sealed = Batch::seal(&KEY, &Anything, session, Seq(2), Time(3), prev, alloc::vec![event]).unwrap();
     let mut expected = Vec::new();
     expected.extend([1; 16]);
     expected.extend([2, 0, 0, 0, 0, 0, 0, 0]);
@@ -131,7 +146,7 @@ proptest! {
             prop_assert_eq!(read == whole, bytes == intact);
             prop_assert_eq!(&decode(&encode(&read).unwrap()).unwrap(), &read);
             // Whatever happened to the bytes, the digest tells.
-            prop_assert_eq!(read.compute_digest() == Ok(read.digest), bytes == intact);
+            prop_assert_eq!(read.compute_digest(&KEY, &Anything) == Ok(read.digest), bytes == intact);
         }
     }
 

@@ -95,9 +95,9 @@ pub enum ReconcileError {
     /// A renderer gave no text: a mistake in that source (`docs/reference/context.md#sources`).
     #[error("System context source {key} rendered an empty {kind}")]
     EmptyRendering {
-        /// Whose.
+        /// The key.
         key: Key,
-        /// Which.
+        /// The kind.
         kind: RenderKind,
     },
 }
@@ -133,7 +133,7 @@ pub fn replace(observations: &[Observation], snapshot: &Snapshot) -> Result<Repl
 }
 
 /// How one source changed since the last update that included it.
-enum Change<'a> {
+enum SourceChange<'a> {
     /// Row 1.
     New(&'a Value),
     /// Row 3.
@@ -165,9 +165,9 @@ pub fn reconcile(
             (key, entry.removed.as_ref().and_then(|text| text.read(blobs)).filter(|text| !text.is_empty()))
         })
         .collect();
-    let changes: Vec<Change<'_>> = observations.iter().map(|o| classify(o, snapshot, blobs)).collect();
+    let changes: Vec<SourceChange<'_>> = observations.iter().map(|o| classify(o, snapshot, blobs)).collect();
 
-    let incompatible = changes.iter().any(|change| matches!(change, Change::Incompatible));
+    let incompatible = changes.iter().any(|change| matches!(change, SourceChange::Incompatible));
     if incompatible || gone.iter().any(|(_, removed)| removed.is_none()) {
         return Ok(match replace(observations, snapshot)? {
             Replaced::ReplacementReady(generation) => Reconciled::ReplacementReady(generation),
@@ -179,11 +179,11 @@ pub fn reconcile(
     let mut texts = Vec::new();
     for (observation, change) in observations.iter().zip(changes) {
         let (text, kind, current) = match change {
-            Change::New(current) => (observation.render.baseline(current), RenderKind::Baseline, current),
-            Change::Changed { previous, current } => {
+            SourceChange::New(current) => (observation.render.baseline(current), RenderKind::Baseline, current),
+            SourceChange::Changed { previous, current } => {
                 (observation.render.update(&previous, current), RenderKind::Update, current)
             }
-            Change::Nothing | Change::Incompatible => continue,
+            SourceChange::Nothing | SourceChange::Incompatible => continue,
         };
         texts.push(filled(text, &observation.key, kind)?);
         update.keys.push(observation.key.clone());
@@ -203,16 +203,16 @@ pub fn reconcile(
     Ok(Reconciled::Updated(update))
 }
 
-fn classify<'a>(observation: &'a Observation, snapshot: &Snapshot, blobs: &dyn Blobs) -> Change<'a> {
+fn classify<'a>(observation: &'a Observation, snapshot: &Snapshot, blobs: &dyn Blobs) -> SourceChange<'a> {
     match (&observation.observed, snapshot.0.get(&observation.key)) {
-        (Observed::Unavailable, _) => Change::Nothing,
-        (Observed::Available(current), None) => Change::New(current),
+        (Observed::Unavailable, _) => SourceChange::Nothing,
+        (Observed::Available(current), None) => SourceChange::New(current),
         (Observed::Available(current), Some(entry)) => {
-            let Some(previous) = entry.value.read(blobs) else { return Change::Incompatible };
+            let Some(previous) = entry.value.read(blobs) else { return SourceChange::Incompatible };
             match observation.render.same(&previous, current) {
-                Ok(true) => Change::Nothing,
-                Ok(false) => Change::Changed { previous, current },
-                Err(_) => Change::Incompatible,
+                Ok(true) => SourceChange::Nothing,
+                Ok(false) => SourceChange::Changed { previous, current },
+                Err(_) => SourceChange::Incompatible,
             }
         }
     }

@@ -35,7 +35,7 @@ payload! {
     ChildSettled {
         /// The child.
         child: SessionId,
-        /// How.
+        /// The result.
         outcome: ChildOutcome,
         /// Its last text, or what went wrong.
         result: Text,

@@ -54,7 +54,7 @@ payload! {
     CompactionFailed {
         /// Who asked.
         reason: CompactionReason,
-        /// Why.
+        /// The error.
         error: Failure,
         /// What the summary attempt reported.
         usage: Option<Usage>,

@@ -5,7 +5,7 @@ use super::{DecodeError, Event, payload, words};
 use crate::context::{Entry, InvalidKey, Key, Part};
 use crate::event::ContextEvent;
 use crate::id::{AgentName, CallId};
-use crate::text::Text;
+use crate::text::{Text, as_text};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -38,7 +38,7 @@ payload! {
     /// compaction, since its baseline does not include them
     /// (`docs/reference/context.md#which-context-messages-a-request-contains`).
     EpochStarted {
-        /// Why.
+        /// The cause.
         cause: EpochCause,
         /// The agent that the baseline was rendered for.
         agent: AgentName,
@@ -88,6 +88,7 @@ payload! {
     /// while the Session stays at its Location (`docs/reference/context.md#instructions`).
     InstructionDiscovered {
         /// The file.
+        #[serde(serialize_with = "as_text")]
         path: String,
         /// The call that read near it, if any.
         call: Option<CallId>,
@@ -95,7 +96,8 @@ payload! {
 }
 
 impl Event {
-    /// Refuses, in a fact read from its codec form, a key that the JSON form would refuse.
+    /// Refuses, in a fact read from its codec form, a key of a source that the JSON form would refuse, and a key of the Session
+    /// that is not the one of the hash.
     pub(super) fn with_legal_keys(self) -> Result<Self, DecodeError> {
         let illegal = |key: &&Key| !key.is_legal();
         let bad = match &self {
@@ -109,6 +111,10 @@ impl Event {
             }
             _ => None,
         };
+        if self.stored_key().is_some_and(|stored| stored.key.is_some_and(|key| key.hash() != stored.hash)) {
+            let message = "its key does not have the hash beside it".to_string();
+            return Err(DecodeError::Malformed { kind: self.kind().name(), message });
+        }
         match bad {
             None => Ok(self),
             Some(key) => Err(DecodeError::Malformed {

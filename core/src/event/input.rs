@@ -2,7 +2,7 @@
 
 use super::{payload, words};
 use crate::id::InputId;
-use crate::text::Text;
+use crate::text::{Text, as_text};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -22,6 +22,7 @@ payload! {
         /// Media type.
         mime: String,
         /// File name, if it has one.
+        #[serde(serialize_with = "as_text")]
         name: Option<String>,
         /// A `data:` URI or the path or address of the file.
         uri: Text,
@@ -57,7 +58,7 @@ payload! {
 payload! {
     /// A waiting input was taken back. It never joins, and its id stays used up.
     InputWithdrawn {
-        /// Which.
+        /// The input.
         input: InputId,
     } texts {}
 }
@@ -65,7 +66,7 @@ payload! {
 payload! {
     /// A waiting input changes when it joins; it keeps its place in the order of admission.
     InputDeliveryChanged {
-        /// Which.
+        /// The input.
         input: InputId,
         /// When it joins now.
         delivery: Delivery,

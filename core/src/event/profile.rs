@@ -7,7 +7,7 @@ use super::{payload, words};
 use crate::canonical::{self, CanonicalError};
 use crate::digest::Digest;
 use crate::id::{AgentName, ModelName};
-use crate::text::{Json, Text, Texts};
+use crate::text::{Json, Text, Texts, as_text};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ macro_rules! hashed {
             /// The hash that requests name it by.
             ///
             /// # Errors
-            /// When a number of ours is not below 2^53.
+            /// When a number is not below 2^53.
             pub fn digest(&self) -> Result<Digest, CanonicalError> {
                 let mut named = self.clone();
                 named.texts(&mut |text| text.refer());
@@ -117,6 +117,7 @@ payload! {
     /// A tool as it is described to the model.
     ToolDefinition {
         /// Its name: `^[A-Za-z][A-Za-z0-9_-]{0,63}$`.
+        #[serde(serialize_with = "as_text")]
         name: String,
         /// What it does.
         description: Text,

@@ -2,7 +2,7 @@
 
 use super::{Failure, Location, payload};
 use crate::Seq;
-use crate::text::Text;
+use crate::text::{Text, as_text};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -10,6 +10,7 @@ payload! {
     /// One file that a revert changes.
     FileChange {
         /// Path below the project.
+        #[serde(serialize_with = "as_text")]
         path: String,
         /// `added`, `modified`, `deleted`.
         status: String,
@@ -29,8 +30,10 @@ payload! {
         /// Where the files are: for a move, the destination.
         location: Location,
         /// Git tree of the files as they are.
+        #[serde(serialize_with = "as_text")]
         from: String,
         /// Git tree of the files as they will be.
+        #[serde(serialize_with = "as_text")]
         to: String,
     } texts {}
 }
@@ -38,7 +41,7 @@ payload! {
 payload! {
     /// A restore that was begun came to nothing: files are what they were before it.
     RestoreAbandoned {
-        /// Why.
+        /// The error.
         error: Failure,
     } texts { error }
 }
@@ -51,8 +54,10 @@ payload! {
         /// Where they leave: where the Session was.
         location: Location,
         /// Git tree of the files there as they are.
+        #[serde(serialize_with = "as_text")]
         from: String,
         /// Git tree of the files there as they will be.
+        #[serde(serialize_with = "as_text")]
         to: String,
     } texts {}
 }
@@ -71,6 +76,7 @@ payload! {
         /// The Seq of the first message that goes, with all that follows it.
         first_removed: Seq,
         /// Git tree of the files as they were before anything was restored, if they were.
+        #[serde(serialize_with = "as_text")]
         original: Option<String>,
         /// What changes between that and now, as a unified diff.
         diff: Option<Text>,

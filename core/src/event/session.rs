@@ -1,9 +1,11 @@
 //! What a Session is: where, with whom, under which policy, from what.
 
-use super::{Failure, Usage, payload, words};
+use super::{Event, Failure, SessionEvent, Usage, payload, words};
 use crate::Seq;
+use crate::commitment::{SessionKey, StoredKey};
 use crate::digest::Digest;
 use crate::id::{AgentName, CallId, ModelName, RequestId, SessionId};
+use crate::text::as_text;
 use alloc::string::String;
 
 payload! {
@@ -11,8 +13,10 @@ payload! {
     #[derive(PartialOrd, Ord, Hash)]
     Location {
         /// Absolute path.
+        #[serde(serialize_with = "as_text")]
         directory: String,
         /// The host's name of the workspace.
+        #[serde(serialize_with = "as_text")]
         workspace: Option<String>,
     } texts {}
 }
@@ -82,11 +86,15 @@ payload! {
         /// What switches do.
         policy: Policy,
         /// Its title, if it has one from the start.
+        #[serde(serialize_with = "as_text")]
         title: Option<String>,
         /// Set for a child Session.
         parent: Option<Parent>,
         /// Set for an imported Session.
         origin: Option<Origin>,
+        /// The Session's key; in JSON its hash.
+        #[serde(rename = "key_hash")]
+        key: StoredKey,
     } texts {}
 }
 
@@ -101,9 +109,13 @@ payload! {
         /// Digest of the parent's Batch that holds `cut - 1`; the `prev` of this event's Batch.
         parent_digest: Digest,
         /// The fork's title.
+        #[serde(serialize_with = "as_text")]
         title: Option<String>,
         /// Set when a fork was imported from another agent.
         origin: Option<Origin>,
+        /// The key of the fork's own events; in JSON its hash. What it inherits keeps the key of the ancestor that wrote it.
+        #[serde(rename = "key_hash")]
+        key: StoredKey,
     } texts {}
 }
 
@@ -111,6 +123,7 @@ payload! {
     /// The session got a title: from the user, from an import, or from a model that was asked for one.
     SessionTitled {
         /// One line.
+        #[serde(serialize_with = "as_text")]
         title: String,
         /// The title request that gave it; `None` when no model was asked.
         request: Option<RequestId>,
@@ -165,4 +178,24 @@ payload! {
         /// The model of the next turn.
         model: ModelName,
     } texts {}
+}
+
+impl Event {
+    /// The key that the event begins a Session with; `None` for an event that begins none.
+    pub fn stored_key(&self) -> Option<&StoredKey> {
+        match self {
+            Self::Session(SessionEvent::Created(created)) => Some(&created.key),
+            Self::Session(SessionEvent::Forked(forked)) => Some(&forked.key),
+            _ => None,
+        }
+    }
+
+    /// Puts a key into an event that begins a Session; any other event stays as it is.
+    pub fn set_key(&mut self, key: SessionKey) {
+        match self {
+            Self::Session(SessionEvent::Created(created)) => created.key = key.into(),
+            Self::Session(SessionEvent::Forked(forked)) => forked.key = key.into(),
+            _ => {}
+        }
+    }
 }

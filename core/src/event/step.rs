@@ -3,7 +3,7 @@
 use super::{payload, words};
 use crate::digest::Digest;
 use crate::id::{AgentName, ModelName, RequestId};
-use crate::text::{Json, Text};
+use crate::text::{Json, Text, as_text};
 use crate::time::Time;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -82,20 +82,26 @@ payload! {
         /// From 1; a recovery after a compaction starts over.
         attempt: u32,
         /// Hash over the digests of its parts, without attempt, time and ids.
+        #[serde(serialize_with = "as_text")]
         digest: Digest,
         /// Hash of the exact body in the encoding of the model's protocol; `None` when nothing was encoded.
+        #[serde(serialize_with = "as_text")]
         wire: Option<Digest>,
         /// The agent of this turn.
         agent: AgentName,
         /// The model of this turn.
         model: ModelName,
         /// Hash of the recorded agent profile.
+        #[serde(serialize_with = "as_text")]
         agent_profile: Digest,
         /// Hash of the recorded model profile.
+        #[serde(serialize_with = "as_text")]
         model_profile: Digest,
         /// Hash of the recorded tool set; `None` when no tools are offered.
+        #[serde(serialize_with = "as_text")]
         tools: Option<Digest>,
         /// Hash of the recorded options.
+        #[serde(serialize_with = "as_text")]
         options: Digest,
         /// Whether the step allowance ends with this request: no tools, and one message that says so.
         last_step: bool,
@@ -112,6 +118,7 @@ payload! {
         /// Which model.
         model: ModelName,
         /// Git tree of the files when the step began, if captured.
+        #[serde(serialize_with = "as_text")]
         files: Option<String>,
     } texts {}
 }
@@ -119,15 +126,17 @@ payload! {
 payload! {
     /// An answer ended and every call in it was settled.
     StepEnded {
-        /// How.
+        /// How the answer ended.
         finish: Finish,
         /// What the provider reported.
         usage: Option<Usage>,
         /// In nano-dollars.
         cost: u64,
         /// Git tree of the files when the step ended, if captured.
+        #[serde(serialize_with = "as_text")]
         files: Option<String>,
         /// Paths that changed during the step, if captured.
+        #[serde(serialize_with = "as_text")]
         changed: Vec<String>,
     } texts {}
 }
@@ -135,7 +144,7 @@ payload! {
 payload! {
     /// An answer ended with an error. What had arrived stays.
     StepFailed {
-        /// Why.
+        /// The error.
         error: Failure,
         /// What the provider reported.
         usage: Option<Usage>,

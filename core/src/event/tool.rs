@@ -3,7 +3,7 @@
 use super::input::Attachment;
 use super::{payload, words};
 use crate::id::CallId;
-use crate::text::{Json, Text};
+use crate::text::{Json, Text, as_text};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -15,6 +15,7 @@ payload! {
         /// Unique within the Session.
         call: CallId,
         /// The tool's name.
+        #[serde(serialize_with = "as_text")]
         name: String,
         /// The input as received.
         input: Json,
@@ -56,7 +57,7 @@ payload! {
     ToolSettled {
         /// Which call.
         call: CallId,
-        /// How.
+        /// The result.
         outcome: ToolOutcome,
         /// The Model Tool Output: the bounded text that is replayed to the model.
         output: Text,
@@ -67,6 +68,7 @@ payload! {
         /// Media that came with it.
         attachments: Vec<Attachment>,
         /// Files that hold output: the tool's own, then the Managed Tool Output File.
+        #[serde(serialize_with = "as_text")]
         paths: Vec<String>,
         /// Whether `output` is a preview of something larger.
         truncated: bool,

@@ -10,7 +10,7 @@ use crate::foreign::JsonObject;
 use crate::identity::IMPORTER;
 use crate::sink::{BatchWriter, ForkPoint, ImportSink, ReceiverGone, SourceItem};
 use annals_core::event::*;
-use annals_core::{AgentName, Digest, Event, ModelName, Seq, SessionId, Time};
+use annals_core::{AgentName, Digest, Event, ModelName, Seq, SessionId, StoredKey, Time};
 use std::collections::HashMap;
 
 /// A line's uuid, shortened.
@@ -90,6 +90,7 @@ impl TranscriptTree {
             title: None,
             parent: parent.map(|session| Parent { session, call: None }),
             origin: Some(origin),
+            key: StoredKey::NONE,
         };
         branch.append(sink, 1, Time(header.created), vec![created.into()])?;
         Ok(Self {
@@ -226,6 +227,7 @@ impl TranscriptTree {
             parent_digest: Digest([0; 32]),
             title: None,
             origin: Some(origin.clone()),
+            key: StoredKey::NONE,
         };
         (sink.send)(SourceItem::Started { session, title: None, origin })?;
         forked.append(sink, line, at, vec![event.into()])?;
@@ -267,6 +269,7 @@ impl TranscriptTree {
             title: None,
             parent,
             origin: Some(origin),
+            key: StoredKey::NONE,
         };
         branch.append(sink, line, at, vec![created.into()])?;
         self.branches.push(branch);

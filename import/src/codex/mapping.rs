@@ -22,7 +22,7 @@ use super::message::{MessagePiece, PieceKind, items};
 use super::step::{RolloutStep, tokens};
 use super::{AGENT, created};
 use annals_core::event::*;
-use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, ModelName, Seq, Time};
+use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, ModelName, Seq, StoredKey, Time};
 use std::collections::HashMap;
 
 /// One Session.
@@ -129,6 +129,7 @@ impl RolloutMapper {
             title: None,
             parent,
             origin: Some(self.origin.clone()),
+            key: StoredKey::NONE,
         };
         let at = Time(self.meta.created);
         self.gathered = (line, at);

@@ -4,7 +4,7 @@ use super::super::foreign::JsonObject;
 use super::super::identity::{Editions, IMPORTER, opencode_created};
 use super::AGENT;
 use annals_core::event::{Location, Origin, Parent, Policy, SessionCreated};
-use annals_core::{AgentName, ModelName, SessionId};
+use annals_core::{AgentName, ModelName, SessionId, StoredKey};
 
 /// A session as OpenCode describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -118,6 +118,7 @@ impl OpenCodeSession {
                 .as_deref()
                 .map(|parent| Parent { session: session_id(editions, parent, self.created), call: None }),
             origin: Some(self.origin(form)),
+            key: StoredKey::NONE,
         }
     }
 }

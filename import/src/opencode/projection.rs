@@ -34,7 +34,7 @@ pub fn is_projection(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(".projection.json"))
 }
 
-/// Reads the projection of a file of event rows, for one session. Empty if there is none.
+/// Reads the projection of a file of event rows, for one session. Empty if there is no projection.
 pub fn read(events: &Path, session: &str) -> ProjectionRows {
     let mut projection = ProjectionRows::default();
     let Some(path) = path_of(events) else { return projection };

@@ -270,7 +270,7 @@ impl V2Mapper {
         if self.inputs.contains(&id) {
             data.skip(&["prompt", "delivery"]); // The same as in its admission.
         } else {
-            // A promotion without an admission stands for both.
+            // A promotion without an admission is imported as both.
             events = self.admitted(data);
         }
         if !self.promoted.insert(id.clone()) {

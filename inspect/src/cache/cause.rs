@@ -39,8 +39,8 @@ pub enum Cause {
     Epoch(EpochCause),
     /// More time passed than the provider keeps a prefix, and it reported that it read nothing.
     TimePassed,
-    /// A message that was sent before is told otherwise: a call in it was settled since, or the model's profile has another
-    /// way to tell it.
+    /// A message of the earlier request is rendered differently: a call in it was settled since, or the model's profile
+    /// renders it in another way.
     Rewritten,
     /// No event between the two requests explains it.
     Unknown,
@@ -69,7 +69,7 @@ impl Cause {
 }
 
 /// What of a request the next one is judged by.
-pub(super) struct Kept {
+pub(super) struct PrefixBasis {
     agent_text: bool,
     /// The event that opened the baseline.
     epoch: Option<Seq>,
@@ -77,7 +77,7 @@ pub(super) struct Kept {
     calls: BTreeMap<Seq, CallId>,
 }
 
-impl Kept {
+impl PrefixBasis {
     pub(super) fn of(request: &Request, view: &SessionView) -> Self {
         let agent_text = request.system.first().is_some_and(|it| it.spans.iter().all(|span| span.seq.is_none()));
         let results = request.messages.iter().flat_map(|message| &message.blocks).filter_map(|block| match block {
@@ -115,19 +115,58 @@ enum Did {
 impl Between {
     pub(super) fn of(record: &Record<'_>, session: SessionId) -> Option<Self> {
         let did = match record.event {
-            Event::Session(SessionEvent::ModelSwitched(_)) => Did::Model,
-            Event::Session(SessionEvent::AgentSwitched(_)) => Did::Agent,
-            Event::Profile(ProfileEvent::AgentRecorded(_)) => Did::AgentText,
-            Event::Profile(ProfileEvent::ToolsRecorded(_)) => Did::Tools,
-            Event::Context(ContextEvent::EpochStarted(started)) => Did::Epoch(started.cause),
-            Event::Compaction(CompactionEvent::Ended(_)) => Did::Compaction,
-            Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => Did::Prune(pruned.calls.clone()),
-            Event::Files(FilesEvent::RevertCommitted(_)) => Did::Revert,
-            Event::Compaction(CompactionEvent::Undone(_)) => Did::Undone,
-            Event::Message(MessageEvent::Pinned(_)) | Event::Message(MessageEvent::Unpinned(_)) => Did::Pin,
-            Event::Tool(ToolEvent::Settled(_)) => Did::Settled,
-            Event::Profile(ProfileEvent::ModelRecorded(_)) => Did::Profile,
-            _ => return None,
+            Event::Session(event) => match event {
+                SessionEvent::ModelSwitched(_) => Did::Model,
+                SessionEvent::AgentSwitched(_) => Did::Agent,
+                SessionEvent::Created(_)
+                | SessionEvent::Forked(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::TitleFailed(_) => return None,
+            },
+            Event::Profile(event) => match event {
+                ProfileEvent::AgentRecorded(_) => Did::AgentText,
+                ProfileEvent::ToolsRecorded(_) => Did::Tools,
+                ProfileEvent::ModelRecorded(_) => Did::Profile,
+                ProfileEvent::OptionsRecorded(_) => return None,
+            },
+            Event::Context(event) => match event {
+                ContextEvent::EpochStarted(started) => Did::Epoch(started.cause),
+                ContextEvent::EpochReplacementBlocked(_)
+                | ContextEvent::Admitted(_)
+                | ContextEvent::SnapshotAdvanced(_)
+                | ContextEvent::InstructionDiscovered(_) => return None,
+            },
+            Event::Compaction(event) => match event {
+                CompactionEvent::Ended(_) => Did::Compaction,
+                CompactionEvent::ToolOutputsPruned(pruned) => Did::Prune(pruned.calls.clone()),
+                CompactionEvent::Undone(_) => Did::Undone,
+                CompactionEvent::Started(_) | CompactionEvent::Failed(_) => return None,
+            },
+            Event::Files(event) => match event {
+                FilesEvent::RevertCommitted(_) => Did::Revert,
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_) => return None,
+            },
+            Event::Message(event) => match event {
+                MessageEvent::Pinned(_) | MessageEvent::Unpinned(_) => Did::Pin,
+                MessageEvent::SyntheticAdded(_)
+                | MessageEvent::ShellRan(_)
+                | MessageEvent::TodoUpdated(_)
+                | MessageEvent::RedactionApplied(_) => return None,
+            },
+            Event::Tool(event) => match event {
+                ToolEvent::Settled(_) => Did::Settled,
+                ToolEvent::Called(_) | ToolEvent::Progressed(_) => return None,
+            },
+            // What they add comes after what was sent before.
+            Event::Input(_) | Event::Step(_) | Event::Permission(_) | Event::Child(_) => return None,
         };
         Some(Self { did, fact: Fact::of(record, session) })
     }
@@ -147,9 +186,9 @@ pub(super) enum Differs {
     Message {
         /// The call, if it was the result of one.
         call: Option<CallId>,
-        /// The event whose text stands there now.
+        /// The event whose text is there now.
         now: Option<Seq>,
-        /// Whether it is the same event's, otherwise told.
+        /// Whether it is the same event's text, rendered differently.
         same_event: bool,
     },
     /// Nothing but time.
@@ -157,7 +196,7 @@ pub(super) enum Differs {
 }
 
 impl Differs {
-    pub(super) fn of(before: Option<&Piece>, now: Option<&Piece>, kept: &Kept, new: &Kept) -> Self {
+    pub(super) fn of(before: Option<&Piece>, now: Option<&Piece>, kept: &PrefixBasis, new: &PrefixBasis) -> Self {
         let part = |piece: Option<&Piece>, part: &str| piece.is_some_and(|piece| piece.part.starts_with(part));
         if part(before, "tools") || part(now, "tools") {
             return Self::Tools;

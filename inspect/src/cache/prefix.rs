@@ -26,7 +26,7 @@ pub(super) struct Before {
     added: usize,
     options: String,
     lacks: BTreeSet<Lack>,
-    view: cause::Kept,
+    view: cause::PrefixBasis,
 }
 
 impl Before {
@@ -35,13 +35,13 @@ impl Before {
         // What the runtime adds for this request alone is no part of what the next one could share.
         let added = pieces.iter().rev().take_while(|it| it.seq.is_none() && it.part.starts_with("message")).count();
         let options = canonical::value(&serde_json::to_value(&request.options).unwrap_or_default());
-        Self { step: step.clone(), pieces, added, options, lacks, view: cause::Kept::of(request, view) }
+        Self { step: step.clone(), pieces, added, options, lacks, view: cause::PrefixBasis::of(request, view) }
     }
 
     /// Its pieces, without those of which one of two requests lacks the record: they cannot be compared.
     fn known(&self, lacks: &BTreeSet<Lack>) -> Vec<&Piece> {
         let first_text = self.pieces.iter().find(|piece| piece.part.starts_with("system")).map(|piece| &piece.part);
-        // A baseline that was not recorded is compared all the same: only another epoch can have brought another one.
+        // A baseline that was not recorded is compared nevertheless: only another epoch can have brought another one.
         let unknown = |piece: &Piece| {
             let agent = piece.seq.is_none() && Some(&piece.part) == first_text;
             (agent && lacks.contains(&Lack::AgentText)) || (piece.part == "tools" && lacks.contains(&Lack::Tools))
@@ -124,7 +124,7 @@ pub(super) fn compare(
     } else if let Some(first) = old.iter().take(kept).nth(same) {
         Some(cause::Differs::of(Some(first), new.get(same).copied(), &before.view, &now.view))
     } else {
-        // The prefix stands. Whether the provider still had it, only the provider can say.
+        // The prefix is unchanged. Whether the provider still had it, only the provider can say.
         let missed = shared.usage.is_some_and(|usage| usage.cache_read == 0 && usage.cache_write > 0);
         let late = shared.gap_ms.is_some_and(|gap| gap > ttl_ms);
         (missed && late).then_some(cause::Differs::Time)

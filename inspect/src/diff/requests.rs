@@ -1,4 +1,4 @@
-//! Two requests: the first byte and part in which they differ, then what each part became.
+//! Two requests: the first byte and part in which they differ, then how each part changed.
 
 use super::Lines;
 use crate::{AskError, IndexedRequest, Lack, SessionAt};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// How two requests differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Requests {
+pub struct RequestDiff {
     /// The first.
     pub a: IndexedRequest,
     /// The second.
@@ -69,7 +69,7 @@ struct Told {
 ///
 /// # Errors
 /// When there is no such request, one cannot be rebuilt, or the log cannot be read.
-pub async fn requests(past: (&SessionAt, u64), other: (&SessionAt, u64)) -> Result<Requests, AskError> {
+pub async fn requests(past: (&SessionAt, u64), other: (&SessionAt, u64)) -> Result<RequestDiff, AskError> {
     let mut lacks = BTreeSet::new();
     let mut sides = Vec::new();
     for (past, number) in [past, other] {
@@ -85,7 +85,7 @@ pub async fn requests(past: (&SessionAt, u64), other: (&SessionAt, u64)) -> Resu
     };
     lacks.remove(&Lack::Prices);
     let names = |parts: &[Told]| -> Vec<Digest> { parts.iter().map(|part| part.digest).collect() };
-    let mut answer = Requests { a, b, first: first(&before, &after), same: 0, parts: Vec::new(), lacks };
+    let mut answer = RequestDiff { a, b, first: first(&before, &after), same: 0, parts: Vec::new(), lacks };
     for operation in capture_diff_slices(Algorithm::Myers, &names(&before), &names(&after)) {
         match operation {
             DiffOp::Equal { len, .. } => answer.same += len as u64,
@@ -101,7 +101,7 @@ pub async fn requests(past: (&SessionAt, u64), other: (&SessionAt, u64)) -> Resu
 
 type Range = std::ops::Range<usize>;
 
-/// Pairs what was replaced, one by one; what is left over stands alone.
+/// Pairs what was replaced, one by one; the rest remains single.
 fn pair(before: &[Told], a: Range, after: &[Told], b: Range, out: &mut Vec<Part>) {
     let (before, after) = (before.get(a).unwrap_or_default(), after.get(b).unwrap_or_default());
     for at in 0..before.len().max(after.len()) {

@@ -1,6 +1,6 @@
 //! What each message of a Session says, as a digest: an index, so that two Sessions are compared without reading them.
 
-use super::sessions::{Entry, entries};
+use super::sessions::{TurnEntry, entries};
 use crate::SessionAt;
 use annals_core::event::{FilesEvent, InputEvent, SessionEvent};
 use annals_core::{Blobs, Digest, Event, InputId, Record, Seq};
@@ -26,28 +26,28 @@ pub(super) struct Item {
 }
 
 /// The messages of a turn.
-pub(super) type Turn = Vec<Item>;
+pub(super) type IndexedTurn = Vec<Item>;
 
 /// Whether two turns hold the same messages. If not, they may still say the same.
-pub(super) fn say_the_same(a: &Turn, b: &Turn) -> bool {
+pub(super) fn say_the_same(a: &IndexedTurn, b: &IndexedTurn) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.digest == b.digest)
 }
 
 /// Messages that some records made or changed, and what reverts removed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Said {
-    /// As they stand at the page's end: a later page may say it again, changed.
+    /// As they are at the page's end: a later page may contain them again, changed.
     items: Vec<Item>,
     /// Ranges `[from, until)` that committed reverts removed.
     removed: Vec<(Seq, Seq)>,
-    open: Open,
+    open: OpenMessages,
     #[serde(skip)]
     changed: BTreeSet<Seq>,
 }
 
 /// What later records may change.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Open {
+struct OpenMessages {
     messages: Messages,
     waiting: Vec<(InputId, Seq)>,
     items: Vec<Item>,
@@ -65,16 +65,36 @@ impl Page for Said {
         let (seq, open) = (record.seq, &mut self.open);
         let mut first = None;
         match record.event {
-            Event::Input(InputEvent::Admitted(admitted)) => open.waiting.push((admitted.input.clone(), seq)),
-            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
-                open.waiting.retain(|(input, _)| *input != withdrawn.input);
-            }
-            Event::Input(InputEvent::Promoted(promoted)) => {
-                let at = open.waiting.iter().position(|(input, _)| *input == promoted.input);
-                first = at.map(|at| open.waiting.remove(at).1);
-            }
-            Event::Files(FilesEvent::RevertCommitted(committed)) => self.removed.push((committed.first_removed, seq)),
-            _ => {}
+            Event::Input(event) => match event {
+                InputEvent::Admitted(admitted) => open.waiting.push((admitted.input.clone(), seq)),
+                InputEvent::Withdrawn(withdrawn) => open.waiting.retain(|(input, _)| *input != withdrawn.input),
+                InputEvent::Promoted(promoted) => {
+                    let at = open.waiting.iter().position(|(input, _)| *input == promoted.input);
+                    first = at.map(|at| open.waiting.remove(at).1);
+                }
+                InputEvent::DeliveryChanged(_) => {}
+            },
+            Event::Files(event) => match event {
+                FilesEvent::RevertCommitted(committed) => self.removed.push((committed.first_removed, seq)),
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_) => {}
+            },
+            // Messages are what the fold of messages makes of the rest.
+            Event::Session(_)
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Step(_)
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(_)
+            | Event::Message(_)
+            | Event::Child(_) => {}
         }
         let mut changed = Vec::new();
         if matches!(record.event, Event::Session(SessionEvent::Forked(_))) {
@@ -97,9 +117,9 @@ impl Page for Said {
     }
 
     fn close(&mut self, blobs: &dyn Blobs) {
-        let Open { messages, items, .. } = &mut self.open;
+        let OpenMessages { messages, items, .. } = &mut self.open;
         for item in items.iter_mut().filter(|item| self.changed.contains(&item.seq)) {
-            // What the model alone is told is in no transcript.
+            // Messages for the model alone are in no transcript.
             let Some(message) = messages.get(item.seq).filter(|it| !matches!(it.body, Body::System { .. })) else {
                 continue;
             };
@@ -116,29 +136,29 @@ impl Page for Said {
 }
 
 /// Over what entries say.
-fn digest(entries: &[Entry]) -> Digest {
+fn digest(entries: &[TurnEntry]) -> Digest {
     let each: Vec<Digest> =
         entries.iter().flat_map(|it| [Digest::of(it.label.as_bytes()), Digest::of(it.text.as_bytes())]).collect();
     Digest::of_all(&each)
 }
 
-/// The turns of a Session, without what committed reverts removed; the first is what stands before the first user
+/// The turns of a session, without what committed reverts removed; the first contains everything before the first user
 /// message.
 ///
 /// # Errors
 /// When the log cannot be read.
-pub(super) async fn turns(past: &SessionAt) -> Result<Vec<Turn>, ReadError> {
+pub(super) async fn turns(past: &SessionAt) -> Result<Vec<IndexedTurn>, ReadError> {
     let (mut items, mut removed) = (BTreeMap::new(), Vec::new());
     past.pages(|leaf: Leaf<Said>| {
         items.extend(leaf.page.items.into_iter().map(|item| (item.seq, item)));
         removed.extend(leaf.page.removed);
     })
     .await?;
-    let mut turns = vec![Turn::new()];
+    let mut turns = vec![IndexedTurn::new()];
     let stays = |item: &Item| !removed.iter().any(|(from, until)| item.seq >= *from && item.seq < *until);
     for item in items.into_values().filter(stays) {
         if item.user {
-            turns.push(Turn::new());
+            turns.push(IndexedTurn::new());
         }
         if let Some(turn) = turns.last_mut() {
             turn.push(item);

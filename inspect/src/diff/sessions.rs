@@ -9,7 +9,7 @@ use serde::Serialize;
 /// How two Sessions differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Sessions {
+pub struct SessionDiff {
     /// The first.
     pub a: SessionId,
     /// The second.
@@ -28,7 +28,7 @@ pub struct Sessions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pair {
-    /// Its number, from 1; 0 for what stands before the first user message.
+    /// Its number, from 1; 0 for everything before the first user message.
     pub turn: u64,
     /// In the first Session; `None` when it has fewer turns.
     pub a: Option<Turn>,
@@ -45,22 +45,22 @@ pub struct Pair {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {
     /// In order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TurnEntry>,
 }
 
 /// One thing that was said or done. Seq, ids and times are no part of what is compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Entry {
+pub struct TurnEntry {
     /// Its event.
     pub seq: Seq,
     /// Who or what: `user`, `text`, `thought`, `call`, `result`, ...
     pub label: &'static str,
-    /// What.
+    /// The text.
     pub text: String,
 }
 
-impl Entry {
+impl TurnEntry {
     /// Whether both say the same.
     pub fn says(&self, other: &Self) -> bool {
         (self.label, &self.text) == (other.label, &other.text)
@@ -72,9 +72,9 @@ impl Entry {
 ///
 /// # Errors
 /// When a log cannot be read.
-pub async fn sessions(a: &SessionAt, b: &SessionAt) -> Result<Sessions, AskError> {
+pub async fn sessions(a: &SessionAt, b: &SessionAt) -> Result<SessionDiff, AskError> {
     let (before, after) = (said::turns(a).await?, said::turns(b).await?);
-    let mut answer = Sessions {
+    let mut answer = SessionDiff {
         a: a.session,
         b: b.session,
         inherited: inherited(a, b).await?,
@@ -101,7 +101,7 @@ pub async fn sessions(a: &SessionAt, b: &SessionAt) -> Result<Sessions, AskError
     Ok(answer)
 }
 
-fn whole(entries: &[Entry]) -> String {
+fn whole(entries: &[TurnEntry]) -> String {
     entries.iter().map(|entry| format!("{}: {}\n", entry.label, entry.text)).collect()
 }
 
@@ -124,7 +124,7 @@ async fn inherited(a: &SessionAt, b: &SessionAt) -> Result<u64, AskError> {
 }
 
 /// What was said and done in a turn.
-async fn read(past: &SessionAt, turn: Option<&said::Turn>) -> Result<Option<Turn>, AskError> {
+async fn read(past: &SessionAt, turn: Option<&said::IndexedTurn>) -> Result<Option<Turn>, AskError> {
     let Some(items) = turn else { return Ok(None) };
     let mut read = Turn::default();
     let (Some(from), Some(until)) =
@@ -144,8 +144,8 @@ async fn read(past: &SessionAt, turn: Option<&said::Turn>) -> Result<Option<Turn
 }
 
 /// What a message says, entry by entry.
-pub(super) fn entries(message: &Message, blobs: &dyn Blobs, out: &mut Vec<Entry>) {
-    let mut push = |seq: Seq, label, text: String| out.push(Entry { seq, label, text });
+pub(super) fn entries(message: &Message, blobs: &dyn Blobs, out: &mut Vec<TurnEntry>) {
+    let mut push = |seq: Seq, label, text: String| out.push(TurnEntry { seq, label, text });
     let seq = message.seq;
     match &message.body {
         Body::User { text, .. } => push(seq, "user", text.resolve(blobs).into_owned()),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// A Session that a name fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// Its title.
     pub title: String,
@@ -26,7 +26,7 @@ pub enum FindError {
     NoSession {
         /// What was asked for.
         name: String,
-        /// Where.
+        /// The store's folder.
         store: PathBuf,
         /// What was perhaps meant: an id and a title each.
         meant: Vec<String>,
@@ -50,7 +50,7 @@ pub enum FindError {
     /// The Session ends earlier.
     #[error("there is no event {seq}: session {session} ends at event {last}")]
     PastTheEnd {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// What was asked for.
         seq: Seq,
@@ -60,7 +60,7 @@ pub enum FindError {
     /// The Session has fewer user messages.
     #[error("there is no turn {wanted}: session {session} has {}", counted(*count, "user message"))]
     NoUserMessage {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// What was asked for, from 1.
         wanted: u64,

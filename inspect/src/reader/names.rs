@@ -1,4 +1,4 @@
-//! Which Session a person means: by id, by the beginning or the end of one, by words of its title, or `@last`.
+//! Which session a user refers to: by id, by the beginning or the end of one, by words of its title, or `@last`.
 
 use super::{Candidate, FindError, Reader};
 use annals_core::event::SessionEvent;
@@ -123,7 +123,7 @@ impl Reader {
         for id in ids {
             let first = match self.log().batch_at(*id, Seq::ZERO).await {
                 Ok(first) => first,
-                // A damaged Session is not the one that is looked for; it is told of when it is opened.
+                // A damaged session does not match; its damage is reported when it is opened.
                 Err(_) => continue,
             };
             let origin = first.and_then(|slice| match slice.batch.events.first()? {

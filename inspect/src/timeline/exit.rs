@@ -35,7 +35,8 @@ fn number(line: &str) -> Option<i64> {
     rest.trim_end_matches('.').parse().ok()
 }
 
-/// The last lines of what a failed command gave, at most `most`, and how many stood before them; without a line that only
+/// The last lines of the output of a failed command, at most `most`, and the number of lines before them; without a line
+/// that only
 /// repeats the exit status.
 pub fn last_lines(text: &str, most: usize) -> (usize, Vec<&str>) {
     let mut lines: Vec<&str> = text.lines().collect();

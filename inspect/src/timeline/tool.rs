@@ -48,7 +48,7 @@ pub fn input_in_brief(input: &Json, directory: &str, blobs: &dyn Blobs) -> Strin
     }
 }
 
-/// Fields of a structured output that hold what a person wants to see, the best first.
+/// Fields of a structured output that are worth showing, the best first.
 const CONTENT: &[&str] = &["content", "output", "text", "stdout", "result"];
 
 /// What a tool gave, for telling in brief: of a JSON object the text that it carries, of a list how long it is.

@@ -85,7 +85,7 @@ pub enum Reason {
     NotInherited,
     /// A tool's output was bounded, and what is left does not hold it.
     Truncated,
-    /// It stands in a structured value only; the Model Tool Output does not hold it.
+    /// It is in a structured value only; the Model Tool Output does not contain it.
     Structured,
     /// A tool showed it while it ran and gave something else in the end.
     Replaced,
@@ -154,7 +154,7 @@ fn is_pruned(history: &History, message: Seq, call: &CallId) -> bool {
 }
 
 /// An event that holds the text where the model reads it.
-pub(super) struct Kept {
+pub(super) struct Occurrence {
     pub holder: Holder,
     pub fact: Fact,
     pub through: Through,
@@ -199,113 +199,176 @@ impl<'a> Holds<'a> {
     }
 
     /// Takes in one record; gives where it shows the text to the model from now on.
-    pub(super) fn take(&mut self, record: &Record<'_>, fact: Fact) -> Vec<Kept> {
-        let message = |through| vec![Kept { holder: Holder::Message(record.seq), fact, through }];
-        let none = Vec::new;
+    pub(super) fn take(&mut self, record: &Record<'_>, fact: Fact) -> Vec<Occurrence> {
         match record.event {
-            Event::Input(InputEvent::Admitted(admitted)) => {
-                if self.has(&admitted.text) {
-                    self.waiting.insert(admitted.input.clone(), fact);
-                }
-                none()
-            }
-            Event::Input(InputEvent::Promoted(promoted)) => match self.waiting.remove(&promoted.input) {
-                // The text stands in the admission; the message is that of the promotion.
-                Some(fact) => vec![Kept { holder: Holder::Message(record.seq), fact, through: Through::User }],
-                None => none(),
-            },
-            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
-                if let Some(fact) = self.waiting.remove(&withdrawn.input) {
-                    self.miss(fact, Reason::Withdrawn);
-                }
-                none()
-            }
+            Event::Input(event) => self.input(record.seq, event, fact),
             Event::Session(SessionEvent::Forked(_)) => {
                 let waiting = std::mem::take(&mut self.waiting);
                 waiting.into_values().for_each(|fact| self.miss(fact, Reason::NotInherited));
-                none()
+                Vec::new()
             }
-            Event::Context(ContextEvent::Admitted(told)) if self.has(&told.text) => {
-                message(Through::System { sources: told.keys.iter().map(|key| key.as_str().to_owned()).collect() })
-            }
-            Event::Message(MessageEvent::SyntheticAdded(added)) if self.has(&added.text) => message(Through::Synthetic),
-            Event::Message(MessageEvent::ShellRan(ran)) if self.has_any([&ran.command, &ran.output]) => {
-                message(Through::Shell)
-            }
+            Event::Context(event) => self.context(record.seq, event, fact),
+            Event::Profile(event) => self.profile(event, fact),
+            Event::Step(event) => self.step(record.seq, event, fact),
+            Event::Tool(event) => self.tool(event, fact),
+            Event::Message(event) => self.message(record.seq, event, fact),
             Event::Compaction(CompactionEvent::Ended(ended)) => {
                 let (summary, recent) = (self.has(&ended.summary), self.has(&ended.recent));
                 let through = [(summary, Through::Summary), (recent, Through::Recent)];
-                through.into_iter().filter(|(held, _)| *held).flat_map(|(_, through)| message(through)).collect()
+                let held = through.into_iter().filter(|(held, _)| *held);
+                held.map(|(_, through)| Occurrence { holder: Holder::Message(record.seq), fact, through }).collect()
             }
-            Event::Context(ContextEvent::EpochStarted(started)) => {
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Compaction(
+                CompactionEvent::Started(_)
+                | CompactionEvent::Failed(_)
+                | CompactionEvent::Undone(_)
+                | CompactionEvent::ToolOutputsPruned(_),
+            )
+            | Event::Permission(_)
+            | Event::Files(_)
+            | Event::Child(_) => Vec::new(),
+        }
+    }
+
+    fn input(&mut self, seq: Seq, event: &InputEvent, fact: Fact) -> Vec<Occurrence> {
+        match event {
+            InputEvent::Admitted(admitted) => {
+                if self.has(&admitted.text) {
+                    self.waiting.insert(admitted.input.clone(), fact);
+                }
+            }
+            InputEvent::Promoted(promoted) => {
+                // The text is in the admission; the message is that of the promotion.
+                if let Some(fact) = self.waiting.remove(&promoted.input) {
+                    return vec![Occurrence { holder: Holder::Message(seq), fact, through: Through::User }];
+                }
+            }
+            InputEvent::Withdrawn(withdrawn) => {
+                if let Some(fact) = self.waiting.remove(&withdrawn.input) {
+                    self.miss(fact, Reason::Withdrawn);
+                }
+            }
+            InputEvent::DeliveryChanged(_) => {}
+        }
+        Vec::new()
+    }
+
+    fn context(&self, seq: Seq, event: &ContextEvent, fact: Fact) -> Vec<Occurrence> {
+        match event {
+            ContextEvent::Admitted(update) if self.has(&update.text) => {
+                let sources = update.keys.iter().map(|key| key.as_str().to_owned()).collect();
+                vec![Occurrence { holder: Holder::Message(seq), fact, through: Through::System { sources } }]
+            }
+            ContextEvent::EpochStarted(started) => {
                 let held = started.parts.iter().filter(|part| self.has(&part.text));
-                held.map(|part| Kept {
-                    holder: Holder::Baseline(record.seq),
+                held.map(|part| Occurrence {
+                    holder: Holder::Baseline(seq),
                     fact,
                     through: Through::Baseline { source: part.key.as_str().to_owned() },
                 })
                 .collect()
             }
-            Event::Profile(ProfileEvent::AgentRecorded(recorded)) => {
+            ContextEvent::Admitted(_)
+            | ContextEvent::EpochReplacementBlocked(_)
+            | ContextEvent::SnapshotAdvanced(_)
+            | ContextEvent::InstructionDiscovered(_) => Vec::new(),
+        }
+    }
+
+    fn profile(&self, event: &ProfileEvent, fact: Fact) -> Vec<Occurrence> {
+        match event {
+            ProfileEvent::AgentRecorded(recorded) => {
                 let profile = &recorded.profile;
                 match (profile.system.as_ref().filter(|text| self.has(text)), profile.digest()) {
                     (Some(_), Ok(digest)) => {
                         let through = Through::AgentText { agent: profile.agent.to_string() };
-                        vec![Kept { holder: Holder::Agent(digest), fact, through }]
+                        vec![Occurrence { holder: Holder::Agent(digest), fact, through }]
                     }
-                    _ => none(),
+                    (None, _) | (_, Err(_)) => Vec::new(),
                 }
             }
-            Event::Profile(ProfileEvent::ToolsRecorded(recorded)) => {
-                let Ok(digest) = recorded.digest() else { return none() };
+            ProfileEvent::ToolsRecorded(recorded) => {
+                let Ok(digest) = recorded.digest() else { return Vec::new() };
                 let held = recorded
                     .tools
                     .iter()
                     .filter(|tool| tool.name.contains(self.text) || self.has_any([&tool.description, &tool.schema.0]));
-                held.map(|tool| Kept {
+                held.map(|tool| Occurrence {
                     holder: Holder::Tools(digest),
                     fact,
                     through: Through::Tool { tool: tool.name.clone() },
                 })
                 .collect()
             }
-            _ => self.step(record, fact),
+            ProfileEvent::ModelRecorded(_) | ProfileEvent::OptionsRecorded(_) => Vec::new(),
         }
     }
 
-    /// What happens inside a step.
-    fn step(&mut self, record: &Record<'_>, fact: Fact) -> Vec<Kept> {
-        let within = |step: Option<Seq>, through| {
-            let kept = step.map(|message| Kept { holder: Holder::Message(message), fact, through });
-            kept.into_iter().collect()
+    fn message(&self, seq: Seq, event: &MessageEvent, fact: Fact) -> Vec<Occurrence> {
+        let through = match event {
+            MessageEvent::SyntheticAdded(added) if self.has(&added.text) => Through::Synthetic,
+            MessageEvent::ShellRan(ran) if self.has_any([&ran.command, &ran.output]) => Through::Shell,
+            MessageEvent::SyntheticAdded(_)
+            | MessageEvent::ShellRan(_)
+            | MessageEvent::Pinned(_)
+            | MessageEvent::Unpinned(_)
+            | MessageEvent::TodoUpdated(_)
+            | MessageEvent::RedactionApplied(_) => return Vec::new(),
         };
-        match record.event {
-            Event::Step(StepEvent::Started(_)) => self.step = Some(record.seq),
-            Event::Step(StepEvent::TextEnded(ended)) if self.has(&ended.text) => {
-                return within(self.step, Through::Text);
+        vec![Occurrence { holder: Holder::Message(seq), fact, through }]
+    }
+
+    /// What the current answer contains, in its message.
+    fn in_answer(&self, fact: Fact, through: Through) -> Vec<Occurrence> {
+        self.step.map(|message| Occurrence { holder: Holder::Message(message), fact, through }).into_iter().collect()
+    }
+
+    fn step(&mut self, seq: Seq, event: &StepEvent, fact: Fact) -> Vec<Occurrence> {
+        match event {
+            StepEvent::Started(_) => {
+                self.step = Some(seq);
+                Vec::new()
             }
-            Event::Step(StepEvent::ReasoningEnded(ended)) if self.has(&ended.text) => {
-                return within(self.step, Through::Reasoning);
-            }
-            Event::Tool(ToolEvent::Called(called)) => {
+            StepEvent::TextEnded(ended) if self.has(&ended.text) => self.in_answer(fact, Through::Text),
+            StepEvent::ReasoningEnded(ended) if self.has(&ended.text) => self.in_answer(fact, Through::Reasoning),
+            StepEvent::TextEnded(_)
+            | StepEvent::ReasoningEnded(_)
+            | StepEvent::RequestSent(_)
+            | StepEvent::Ended(_)
+            | StepEvent::Failed(_)
+            | StepEvent::RetryScheduled(_) => Vec::new(),
+        }
+    }
+
+    fn tool(&mut self, event: &ToolEvent, fact: Fact) -> Vec<Occurrence> {
+        match event {
+            ToolEvent::Called(called) => {
                 self.calls.insert(called.call.clone(), (self.step, called.name.clone(), None));
                 if self.has(&called.input.0) {
-                    return within(self.step, Through::Call { tool: called.name.clone() });
+                    return self.in_answer(fact, Through::Call { tool: called.name.clone() });
                 }
             }
-            Event::Tool(ToolEvent::Progressed(progressed)) => {
+            ToolEvent::Progressed(progressed) => {
                 let held = progressed.output.as_ref().is_some_and(|output| self.has(output));
                 if let (true, Some((.., shown))) = (held, self.calls.get_mut(&progressed.call)) {
                     *shown = Some(fact);
                 }
             }
-            Event::Tool(ToolEvent::Settled(settled)) => {
+            ToolEvent::Settled(settled) => {
                 let Some((Some(message), tool, shown)) = self.calls.remove(&settled.call) else { return Vec::new() };
                 let result = settled.error.as_ref().unwrap_or(&settled.output);
                 let hosted = settled.hosted_result.as_ref().is_some_and(|result| self.has(&result.0));
                 if self.has(result) || hosted {
                     let holder = Holder::Result { message, call: settled.call.clone() };
-                    return vec![Kept { holder, fact, through: Through::Result { tool } }];
+                    return vec![Occurrence { holder, fact, through: Through::Result { tool } }];
                 }
                 if let Some(shown) = shown {
                     self.miss(shown, if settled.truncated { Reason::Truncated } else { Reason::Replaced });
@@ -314,7 +377,6 @@ impl<'a> Holds<'a> {
                     self.miss(fact, if settled.truncated { Reason::Truncated } else { Reason::Structured });
                 }
             }
-            _ => {}
         }
         Vec::new()
     }

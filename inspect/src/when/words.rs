@@ -1,7 +1,7 @@
-//! Where a text may stand: an index of the words of a Session, so that only what may hold a text is read.
+//! Where a text may occur: an index of the words of a session, so that only records that may contain a text are read.
 //!
-//! A page says of its records which texts they do not hold (a filter over all runs of three bytes), what moved the
-//! model's view, and what belongs together: an input and what became of it, a call and its settlement, a step.
+//! A page records which texts its records do not contain (a filter over all runs of three bytes), what changed the
+//! model's view, and what belongs together: an input and its promotion, a call and its settlement, a step.
 
 use super::changes;
 use crate::SessionAt;
@@ -13,14 +13,14 @@ use annals_store::views::{Leaf, Page};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A text must have as many bytes for the index to tell anything of it.
+/// How many bytes a text needs for the index to help.
 pub(super) const LEAST: usize = 3;
 
 /// What an index says of some records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Words {
     filter: Filter,
-    /// What may change what is in the model's view, beside what it adds itself.
+    /// Events that may change the model's view, apart from what they add themselves.
     turning: Vec<Seq>,
     /// Where answers began.
     steps: Vec<Seq>,
@@ -29,14 +29,14 @@ pub(super) struct Words {
     /// A call, and where it progressed or was settled.
     calls: Vec<(Seq, Seq)>,
     /// What was open at its end.
-    open: Open,
+    open: OpenWork,
     #[serde(skip)]
-    seen: Seen,
+    seen: TrigramSet,
 }
 
 /// What is open between two pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Open {
+struct OpenWork {
     waiting: Vec<(InputId, Seq)>,
     calls: Vec<(CallId, Seq)>,
     /// The agent profile and the tools that the newest turn request named.
@@ -57,40 +57,62 @@ impl Page for Words {
         let (seq, open) = (record.seq, &mut self.open);
         texts(record.event, blobs, &mut |text| self.seen.take(text));
         match record.event {
-            Event::Input(InputEvent::Admitted(admitted)) => open.waiting.push((admitted.input.clone(), seq)),
-            Event::Input(InputEvent::Promoted(promoted)) => {
-                self.inputs.extend(taken(&mut open.waiting, &promoted.input, seq));
-            }
-            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
-                self.inputs.extend(taken(&mut open.waiting, &withdrawn.input, seq));
-            }
+            Event::Input(event) => match event {
+                InputEvent::Admitted(admitted) => open.waiting.push((admitted.input.clone(), seq)),
+                InputEvent::Promoted(promoted) => self.inputs.extend(taken(&mut open.waiting, &promoted.input, seq)),
+                InputEvent::Withdrawn(withdrawn) => self.inputs.extend(taken(&mut open.waiting, &withdrawn.input, seq)),
+                InputEvent::DeliveryChanged(_) => {}
+            },
+            Event::Tool(event) => match event {
+                ToolEvent::Called(called) => {
+                    open.calls.retain(|(call, _)| *call != called.call);
+                    open.calls.push((called.call.clone(), seq));
+                }
+                ToolEvent::Progressed(progressed) => {
+                    let called = open.calls.iter().find(|(call, _)| *call == progressed.call);
+                    self.calls.extend(called.map(|(_, called)| (*called, seq)));
+                }
+                ToolEvent::Settled(settled) => self.calls.extend(taken(&mut open.calls, &settled.call, seq)),
+            },
+            Event::Step(event) => match event {
+                StepEvent::Started(_) => self.steps.push(seq),
+                StepEvent::RequestSent(sent) if sent.purpose == Purpose::Turn => {
+                    let given = Some((sent.agent_profile, sent.tools));
+                    // A request that is given what the one before was changes nothing, unless something new could be named.
+                    if open.given != given || open.recorded {
+                        self.turning.push(seq);
+                    }
+                    (open.given, open.recorded) = (given, false);
+                }
+                StepEvent::RequestSent(_)
+                | StepEvent::Ended(_)
+                | StepEvent::Failed(_)
+                | StepEvent::RetryScheduled(_)
+                | StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_) => {}
+            },
+            Event::Profile(event) => match event {
+                ProfileEvent::AgentRecorded(_) | ProfileEvent::ToolsRecorded(_) => open.recorded = true,
+                ProfileEvent::ModelRecorded(_) | ProfileEvent::OptionsRecorded(_) => {}
+            },
             Event::Session(SessionEvent::Forked(_)) => {
                 open.waiting.clear();
                 self.turning.push(seq);
             }
-            Event::Step(StepEvent::Started(_)) => self.steps.push(seq),
-            Event::Tool(ToolEvent::Called(called)) => {
-                open.calls.retain(|(call, _)| *call != called.call);
-                open.calls.push((called.call.clone(), seq));
-            }
-            Event::Tool(ToolEvent::Progressed(progressed)) => {
-                let called = open.calls.iter().find(|(call, _)| *call == progressed.call);
-                self.calls.extend(called.map(|(_, called)| (*called, seq)));
-            }
-            Event::Tool(ToolEvent::Settled(settled)) => self.calls.extend(taken(&mut open.calls, &settled.call, seq)),
-            Event::Profile(ProfileEvent::AgentRecorded(_)) | Event::Profile(ProfileEvent::ToolsRecorded(_)) => {
-                open.recorded = true;
-            }
-            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Turn => {
-                let given = Some((sent.agent_profile, sent.tools));
-                // A request that is given what the one before was changes nothing, unless something new could be named.
-                if open.given != given || open.recorded {
-                    self.turning.push(seq);
-                }
-                (open.given, open.recorded) = (given, false);
-            }
-            event if changes(event).is_some() => self.turning.push(seq),
-            _ => {}
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Context(_)
+            | Event::Permission(_)
+            | Event::Compaction(_)
+            | Event::Message(_)
+            | Event::Files(_)
+            | Event::Child(_) => self.turning.extend(changes(record.event).map(|_| seq)),
         }
     }
 
@@ -128,7 +150,7 @@ pub(super) async fn wanted(past: &SessionAt, text: &str) -> Result<Option<BTreeS
         if std::mem::take(&mut leaf.page.filter).may_hold(text) {
             may.push((leaf.from, leaf.until));
         }
-        leaf.page.open = Open::default();
+        leaf.page.open = OpenWork::default();
         pages.push(leaf);
     })
     .await?;
@@ -174,12 +196,12 @@ pub(super) async fn wanted(past: &SessionAt, text: &str) -> Result<Option<BTreeS
     Ok(Some(wanted))
 }
 
-/// So many runs are kept as a list; more as a bit for each that there can be, in 2 MiB.
+/// Up to this many runs are kept as a list; more as one bit for each possible run, in 2 MiB.
 const FEW: usize = 8_192;
 
 /// Which runs of three bytes were seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct TrigramSet {
     few: Vec<u32>,
     bits: Vec<u64>,
 }
@@ -189,7 +211,7 @@ fn runs(text: &str) -> impl Iterator<Item = u32> {
     text.as_bytes().windows(LEAST).map(|run| run.iter().fold(0, |run, byte| run << 8 | u32::from(*byte)))
 }
 
-impl Seen {
+impl TrigramSet {
     fn take(&mut self, text: &str) {
         if self.bits.is_empty() && self.few.len() + text.len() <= FEW {
             self.few.extend(runs(text));
@@ -295,7 +317,7 @@ mod tests {
     #[test]
     fn a_filter_never_denies_what_its_texts_hold_and_denies_most_of_what_they_do_not() {
         let said: String = (0..4_000).map(|n| format!("word{n} ")).collect();
-        let mut seen = Seen::default();
+        let mut seen = TrigramSet::default();
         seen.take(&said);
         seen.take("ab");
         let filter = seen.into_filter();

@@ -86,7 +86,7 @@ pub(super) enum Set {
 /// A stretch of a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Span {
+pub struct RequestSpan {
     /// The part of the request, as its digests name them: `system 0`, `message 3`, `tools`, `options`.
     pub part: String,
     /// Its place in the part, in pieces, from 0.
@@ -116,14 +116,14 @@ pub struct Span {
     pub(super) set: Option<Set>,
 }
 
-impl Span {
+impl RequestSpan {
     /// What makes it the same span in another request.
     pub(super) fn identity(&self) -> (Option<Seq>, String) {
         (self.seq, self.text.clone())
     }
 }
 
-/// What the fold says of whoever made something.
+/// The author of something, according to the fold.
 struct Maker {
     sort: Sort,
     actor: Actor,
@@ -176,7 +176,12 @@ fn makers(view: &SessionView) -> BTreeMap<Seq, Maker> {
 }
 
 /// Every span of a request, in the order in which it is sent.
-pub(super) fn spans(request: &Request, view: &SessionView, step: &IndexedRequest, steps: &RequestIndex) -> Vec<Span> {
+pub(super) fn spans(
+    request: &Request,
+    view: &SessionView,
+    step: &IndexedRequest,
+    steps: &RequestIndex,
+) -> Vec<RequestSpan> {
     let mut spans = system(request, step, steps);
     let makers = makers(view);
     for (number, message) in request.messages.iter().enumerate() {
@@ -186,7 +191,7 @@ pub(super) fn spans(request: &Request, view: &SessionView, step: &IndexedRequest
     }
     let configured = |part: &str, piece, sort, text, set, digest: Option<Digest>| {
         let seq = digest.and_then(|digest| steps.recorded_at(digest));
-        Span {
+        RequestSpan {
             part: part.to_owned(),
             piece,
             sort,
@@ -217,7 +222,7 @@ pub(super) fn spans(request: &Request, view: &SessionView, step: &IndexedRequest
     spans
 }
 
-fn system(request: &Request, step: &IndexedRequest, steps: &RequestIndex) -> Vec<Span> {
+fn system(request: &Request, step: &IndexedRequest, steps: &RequestIndex) -> Vec<RequestSpan> {
     let mut spans = Vec::new();
     for (number, system) in request.system.iter().enumerate() {
         let mut from = 0;
@@ -231,7 +236,7 @@ fn system(request: &Request, step: &IndexedRequest, steps: &RequestIndex) -> Vec
                 (None, Some(_)) => Sort::Blank,
                 (None, None) => Sort::AgentText,
             };
-            spans.push(Span {
+            spans.push(RequestSpan {
                 part: format!("system {number}"),
                 piece,
                 sort,
@@ -256,7 +261,7 @@ fn of_block(
     purpose: Purpose,
     step: &IndexedRequest,
     (number, piece): (usize, usize),
-) -> Span {
+) -> RequestSpan {
     let seq = block.seq();
     let maker = seq.and_then(|seq| makers.get(&seq));
     let (text, own) = match block {
@@ -282,7 +287,7 @@ fn of_block(
     });
     let pruned = maker.and_then(|maker| maker.pruned).filter(|_| sort == Sort::Pruned);
     let placed = if sort == Sort::Prompt { Some(step.seq) } else { pruned.or(seq) };
-    Span {
+    RequestSpan {
         part: format!("message {number}"),
         piece,
         sort,

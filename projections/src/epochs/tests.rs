@@ -138,6 +138,7 @@ fn what_an_import_lacks_is_no_anomaly() {
         parent_digest: annals_core::Digest([0; 32]),
         title: None,
         origin: Some(origin),
+        key: annals_core::SessionKey([0x0f; 32]).into(),
     };
     let events = [forked.into(), blocked(&["core/date"]), advanced(&["core/date"], &[])];
     assert_eq!(fold::<Epochs>(&events).anomalies.count, 0);

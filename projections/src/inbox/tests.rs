@@ -59,6 +59,7 @@ fn a_fork_inherits_used_ids_and_no_waiting_input() {
         parent_digest: annals_core::Digest([0; 32]),
         title: None,
         origin: None,
+        key: annals_core::SessionKey([0x0f; 32]).into(),
     };
     let inbox = fold::<Inbox>(&[admitted("a", Delivery::Steer), forked.into()]);
     assert_eq!((pending(&inbox), inbox.used.len()), (vec![], 1));

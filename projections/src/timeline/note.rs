@@ -30,7 +30,7 @@ pub enum TimelineNote {
     },
     /// A title request gave no title.
     TitleFailed {
-        /// Why.
+        /// The error.
         error: Failure,
     },
     /// The session moved; its context epoch ended.
@@ -61,7 +61,7 @@ pub enum TimelineNote {
     },
     /// A context epoch began.
     EpochStarted {
-        /// Why.
+        /// The cause.
         cause: EpochCause,
         /// Whether its baseline was recorded.
         known: bool,
@@ -100,7 +100,7 @@ pub enum TimelineNote {
     },
     /// An answer failed.
     StepFailed {
-        /// Why.
+        /// The error.
         error: Failure,
     },
     /// A permission question that belongs to no open call.
@@ -156,12 +156,12 @@ pub enum TimelineNote {
     },
     /// Files could not be restored; they are as before.
     RestoreAbandoned {
-        /// Why.
+        /// The error.
         error: Failure,
     },
     /// Changes that a move took along stay at the source, too.
     DepartureFailed {
-        /// Why.
+        /// The error.
         error: Failure,
     },
     /// An undo was staged.

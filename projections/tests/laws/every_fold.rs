@@ -4,7 +4,7 @@ use super::story::{Writer, commands};
 use annals_core::Batch;
 use annals_projections::{
     Calls, Epochs, History, Inbox, Ledger, Permissions, Profiles, Projection, RequestIndex, Requests, SessionInfo,
-    SessionView, Statistics, Timeline, Transcript, Unpriced, UsageTotals,
+    SessionView, Statistics, Timeline, Transcript, Unpriced, UsageByModel, UsageTotals,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -53,6 +53,7 @@ proptest! {
         obeys::<Permissions>(&log, at)?;
         obeys::<UsageTotals>(&log, at)?;
         obeys::<Unpriced>(&log, at)?;
+        obeys::<UsageByModel>(&log, at)?;
         obeys::<Profiles>(&log, at)?;
         obeys::<Requests>(&log, at)?;
         obeys::<SessionView>(&log, at)?;

@@ -1,6 +1,6 @@
 //! Folding: in parts, from saved views, through forks, out of order.
 
-use super::story::{Writer, commands};
+use super::story::{KEY, Writer, commands};
 use super::{feed, fold, shown, transcript};
 use annals_core::event::{InputEvent, SessionForked};
 use annals_core::{Batch, Event, NoBlobs, Record, Seq, SessionId, Time};
@@ -51,7 +51,7 @@ proptest! {
         for batch in &log {
             prop_assert_eq!(batch.prev, prev);
             prop_assert_eq!(batch.first, next);
-            prop_assert_eq!(batch.compute_digest().unwrap(), batch.digest);
+            prop_assert_eq!(batch.compute_digest(&KEY, &NoBlobs).unwrap(), batch.digest);
             feed(&mut view, [batch]);
             prop_assert_eq!(view.cut().next, batch.next());
             prev = Some(batch.digest);
@@ -67,9 +67,10 @@ proptest! {
         let last = &log[at - 1];
         let child_id = SessionId::from_parts(1_780_488_000_000, 2);
         let forked = SessionForked {
-            parent: last.session, cut: last.next(), parent_digest: last.digest, title: None, origin: None,
+            parent: last.session, cut: last.next(), parent_digest: last.digest, title: None, origin: None, key: KEY.into(),
         };
-        let first = Batch::seal(child_id, last.next(), Time(last.at.0 + 1), Some(last.digest), vec![forked.into()]);
+        let (next, time, prev) = (last.next(), Time(last.at.0 + 1), Some(last.digest));
+        let first = Batch::seal(&KEY, &NoBlobs, child_id, next, time, prev, vec![forked.into()]);
         let mut child = fold(&log[..at]);
         feed(&mut child, [&first.unwrap().batch]);
         // A fork ends an open answer as interrupted.

@@ -1,9 +1,9 @@
 //! The folds that a reader asks: the index of requests, statistics, the timeline.
 
 use super::fold;
-use super::story::{Writer, commands};
+use super::story::{KEY, Writer, commands};
 use annals_core::event::{InputEvent, Purpose, SessionForked, StepEvent, ToolEvent};
-use annals_core::{Batch, Event, Seq, SessionId, Time};
+use annals_core::{Batch, Event, NoBlobs, Seq, SessionId, Time};
 use annals_projections::{EntryKind, Projection, RequestIndex, Statistics, Timeline, TimelineEntry};
 use proptest::prelude::*;
 
@@ -24,9 +24,10 @@ fn entries(log: &[Batch]) -> Vec<TimelineEntry> {
 fn forked(log: &[Batch]) -> Batch {
     let last = log.last().unwrap();
     let child = SessionId::from_parts(1_780_488_000_000, 2);
-    let forked =
-        SessionForked { parent: last.session, cut: last.next(), parent_digest: last.digest, title: None, origin: None };
-    Batch::seal(child, last.next(), Time(last.at.0 + 1), Some(last.digest), vec![forked.into()]).unwrap().batch
+    let (parent, cut, parent_digest) = (last.session, last.next(), last.digest);
+    let forked = SessionForked { parent, cut, parent_digest, title: None, origin: None, key: KEY.into() };
+    let at = Time(last.at.0 + 1);
+    Batch::seal(&KEY, &NoBlobs, child, last.next(), at, Some(last.digest), vec![forked.into()]).unwrap().batch
 }
 
 proptest! {

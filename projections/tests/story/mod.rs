@@ -14,9 +14,12 @@ pub use command::{Command, commands};
 pub use facts::settled;
 
 use annals_core::event::*;
-use annals_core::{Batch, CallId, Event, InputId, Key, Legality, RequestId, Seq, SessionId, Time};
+use annals_core::{Batch, CallId, Event, InputId, Key, Legality, NoBlobs, RequestId, Seq, SessionId, SessionKey, Time};
 use facts::location;
 use std::collections::BTreeSet;
+
+/// The key of every Session here.
+pub const KEY: SessionKey = SessionKey([0x0f; 32]);
 
 /// The log that a writer has made, and what legality needs to know of it.
 pub struct Writer {
@@ -80,6 +83,7 @@ impl Writer {
                 title: None,
                 parent: None,
                 origin: None,
+                key: KEY.into(),
             }
             .into(),
         ]);
@@ -100,7 +104,8 @@ impl Writer {
         }
         let prev = self.batches.last().map(|batch| batch.digest);
         self.at = self.at.plus(1_000);
-        let sealed = Batch::seal(self.session, first, self.at, prev, events).expect("a legal batch seals");
+        let sealed =
+            Batch::seal(&KEY, &NoBlobs, self.session, first, self.at, prev, events).expect("a legal batch seals");
         self.next = sealed.batch.next();
         self.batches.push(sealed.batch);
         first

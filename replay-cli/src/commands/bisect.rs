@@ -5,7 +5,7 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
 use crate::style::{Emphasis, counted};
-use annals_inspect::bisect::{Found, Judge};
+use annals_inspect::bisect::{BisectResult, Judge};
 use annals_inspect::{SessionAt, bisect};
 use std::io::Write;
 
@@ -59,7 +59,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 ///
 /// # Errors
 /// When the output refuses.
-pub fn draw(found: &Found, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+pub fn draw(found: &BisectResult, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let last = found.bad.0.saturating_sub(1);
     sheet.rule(&format!("first true after event {last}"), "written together", Emphasis::Strong)?;
     for fact in &found.facts {

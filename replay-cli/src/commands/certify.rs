@@ -41,7 +41,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let mut sessions = Vec::new();
     for path in &args.files {
         for source in sources(path, |remark| cli.remark(remark))? {
-            // Each file is an archive of its own: one Session may lie in two of them, in two forms.
+            // Each file has its own log: one session may be in two of them, in two forms.
             let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
             import_into(&log, &source, &ImportOptions::default(), &bar).await?;
             sessions.extend(certify::certify(&log, &named(&source.path)).await?);
@@ -75,7 +75,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::bad_if(!differences.is_empty()))
 }
 
-/// The name of a file in a report: as it was given, whether or not `./` stood before it.
+/// The name of a file in a report: as it was given, without a leading `./`.
 fn named(path: &Path) -> String {
     let parts = path.components().filter(|part| *part != Component::CurDir);
     parts.collect::<PathBuf>().display().to_string()

@@ -4,7 +4,8 @@ use super::run::With;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::chat::{Chat, ChatInput};
-use crate::host::{Host, HostError, Questions, configured, opening};
+use crate::host::{Host, HostError, configured, opening};
+use annals_runtime::host::QuestionSender;
 use annals_store::OpenMode;
 use std::io::{IsTerminal, Write};
 
@@ -28,7 +29,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no model to talk to, or no Session to go on with; when the store refuses.
+/// When there is no model, or no session to continue; when the store refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let options = args.with.options();
     let directory = options.directory.as_deref();
@@ -38,7 +39,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     };
     let (parts, chosen) = configured(cli, &options, found.as_ref())?;
     let definitions = parts.definitions.clone();
-    let (put, questions) = Questions::channel();
+    let (put, questions) = QuestionSender::channel();
     let reader = match &found {
         Some(found) => found.reader.clone(),
         None => cli.store(OpenMode::Create).await?,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What stands before what does not fit on a line.
+/// The indentation of what does not fit on a line.
 const BELOW: &str = "    ";
 
 /// Show the configuration, or trust that of a project.
@@ -118,8 +118,8 @@ fn from(origin: &ValueOrigin, home: Option<&Path>, project: Option<&Path>) -> St
     .unwrap_or_else(|| origin.to_string())
 }
 
-/// A table that only says that it is there, while others say what stands in it, says nothing.
-fn says_something(setting: &Setting, all: &crate::config::Settings) -> bool {
+/// An empty table is not shown when other settings show its content.
+fn says_something(setting: &Setting, all: &crate::config::MergedSettings) -> bool {
     let is_marker = setting.value.as_object().is_some_and(serde_json::Map::is_empty);
     !is_marker
         || !all.all().iter().any(|other| other.path.len() > setting.path.len() && other.path.starts_with(&setting.path))
@@ -189,7 +189,7 @@ fn path(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Res
 
 fn trust(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let (places, project) = named(at, cli)?;
-    // What is trusted is at least understood; and it is the very text that was judged, whatever the file holds by now.
+    // Only a valid file is trusted, and exactly the text that was checked, even if the file has changed since.
     let LoadedConfig { refused, text, .. } = cli.environment.examined(&project.root)?;
     let text = text.ok_or_else(|| ConfigError::NoProject { directory: project.root.clone() })?;
     Trust::kept_in(&places.trust).give(&project, &text)?;

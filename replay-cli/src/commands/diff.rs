@@ -7,7 +7,7 @@ use crate::layout::{columns, plain, wrap};
 use crate::style::{Emphasis, Style, counted};
 use annals_core::Seq;
 use annals_inspect::SessionAt;
-use annals_inspect::view_diff::{Change, changes};
+use annals_inspect::view_diff::{Change, changes, in_brief, in_full};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use std::io::{self, Write};
@@ -141,7 +141,7 @@ fn one(change: &Change, style: &Style, out: &mut dyn Write) -> io::Result<()> {
         (None, Some(after)) => side('+', Emphasis::Good, &path, after, style, out),
         (Some(before), None) => side('-', Emphasis::Bad, &path, before, style, out),
         (before, after) => {
-            let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), whole);
+            let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), in_full);
             let (before, after) = (plain(&side(before)), plain(&side(after)));
             let line = format!("{before} → {after}");
             let fits = columns(&line) + columns(&path) + 3 <= style.width;
@@ -160,7 +160,7 @@ fn lines(path: &str, before: &str, after: &str, style: &Style, out: &mut dyn Wri
     if !path.is_empty() {
         writeln!(out, "  {}", style.paint(Emphasis::Context, path))?;
     }
-    // A person waits: the first difference found in that time is as true as the smallest.
+    // The user waits: the first difference found in that time is as correct as the smallest.
     let mut differ = TextDiff::configure();
     let diff = differ.timeout(PATIENCE).diff_lines(before, after);
     let room = style.width.saturating_sub(6).max(20);
@@ -192,7 +192,7 @@ fn side(
     style: &Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let told = short(value);
+    let told = in_brief(value);
     let head = format!("  {mark} {path}");
     let room = style.width.saturating_sub(6).max(20);
     if told.is_empty() {
@@ -207,59 +207,4 @@ fn side(
         writeln!(out, "{}", format!("      {}", style.paint(emphasis, &line)).trim_end())?;
     }
     Ok(())
-}
-
-/// A value for people: messages by who speaks and what is said, calls without what they gave, texts as they are.
-fn short(value: &Value) -> String {
-    told(value, false)
-}
-
-/// The same with what calls gave: what is compared line by line.
-fn whole(value: &Value) -> String {
-    told(value, true)
-}
-
-fn told(value: &Value, outputs: bool) -> String {
-    let text = |name: &str| value.get(name).and_then(Value::as_str);
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Object(_) => match (text("type"), text("text").or(text("summary"))) {
-            (Some("assistant"), _) => {
-                let content = value.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-                let parts: Vec<String> = content.iter().map(|value| part(value, outputs)).collect();
-                format!("assistant: {}", parts.join("\n"))
-            }
-            (Some("text"), _) | (Some("tool"), _) | (Some("reasoning"), _) => part(value, outputs),
-            (Some(kind), Some(text)) => format!("{kind}: {text}"),
-            _ => on_lines(value),
-        },
-        Value::Array(items) if items.iter().any(Value::is_object) => {
-            items.iter().map(|item| told(item, outputs)).collect::<Vec<_>>().join("\n")
-        }
-        other => on_lines(other),
-    }
-}
-
-/// JSON on one line, or indented where that would be long.
-fn on_lines(value: &Value) -> String {
-    let line = value.to_string();
-    if line.len() <= 100 { line } else { serde_json::to_string_pretty(value).unwrap_or(line) }
-}
-
-fn part(part: &Value, outputs: bool) -> String {
-    let text = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
-    match text("type") {
-        "tool" => {
-            let head = format!(
-                "[{} {}] {}",
-                text("name"),
-                text("status"),
-                on_lines(part.get("input").unwrap_or(&Value::Null))
-            );
-            let given = [text("output"), text("error")].into_iter().filter(|text| outputs && !text.is_empty());
-            std::iter::once(head.as_str()).chain(given).collect::<Vec<_>>().join("\n")
-        }
-        "reasoning" => format!("[reasoning] {}", text("text")),
-        _ => text("text").to_owned(),
-    }
 }

@@ -38,7 +38,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Ok(Verdict::Fine);
     };
     let at = |source| CliError::File { path: path.clone(), source };
-    // Beside its final place: whoever reads there sees a whole export or the former one.
+    // Next to its final place: a reader there sees a whole export or the former one.
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
@@ -59,7 +59,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::Fine)
 }
 
-/// A new file for the user alone, whatever the umask: a session may hold anything. One that an interrupted export left goes.
+/// A new file for the user alone, with every umask: a session may contain anything. A leftover of an interrupted export is
+/// removed.
 fn private(path: &Path) -> io::Result<File> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -48,10 +48,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(message) => message.find(&reader, parent, &view).await?,
         None => reader.until(parent, args.at.map(Seq)).await?,
     };
-    let inherited = append_rules::fork_at(&**reader.log(), parent, cut).await?;
+    let ids = SeededIds::from_entropy()?;
+    let inherited = append_rules::fork_at(&**reader.log(), parent, cut, ids.session_key()).await?;
     let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
     let at = cli.style.now.max(head.at);
-    let session: SessionId = SeededIds::from_entropy()?.session(at);
+    let session: SessionId = ids.session(at);
     let there = reader.bounded(parent, cut).await?.session.location;
     let moved =
         directory.map(|directory| Location { directory, workspace: None }).filter(|to| Some(to) != there.as_ref());

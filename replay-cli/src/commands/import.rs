@@ -7,6 +7,7 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::Signals;
 use crate::import_into::import_into;
+use crate::import_secret;
 use crate::json;
 use crate::layout::plain;
 use crate::progress::Bar;
@@ -15,7 +16,7 @@ use annals_core::Time;
 use annals_import::{ImportFollower, ImportOptions, ImportReport, ImportSource, Selection};
 use annals_inspect::reader::Reader;
 use annals_store::{EventLog, OpenMode};
-use draw::{draw, in_json};
+use draw::draw;
 use secrets::ImportSecrets;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -113,7 +114,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if wanted.sources.is_empty() && !args.follow {
         cli.remark(NOTHING);
         if cli.style.json {
-            json::object(out, &in_json(&report))?;
+            json::object(out, &report.to_json())?;
         }
         return Ok(Verdict::bad_if(report.has_bad_news()));
     }
@@ -121,6 +122,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         as_new: args.as_new,
         keep_originals: args.keep_originals,
         prompts: true,
+        secret: import_secret::obtain(&cli.environment)?,
         ..ImportOptions::default()
     };
     let reader = cli.store(OpenMode::Create).await?;
@@ -153,7 +155,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Ok(Verdict::BadNews);
     }
     if cli.style.json {
-        json::object(out, &in_json(&report))?;
+        json::object(out, &report.to_json())?;
     } else if !(args.follow && wanted.sources.is_empty()) {
         draw(&report, &cli.style, out)?;
     }
@@ -214,7 +216,7 @@ async fn import_all(
 fn write_report(path: &Path, report: &ImportReport) -> Result<(), CliError> {
     let at = |source| CliError::File { path: path.to_owned(), source };
     let mut file = std::fs::File::create(path).map_err(at)?;
-    json::object(&mut file, &in_json(report)).map_err(at)
+    json::object(&mut file, &report.to_json()).map_err(at)
 }
 
 /// Imports what changes, until interrupted.

@@ -84,7 +84,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Ok(Verdict::Fine);
     }
     if let Some(last) = args.last.filter(|_| !args.kinds.is_empty()) {
-        from = from.max(nth_last(args, &found.reader, session, found.until, last).await?);
+        let takes = |record: &Record<'_>| args.takes(record.event);
+        from = from.max(reader.newest_from(session, found.until, last, takes).await?);
     }
     let mut pages = reader.pages(session, from, found.until);
     while let Some(slice) = pages.next_slice().await? {
@@ -109,31 +110,6 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         }
     }
     Ok(Verdict::Fine)
-}
-
-/// The Seq of the `last`-th event from the end that is taken.
-async fn nth_last(
-    args: &Args,
-    reader: &Reader,
-    session: annals_core::SessionId,
-    until: Seq,
-    last: u64,
-) -> Result<Seq, CliError> {
-    let (mut before, mut left) = (until, last);
-    while before > Seq::ZERO && left > 0 {
-        let slices = reader.log().read_back(session, before, 64).await?;
-        let Some(oldest) = slices.last() else { break };
-        for slice in &slices {
-            for record in slice.records().rev().filter(|record| record.seq < before && args.takes(record.event)) {
-                left -= 1;
-                if left == 0 {
-                    return Ok(record.seq);
-                }
-            }
-        }
-        before = oldest.from;
-    }
-    Ok(Seq::ZERO)
 }
 
 /// The directory that a Session was created in: paths below it are shown from there.

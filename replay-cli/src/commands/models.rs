@@ -13,7 +13,7 @@ use annals_runtime::redaction::Redactor;
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// What stands before what is said below a name.
+/// The indentation of the lines below a name.
 const BELOW: &str = "      ";
 
 /// List the models that can be used, with limits and prices.

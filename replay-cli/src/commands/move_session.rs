@@ -3,17 +3,18 @@
 use crate::command_context::CommandContext;
 use crate::editing;
 use crate::error::{CliError, Verdict};
-use crate::host::{HostError, Lease, RUNNING, closing, opening};
+use crate::host::{HostError, closing, opening};
 use crate::json;
 use crate::layout::plain;
 use crate::style::{Emphasis, counted};
 use annals_core::SessionId;
 use annals_core::event::Location;
-use annals_runtime::worktree::{FilesError, Plan};
-use annals_runtime::{MovePlan, Refusal, SessionEditor};
+use annals_runtime::host::Lease;
+use annals_runtime::worktree::Plan;
+use annals_runtime::{MoveChoice, MovePlan, Refusal};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Move a session to another directory.
 ///
@@ -37,16 +38,6 @@ pub struct Args {
     dry_run: bool,
 }
 
-/// What a move would do.
-enum PlannedMove {
-    /// The Session works there already.
-    There,
-    /// The Session alone moves, and why its files do not.
-    Alone(String),
-    /// Uncommitted changes come along.
-    WithChanges(Box<MovePlan>),
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -62,21 +53,21 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let folder = scratch.as_ref().map_or_else(|| reader.folder().clone(), |scratch| scratch.path().into());
     let _lease = match args.dry_run {
         true => None,
-        false => Some(Lease::take(&reader.folder().join(RUNNING), id)?.ok_or(HostError::Runs { session: id })?),
+        false => Some(Lease::take(reader.folder(), id)?.ok_or(HostError::Runs { session: id })?),
     };
     let session = editing::editor(&reader, id, cli.style.now, editing::files_captured_in(folder)).await?;
     let location = Location { directory: directory.clone(), workspace: None };
-    let planned = plan(&session, &location, args.without_changes).await.map_err(refused(id, &directory))?;
+    let planned = session.choose_move(&location, !args.without_changes).await.map_err(refused(id, &directory))?;
     if !cli.style.json {
         draw(&planned, cli, out)?;
     }
     let kept = match (&planned, args.dry_run) {
-        (PlannedMove::There, _) | (_, true) => None,
-        (PlannedMove::Alone(_), false) => {
+        (MoveChoice::There, _) | (_, true) => None,
+        (MoveChoice::Alone(_), false) => {
             session.move_to(location).await.map_err(refused(id, &directory))?;
             None
         }
-        (PlannedMove::WithChanges(plan), false) => {
+        (MoveChoice::WithChanges(plan), false) => {
             session.move_with_changes(plan).await.map_err(refused(id, &directory))?
         }
     };
@@ -87,7 +78,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     let short = closing::short(id);
     match (&planned, args.dry_run) {
-        (PlannedMove::There, _) => cli.remark(&plain(&format!("session {short} already works in {directory}"))),
+        (MoveChoice::There, _) => cli.remark(&plain(&format!("session {short} already works in {directory}"))),
         (_, true) => cli.remark("nothing was changed (--dry-run)"),
         (_, false) => cli.remark(&plain(&format!("moved to {directory}; to continue: annals run -s {short} \"...\""))),
     }
@@ -108,45 +99,11 @@ fn refused(session: SessionId, directory: &str) -> impl Fn(Refusal) -> CliError 
     }
 }
 
-/// What is to be done: with the changes where there are two worktrees of one repository, else alone.
-async fn plan(session: &SessionEditor, to: &Location, without_changes: bool) -> Result<PlannedMove, Refusal> {
-    let view = session.view().await?;
-    let Some(from) = view.session.location.as_ref() else {
-        return Ok(PlannedMove::Alone("it had no directory".into()));
-    };
-    if from == to {
-        return Ok(PlannedMove::There);
-    }
-    if without_changes {
-        return Ok(PlannedMove::Alone("uncommitted changes are not moved (--without-changes)".into()));
-    }
-    if !Path::new(&from.directory).is_dir() {
-        return Ok(PlannedMove::Alone(format!("{} does not exist here", from.directory)));
-    }
-    match session.plan_move(to.clone()).await {
-        Ok(plan) if plan.transfer.is_empty() => Ok(PlannedMove::Alone("there are no uncommitted changes".into())),
-        Ok(plan) => Ok(PlannedMove::WithChanges(Box::new(plan))),
-        Err(Refusal::Files(error)) if matches!(*error, FilesError::ConversationOnly { .. }) => {
-            Ok(PlannedMove::Alone("files are moved only between worktrees of one git repository".into()))
-        }
-        // Within one worktree they are there already.
-        Err(Refusal::OtherProject) if root(&from.directory).is_some_and(|it| Some(it) == root(&to.directory)) => {
-            Ok(PlannedMove::Alone("both directories are in the same worktree".into()))
-        }
-        Err(refusal) => Err(refusal),
-    }
-}
-
-/// The worktree that holds a directory.
-fn root(directory: &str) -> Option<&Path> {
-    Path::new(directory).ancestors().find(|above| above.join(".git").exists())
-}
-
-fn draw(planned: &PlannedMove, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+fn draw(planned: &MoveChoice, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
     match planned {
-        PlannedMove::There => {}
-        PlannedMove::Alone(why) => writeln!(out, "no files move: {}", plain(why))?,
-        PlannedMove::WithChanges(plan) => {
+        MoveChoice::There => {}
+        MoveChoice::Alone(why) => writeln!(out, "no files move: {}", plain(&why.to_string()))?,
+        MoveChoice::WithChanges(plan) => {
             let count = counted(plan.transfer.changes.files.len() as u64, "changed file");
             writeln!(out, "moves with {count}")?;
             arrival(&plan.arrival, cli, out)?;
@@ -172,11 +129,11 @@ fn arrival(plan: &Plan, cli: &CommandContext, out: &mut (dyn Write + Send)) -> R
     Ok(())
 }
 
-fn in_json(session: SessionId, directory: &str, planned: &PlannedMove, kept: Option<&str>, dry_run: bool) -> Value {
+fn in_json(session: SessionId, directory: &str, planned: &MoveChoice, kept: Option<&str>, dry_run: bool) -> Value {
     let (what, why, plan) = match planned {
-        PlannedMove::There => ("there", None, None),
-        PlannedMove::Alone(why) => ("alone", Some(why), None),
-        PlannedMove::WithChanges(plan) => ("with-changes", None, Some(plan)),
+        MoveChoice::There => ("there", None, None),
+        MoveChoice::Alone(why) => ("alone", Some(why.to_string()), None),
+        MoveChoice::WithChanges(plan) => ("with-changes", None, Some(plan)),
     };
     let skipped = |plan: &MovePlan| {
         let left = plan.transfer.left_behind.iter();

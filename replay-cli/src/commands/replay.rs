@@ -8,12 +8,13 @@ use crate::draw::timeline::{Detail, draw};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
-use crate::pricing::Pricing;
 use crate::style::Emphasis;
 use annals_core::{Seq, Time};
-use annals_projections::{Projection, Statistics, Timeline, TimelineEntry, ToJson};
+use annals_inspect::SessionAt;
+use annals_inspect::audit::SessionAudit;
+use annals_projections::{Projection, Timeline, TimelineEntry};
 use annals_store::ReadError;
-use annals_store::exchange::{Damage, VerifyReport, verify_session};
+use annals_store::exchange::Damage;
 use std::io::Write;
 use std::time::Duration;
 
@@ -60,26 +61,17 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(&args.target).await?;
     let (reader, session) = (&found.reader, found.session);
-    let report = verify_session(&**reader.log(), session, None, &mut |_| {}).await?;
-    let mut statistics = Statistics::default();
-    let mut pages = reader.pages(session, Seq::ZERO, found.until);
-    let hole = loop {
-        match pages.next_slice().await {
-            Ok(Some(slice)) => slice.records().for_each(|record| statistics.apply(&record)),
-            Ok(None) => break None,
-            Err(error @ ReadError::Damaged { .. }) => break Some(error),
-            Err(error) => return Err(error.into()),
-        }
-    };
-    let verdict = Verdict::bad_if(!report.is_sound() || hole.is_some() || statistics.anomaly_count() > 0);
+    let audit = SessionAt::from(&found).audit().await?;
+    let verdict = Verdict::bad_if(!audit.is_clean());
     if cli.style.json {
-        json::object(out, &in_json(&statistics, &report, reader.blobs()))?;
+        json::object(out, &audit.to_json(reader.blobs()))?;
         return Ok(verdict);
     }
     if args.step {
         step::run(&found, cli).await?;
         return Ok(verdict);
     }
+    let SessionAudit { statistics, report, unreadable } = audit;
     let mut detail = if args.full { Detail::full() } else { Detail::default() };
     detail.directory = statistics.session.location.as_ref().map(|at| at.directory.clone()).unwrap_or_default();
     detail.undone = statistics.undone.clone();
@@ -110,10 +102,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     for entry in timeline.finish() {
         show(&entry, &mut pace, &mut sheet, &detail, reader).await?;
     }
-    if let Some(error) = &hole {
+    if let Some(error) = &unreadable {
         sheet.row(None, ("damaged", Emphasis::Bad), (&error.to_string(), Emphasis::Bad), ("", Emphasis::Dim))?;
     }
-    let cost = Pricing::of(cli).cost(statistics.usage.cost, &statistics.unpriced.tokens);
+    let cost = cli.pricing().cost(statistics.usage.cost, &statistics.unpriced.tokens);
     head::foot(&statistics, &report, cost, &mut sheet)?;
     Ok(verdict)
 }
@@ -146,12 +138,4 @@ impl Playback {
         let pause = Duration::try_from_secs_f64(ms as f64 / 1000.0 / self.speed).unwrap_or(PAUSE_MAX);
         tokio::time::sleep(pause.min(PAUSE_MAX)).await;
     }
-}
-
-fn in_json(statistics: &Statistics, report: &VerifyReport, blobs: &dyn annals_core::Blobs) -> serde_json::Value {
-    serde_json::json!({
-        "session": statistics.session.to_json(None, blobs), "usage": statistics.usage.to_json(blobs),
-        "epochs": statistics.epochs.marks_json(), "counts": statistics.summary(), "verified": report,
-        "sound": report.is_sound(),
-    })
 }

@@ -5,12 +5,12 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, name, plain};
 use crate::style::{Emphasis, Style, counted, thousands};
-use annals_core::event::StepEvent;
-use annals_core::{Digest, Event};
+use annals_core::Digest;
 use annals_inspect::SessionAt;
-use annals_inspect::prove::{Wire, body_of, prove_all};
-use annals_projections::{Block, Request, RequestMark, Requests, Role, Span, rebuild};
-use serde_json::{Value, json};
+use annals_inspect::prove::Wire;
+use annals_inspect::requests::ListedRequest;
+use annals_projections::{Block, Request, RequestMark, Role, Span};
+use serde_json::json;
 use std::io::Write;
 
 /// List the requests of a session, or rebuild one from the log.
@@ -57,30 +57,17 @@ async fn list(
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
-    let items: Vec<(RequestMark, Option<Option<String>>)> = if prove {
-        let proofs = prove_all(&SessionAt::from(found), false).await?;
-        proofs.into_iter().map(|proof| (proof.mark, Some(proof.flaw))).collect()
-    } else {
-        let requests: Requests = found.reader.fold(found.session, found.until).await?;
-        requests.marks.into_iter().map(|mark| (mark, None)).collect()
-    };
-    let wrong = items.iter().filter(|(_, proof)| matches!(proof, Some(Some(_)))).count();
+    let items = SessionAt::from(found).requests(prove).await?;
+    let wrong = items.iter().filter(|item| item.flaw.is_some()).count();
     if cli.style.json {
         let mut list = json::List::begin(out)?;
-        for (at, (mark, proof)) in items.iter().enumerate() {
-            let proved = proof.as_ref().map(Option::is_none);
-            list.item(&json!({
-                "number": at + 1, "seq": mark.seq, "at": mark.at, "request": mark.request, "purpose": mark.purpose,
-                "attempt": mark.attempt, "agent": mark.agent, "model": mark.model, "digest": mark.digest,
-                "proved": proved,
-            }))?;
+        for item in &items {
+            list.item(&json!(item))?;
         }
         list.end()?;
         return Ok(Verdict::bad_if(wrong > 0));
     }
-    for (at, (mark, proof)) in items.iter().enumerate() {
-        line(at + 1, mark, proof.as_ref(), &cli.style, out)?;
-    }
+    items.iter().try_for_each(|item| line(item, &cli.style, out))?;
     match (items.len(), prove, wrong) {
         (0, ..) => cli.remark(
             "no request is recorded: other agents do not record their requests. `annals why` and `annals history` show what \
@@ -93,30 +80,24 @@ async fn list(
     Ok(Verdict::bad_if(wrong > 0))
 }
 
-fn line(
-    number: usize,
-    mark: &RequestMark,
-    proof: Option<&Option<String>>,
-    style: &Style,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
-    let (sign, emphasis) = match proof {
+fn line(item: &ListedRequest, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    let (sign, emphasis) = match item.proved {
         None => (" ", Emphasis::Plain),
-        Some(None) => ("✓", Emphasis::Good),
-        Some(Some(_)) => ("✗", Emphasis::Bad),
+        Some(true) => ("✓", Emphasis::Good),
+        Some(false) => ("✗", Emphasis::Bad),
     };
-    let again = if mark.attempt > 1 { format!(" attempt {}", mark.attempt) } else { String::new() };
-    let why = proof.and_then(Option::as_ref).map(|why| format!("  {why}")).unwrap_or_default();
+    let again = if item.attempt > 1 { format!(" attempt {}", item.attempt) } else { String::new() };
+    let why = item.flaw.as_ref().map(|why| format!("  {why}")).unwrap_or_default();
     writeln!(
         out,
         "{} {}  {}  {:<7} {} on {}{again}  {}{}",
         style.paint(emphasis, sign),
-        style.paint(Emphasis::Strong, &format!("{number:>4}")),
-        style.paint(Emphasis::Dim, &format!("event {:>5}  {}", mark.seq, style.clock(mark.at))),
-        mark.purpose.as_str(),
-        name(mark.agent.as_str()),
-        name(mark.model.as_str()),
-        style.paint(Emphasis::Dim, &mark.digest.short()),
+        style.paint(Emphasis::Strong, &format!("{:>4}", item.number)),
+        style.paint(Emphasis::Dim, &format!("event {:>5}  {}", item.seq, style.clock(item.at))),
+        item.purpose.as_str(),
+        name(item.agent.as_str()),
+        name(item.model.as_str()),
+        style.paint(Emphasis::Dim, &item.digest.short()),
         style.paint(Emphasis::Bad, &why),
     )?;
     Ok(())
@@ -129,34 +110,18 @@ async fn one(
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
-    let marks: annals_projections::Requests = found.reader.fold(found.session, found.until).await?;
-    let none = CliError::NoRequest { session: found.session, wanted, count: marks.marks.len() };
-    let Some(mark) = wanted.checked_sub(1).and_then(|at| marks.marks.get(at)) else { return Err(none) };
-    let slice = found.reader.log().batch_at(found.session, mark.seq).await?;
-    let sent = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
-    let Some(Event::Step(StepEvent::RequestSent(sent))) = sent.map(|record| record.event) else { return Err(none) };
-    let view = found.reader.view(found.session, mark.seq).await?;
-    let request = rebuild(&view, sent, found.reader.blobs())?;
+    let rebuilt = SessionAt::from(found).rebuilt_request(wanted).await?;
     if wire {
-        return bytes(body_of(&request, sent, found.session), cli, out);
+        return bytes(rebuilt.wire(), cli, out);
     }
-    let digest = request.digest();
-    let proved = digest == sent.digest;
+    let proved = rebuilt.is_proved();
     if cli.style.json {
-        let mut value = request.to_json();
-        if let Value::Object(fields) = &mut value {
-            fields.insert("seq".to_owned(), json!(mark.seq));
-            fields.insert("recorded".to_owned(), json!(sent.digest));
-            fields.insert("proved".to_owned(), json!(proved));
-            fields.insert("parts".to_owned(), parts_json(&request));
-            fields.insert("origins".to_owned(), origins_json(&request));
-        }
-        json::object(out, &value)?;
+        json::object(out, &rebuilt.to_json())?;
         return Ok(Verdict::bad_if(!proved));
     }
     let mut sheet = Sheet::for_names(out, &cli.style, ["exec_command"]);
-    draw(wanted, mark, &request, &mut sheet)?;
-    prove(sent.digest, digest, &mut sheet)?;
+    draw(wanted, &rebuilt.mark, &rebuilt.request, &mut sheet)?;
+    prove(rebuilt.sent.digest, rebuilt.request.digest(), &mut sheet)?;
     Ok(Verdict::bad_if(!proved))
 }
 
@@ -274,26 +239,4 @@ fn prove(recorded: Digest, found: Digest, sheet: &mut Sheet<'_>) -> Result<(), C
         writeln!(sheet.out, "{}", style.paint(Emphasis::Bad, &line))?;
     }
     Ok(())
-}
-
-fn parts_json(request: &Request) -> Value {
-    request.parts().into_iter().map(|(name, digest)| json!({"part": name, "digest": digest})).collect()
-}
-
-/// Which event put each part there.
-fn origins_json(request: &Request) -> Value {
-    let system: Vec<Value> = request
-        .system
-        .iter()
-        .map(|system| {
-            let span = |span: &Span| json!({"bytes": span.bytes, "seq": span.seq, "source": span.source});
-            system.spans.iter().map(span).collect()
-        })
-        .collect();
-    let messages: Vec<Value> = request
-        .messages
-        .iter()
-        .map(|message| message.blocks.iter().map(|block| json!(block.seq())).collect())
-        .collect();
-    json!({"system": system, "messages": messages})
 }

@@ -3,16 +3,17 @@
 use super::run::With;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
-use crate::host::rerun::{RecordedWorld, UNBOUNDED, UserAction, recorded};
 use crate::host::{
-    ApprovalMode, Frontend, Host, HostError, Interaction, Questions, RunEnd, RunGoal, Screen, TypedLines, advice,
-    closing, configured, opening, run_interactive,
+    ApprovalMode, Frontend, Host, HostError, Interaction, Screen, TypedLines, advice, closing, configured, opening,
+    run_interactive,
 };
 use crate::json;
 use crate::style::{Emphasis, counted};
 use annals_core::Seq;
 use annals_inspect::SessionAt;
 use annals_runtime::Session;
+use annals_runtime::host::{QuestionSender, RunEnd};
+use annals_runtime::rerun::{RecordedRun, RecordedWorld, UNBOUNDED, UserAction};
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
@@ -46,11 +47,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Err(HostError::NoPrompt.into());
     };
     let reader = found.reader.clone();
-    let recorded = recorded(&reader, found.session, args.from.map(Seq)).await?;
+    let recorded = RecordedRun::read(reader.log(), found.session, args.from.map(Seq)).await?;
     let then = reader.bounded(found.session, recorded.cut).await?.session;
-    let found = opening::Found { agent: then.agent, model: then.model, ..found };
+    let found = opening::ExistingSession { agent: then.agent, model: then.model, ..found };
     let (mut parts, chosen) = configured(cli, &options, Some(&found))?;
-    // Titles are asked for beside the turns; the fork has one.
+    // Titles are requested in the background; the fork has one.
     parts.settings.title = None;
     let frozen = args.recorded || options.replay.is_some();
     if frozen {
@@ -58,25 +59,25 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         parts.settings.output = UNBOUNDED;
         parts.subagents.clear();
     }
-    let (put, questions) = Questions::channel();
+    let (put, questions) = QuestionSender::channel();
     let host = Host::open(cli, reader.clone(), parts, put)?;
     let original = match frozen {
-        true => host.runtime.session(found.session).await.map_err(HostError::from)?,
+        true => host.runtime.session(found.session).await?,
         false => host.session(found.session).await?,
     };
-    let session = original.fork_at(recorded.cut).await.map_err(HostError::from)?;
+    let session = original.fork_at(recorded.cut).await?;
     if let Some(agent) = &options.agent {
-        session.switch_agent(agent.as_str()).await.map_err(HostError::from)?;
+        session.switch_agent(agent.as_str()).await?;
     }
     if found.model != chosen.model {
-        session.switch_model(chosen.model.clone()).await.map_err(HostError::from)?;
+        session.switch_model(chosen.model.clone()).await?;
     }
     let person = io::stdin().is_terminal() && cli.shows_progress();
     let approval = if frozen { ApprovalMode::Recorded } else { args.with.approval(person) };
     let screen = Screen::new(cli.remarks.clone(), cli.style.clone(), false);
     let mut interaction =
         Interaction::new(&host, questions, Frontend::Screen(Box::new(screen)), approval, TypedLines::of_stdin())?;
-    interaction.show.begin(&*session.view().await.map_err(HostError::from)?, &mut io::sink())?;
+    interaction.show.begin(&*session.view().await?, &mut io::sink())?;
     let whole = again(&recorded.actions, &options.model, &host, &session, &mut interaction, cli).await?;
     let (one, other) = (past(found.session, &reader).await?, past(session.id(), &reader).await?);
     let differs = annals_inspect::diff::sessions(&one, &other).await?;
@@ -96,7 +97,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::bad_if(differs.first.is_some() || !whole))
 }
 
-/// Does again what a person did; gives whether all of it was done.
+/// Repeats the user's actions; returns whether all were repeated.
 async fn again(
     actions: &[UserAction],
     model: &Option<String>,
@@ -106,29 +107,15 @@ async fn again(
     cli: &CommandContext,
 ) -> Result<bool, CliError> {
     for action in actions {
-        let goal = match action {
-            UserAction::Agent(agent) => {
-                session.switch_agent(agent.clone()).await.map_err(HostError::from)?;
-                continue;
-            }
-            // A model that was named for all of it stays.
-            UserAction::Model(_) if model.is_some() => continue,
-            UserAction::Model(model) => {
-                session.switch_model(model.clone()).await.map_err(HostError::from)?;
-                continue;
-            }
-            UserAction::Gave(inputs) => {
-                for input in inputs {
-                    session.admit(input.clone()).await.map_err(HostError::from)?;
-                }
-                RunGoal::Answer
-            }
-            UserAction::Compaction => RunGoal::Compaction,
-        };
+        // A model that was named for all of it stays.
+        if model.is_some() && matches!(action, UserAction::Model(_)) {
+            continue;
+        }
+        let Some(goal) = action.begin(session).await? else { continue };
         match run_interactive(host, session, goal, interaction, &mut io::sink()).await? {
             RunEnd::Idle | RunEnd::Elsewhere | RunEnd::Empty(_) | RunEnd::Stopped => {}
             RunEnd::Failed(error) => {
-                let view = session.view().await.map_err(HostError::from)?;
+                let view = session.view().await?;
                 cli.remarks.say(Emphasis::Bad, &advice(&error, &view));
                 return Ok(false);
             }

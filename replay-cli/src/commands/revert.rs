@@ -63,11 +63,11 @@ struct Removal {
     messages: Transcript,
     /// Inputs that wait.
     inputs: Vec<InputId>,
-    /// What becomes of files.
+    /// What happens to files.
     files: FileEffect,
 }
 
-/// What becomes of files.
+/// What happens to files.
 enum FileEffect {
     /// They stay as they are, and why.
     Stay(String),

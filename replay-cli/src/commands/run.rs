@@ -3,13 +3,14 @@
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::{
-    ApprovalMode, Chosen, Frontend, Host, HostError, Interaction, JsonLines, Options, Questions, RunEnd, RunGoal,
-    Screen, TypedLines, advice, closing, configured, opening, run_interactive,
+    ApprovalMode, Chosen, Frontend, Host, HostError, Interaction, Options, Screen, TypedLines, advice, closing,
+    configured, opening, run_interactive,
 };
 use annals_core::event::{Attachment, Finish, ModelProfile};
 use annals_projections::{Body, SessionView};
 use annals_providers::wire::is_sent;
 use annals_runtime::NewInput;
+use annals_runtime::host::{JsonLines, QuestionSender, RunEnd, RunGoal};
 use annals_runtime::ports::{Ids, SeededIds};
 use annals_store::OpenMode;
 use annals_tools::attachment;
@@ -67,7 +68,7 @@ pub struct With {
 }
 
 impl With {
-    /// Who answers permission questions; `person` says whether somebody could.
+    /// How permission questions are answered; `person`: whether the user could answer.
     pub fn approval(&self, person: bool) -> ApprovalMode {
         match (self.yes, self.deny, person) {
             (true, ..) => ApprovalMode::Yes,
@@ -77,7 +78,7 @@ impl With {
         }
     }
 
-    /// What the host is told.
+    /// The options of the host.
     pub fn options(&self) -> Options {
         Options {
             agent: self.agent.clone(),
@@ -92,7 +93,7 @@ impl With {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is nothing to say, no model to say it to, or no Session to go on with; when the store refuses.
+/// When there is no prompt, no model, or no session to continue; when the store refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let prompt = prompt(&args.prompt)?;
     if prompt.is_none() && !args.go_on && args.session.is_none() {
@@ -117,14 +118,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     // Before anything is made.
     let profile = parts.definitions.model(&chosen.model);
     let attachments = attached(&args.files, &cli.environment.directory, &chosen, profile.as_ref())?;
-    let (put, questions) = Questions::channel();
+    let (put, questions) = QuestionSender::channel();
     let reader = match &found {
         Some(found) => found.reader.clone(),
         None => cli.store(OpenMode::Create).await?,
     };
     let host = Host::open(cli, reader, parts, put)?;
     let session = opening::open(&host, found.as_ref(), &chosen).await?;
-    let before = session.view().await.map_err(HostError::from)?;
+    let before = session.view().await?;
     let person = std::io::stdin().is_terminal() && cli.shows_progress();
     let show = match cli.style.json {
         true => Frontend::Json(JsonLines::default()),
@@ -136,13 +137,13 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         let input = SeededIds::from_entropy()?.input(cli.style.now);
         interaction.show.typed(input.clone());
         let input = NewInput { attachments, ..NewInput::steer(prompt).named(input.as_str()) };
-        session.admit(input).await.map_err(HostError::from)?;
+        session.admit(input).await?;
     }
     let ended = run_interactive(&host, &session, RunGoal::Answer, &mut interaction, out).await?;
     if !matches!(ended, RunEnd::Left) {
         interaction.await_title(&session).await;
     }
-    let view = session.view().await.map_err(HostError::from)?;
+    let view = session.view().await?;
     if cli.style.json {
         closing::in_json(&view, &ended, out)?;
     } else {

@@ -4,12 +4,12 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{clip, columns, name, pad};
-use crate::pricing::{Cost, Pricing};
 use crate::style::{Emphasis, counted, thousands};
-use annals_core::SessionId;
+use annals_inspect::pricing::Cost;
 use annals_inspect::reader::short_ids;
-use annals_projections::CatalogueEntry;
+use annals_inspect::sessions::{SessionFilter, SessionOrder, SessionOverview, list};
 use clap::ValueEnum;
+use serde_json::json;
 use std::io::Write;
 
 /// List the sessions of the store, newest first.
@@ -60,38 +60,27 @@ enum SortOrder {
     Events,
 }
 
-type SessionRow = (SessionId, CatalogueEntry);
+impl From<SortOrder> for SessionOrder {
+    fn from(order: SortOrder) -> Self {
+        match order {
+            SortOrder::Updated => Self::Updated,
+            SortOrder::Created => Self::Created,
+            SortOrder::Title => Self::Title,
+            SortOrder::Cost => Self::Cost,
+            SortOrder::Turns => Self::Turns,
+            SortOrder::Events => Self::Events,
+        }
+    }
+}
 
 impl Args {
-    fn takes(&self, entry: &CatalogueEntry) -> bool {
-        let title = entry.title.to_lowercase();
-        let agent = |agent: &String| entry.agent.as_str() == agent || entry.origin.as_ref() == Some(agent);
-        let below = |directory: &String| {
-            let rest = entry.directory.strip_prefix(directory.trim_end_matches('/'));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.words.iter().all(|word| title.contains(&word.to_lowercase()))
-            && self.agent.as_ref().is_none_or(agent)
-            && self.model.as_ref().is_none_or(|model| entry.model.as_str().contains(model))
-            && self.directory.as_ref().is_none_or(below)
-            && (self.children || entry.parent.is_none())
-    }
-
-    fn sort(&self, rows: &mut [SessionRow], pricing: &Pricing) {
-        let cost = |entry: &CatalogueEntry| pricing.cost(entry.cost, &entry.unpriced.tokens).known();
-        rows.sort_by(|(a_id, a), (b_id, b)| {
-            let order = match self.sort {
-                SortOrder::Updated => b.updated.cmp(&a.updated),
-                SortOrder::Created => b.created.cmp(&a.created),
-                SortOrder::Title => a.title.to_lowercase().cmp(&b.title.to_lowercase()),
-                SortOrder::Cost => cost(b).cmp(&cost(a)),
-                SortOrder::Turns => b.turns.cmp(&a.turns),
-                SortOrder::Events => b.next.cmp(&a.next),
-            };
-            order.then(a_id.cmp(b_id))
-        });
-        if self.reverse {
-            rows.reverse();
+    fn filter(&self) -> SessionFilter {
+        SessionFilter {
+            words: self.words.clone(),
+            agent: self.agent.clone(),
+            model: self.model.clone(),
+            directory: self.directory.clone(),
+            children: self.children,
         }
     }
 }
@@ -104,30 +93,31 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let catalogue = cli.reader().await?.catalogue().await?;
     let ids = short_ids(&catalogue.sessions.keys().copied().collect::<Vec<_>>());
     let all = catalogue.sessions.len();
-    let mut rows: Vec<SessionRow> = catalogue.sessions.into_iter().filter(|(_, entry)| args.takes(entry)).collect();
-    let pricing = Pricing::of(cli);
-    args.sort(&mut rows, &pricing);
+    let mut rows = list(catalogue, &args.filter(), args.sort.into(), &cli.pricing());
+    if args.reverse {
+        rows.reverse();
+    }
     rows.truncate(args.limit.unwrap_or(usize::MAX));
     if cli.style.json {
-        let mut list = json::List::begin(out)?;
-        for (id, entry) in &rows {
-            list.item(&in_json(*id, entry, pricing.cost(entry.cost, &entry.unpriced.tokens)))?;
+        let mut items = json::List::begin(out)?;
+        for row in &rows {
+            items.item(&json!(row))?;
         }
-        list.end()?;
+        items.end()?;
         return Ok(Verdict::Fine);
     }
     let table: Vec<[String; 5]> = rows
         .iter()
-        .map(|(id, entry)| {
-            let cost = pricing.cost(entry.cost, &entry.unpriced.tokens);
+        .map(|row| {
+            let cost = row.known_cost;
             let cost = if cost == Cost::default() { String::new() } else { cost.shown() };
-            let who = name(&entry.origin.clone().unwrap_or_else(|| entry.agent.to_string()));
-            let id = ids.get(id).cloned().unwrap_or_else(|| id.to_string());
-            [id, cli.style.short_age(entry.updated), who, thousands(entry.turns), cost]
+            let who = name(&row.origin.clone().unwrap_or_else(|| row.agent.to_string()));
+            let id = ids.get(&row.id).cloned().unwrap_or_else(|| row.id.to_string());
+            [id, cli.style.short_age(row.updated), who, thousands(row.turns), cost]
         })
         .collect();
     draw(&rows, &table, cli, out)?;
-    if let Some(remark) = Cost::remark(rows.iter().map(|(_, entry)| pricing.cost(entry.cost, &entry.unpriced.tokens))) {
+    if let Some(remark) = Cost::remark(rows.iter().map(|row| row.known_cost)) {
         cli.remark(remark);
     }
     match rows.len() {
@@ -139,7 +129,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 }
 
 /// One row a Session; on a terminal titles are cut at its edge.
-fn draw(rows: &[SessionRow], table: &[[String; 5]], cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+fn draw(
+    rows: &[SessionOverview],
+    table: &[[String; 5]],
+    cli: &CommandContext,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
     let (style, watched) = (&cli.style, cli.watched);
     const HEADS: [&str; 5] = ["id", "age", "agent", "turns", "cost"];
     if rows.is_empty() {
@@ -163,23 +158,14 @@ fn draw(rows: &[SessionRow], table: &[[String; 5]], cli: &CommandContext, out: &
     let head = line(HEADS);
     let room = style.width.saturating_sub(columns(&head)).max(16);
     writeln!(out, "{}{}", style.paint(Emphasis::Dim, &head), style.paint(Emphasis::Dim, "title"))?;
-    for ((_, entry), cells) in rows.iter().zip(table) {
+    for (row, cells) in rows.iter().zip(table) {
         let [id, age, who, turns, cost] = cells;
         let cells = line([id, age, who, turns, cost]);
         let (id, rest) = cells.split_at(id.len());
-        let title = if entry.title.is_empty() { "(no title)".to_owned() } else { name(&entry.title) };
+        let title = if row.title.is_empty() { "(no title)".to_owned() } else { name(&row.title) };
         let title = if watched { clip(&title, room) } else { title };
-        let emphasis = if entry.titled { Emphasis::Strong } else { Emphasis::Plain };
+        let emphasis = if row.titled { Emphasis::Strong } else { Emphasis::Plain };
         writeln!(out, "{}{}{}", style.paint(Emphasis::Context, id), rest, style.paint(emphasis, &title))?;
     }
     Ok(())
-}
-
-fn in_json(id: SessionId, entry: &CatalogueEntry, cost: Cost) -> serde_json::Value {
-    serde_json::json!({
-        "id": id, "title": entry.title, "titled": entry.titled, "agent": entry.agent, "model": entry.model,
-        "directory": entry.directory, "origin": entry.origin, "parent": entry.parent, "fork": entry.fork,
-        "created": entry.created, "updated": entry.updated, "next": entry.next, "turns": entry.turns,
-        "cost": cost.in_json(), "estimated": cost.estimated,
-    })
 }

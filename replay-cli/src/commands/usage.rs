@@ -4,12 +4,11 @@ use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, name, pad};
-use crate::pricing::{Cost, Pricing};
 use crate::style::{Emphasis, Style, counted, thousands};
-use annals_core::event::SessionEvent;
-use annals_core::{Event, ModelName, Record};
-use annals_projections::{Projection, ToJson, Unpriced, UsageTotals};
-use std::collections::BTreeMap;
+use annals_core::ModelName;
+use annals_inspect::SessionAt;
+use annals_inspect::pricing::{Cost, Pricing};
+use annals_projections::{ToJson, UsageByModel, UsageTotals};
 use std::io::Write;
 
 /// Show tokens and cost of a session, by model.
@@ -23,54 +22,25 @@ pub struct Args {
     target: Target,
 }
 
-#[derive(Default)]
-struct ByModel {
-    all: UsageTotals,
-    models: BTreeMap<ModelName, UsageTotals>,
-    unpriced: Unpriced,
-}
-
-impl ByModel {
-    fn apply(&mut self, record: &Record<'_>) {
-        self.all.apply(record);
-        if let Event::Session(SessionEvent::Forked(_)) = record.event {
-            self.models.clear();
-        }
-        self.unpriced.apply(record);
-        if let Some(model) = self.unpriced.asked(record.event) {
-            self.models.entry(model.clone()).or_default().apply(record);
-        }
-    }
-
-    /// What one model cost.
-    fn cost(&self, model: &ModelName, pricing: &Pricing) -> Cost {
-        let tokens = self.unpriced.tokens.get(model).map(|usage| (model.clone(), *usage));
-        let unpriced = tokens.into_iter().collect();
-        pricing.cost(self.models.get(model).map_or(0, |totals| totals.cost), &unpriced)
-    }
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// When the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(&args.target).await?;
-    let mut usage = ByModel::default();
-    found.reader.each(found.session, annals_core::Seq::ZERO, found.until, |record| usage.apply(record)).await?;
-    usage.models.retain(|_, totals| totals.attempts > 0 || totals.cost > 0);
+    let usage = SessionAt::from(&found).usage().await?;
     if cli.style.json {
-        json::object(out, &usage.all.to_json(found.reader.blobs()))?;
+        json::object(out, &usage.total.to_json(found.reader.blobs()))?;
         return Ok(Verdict::Fine);
     }
-    if usage.all.attempts == 0 && usage.all.cost == 0 {
+    if usage.total.attempts == 0 && usage.total.cost == 0 {
         cli.remark("no usage recorded");
         return Ok(Verdict::Fine);
     }
-    let pricing = Pricing::of(cli);
+    let pricing = cli.pricing();
     table(&usage, &pricing, &cli.style, out)?;
-    let costs = usage.models.keys().map(|model| usage.cost(model, &pricing));
-    if let Some(remark) = Cost::remark(costs.chain([pricing.cost(usage.all.cost, &usage.unpriced.tokens)])) {
+    let costs = usage.used().map(|(model, _)| pricing.of_model(&usage, model));
+    if let Some(remark) = Cost::remark(costs.chain([pricing.total(&usage)])) {
         cli.remark(remark);
     }
     Ok(Verdict::Fine)
@@ -91,19 +61,20 @@ fn cells(totals: &UsageTotals, cost: Cost) -> [String; 7] {
     ]
 }
 
-fn table(usage: &ByModel, pricing: &Pricing, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn table(usage: &UsageByModel, pricing: &Pricing, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let mut rows: Vec<(String, [String; 7], Emphasis)> = Vec::new();
-    if usage.models.len() > 1 {
-        let of = |(model, totals): (&ModelName, &UsageTotals)| {
-            (name(model.as_str()), cells(totals, usage.cost(model, pricing)), Emphasis::Plain)
+    let used: Vec<(&ModelName, &UsageTotals)> = usage.used().collect();
+    if used.len() > 1 {
+        let of = |(model, totals): &(&ModelName, &UsageTotals)| {
+            (name(model.as_str()), cells(totals, pricing.of_model(usage, model)), Emphasis::Plain)
         };
-        rows.extend(usage.models.iter().map(of));
+        rows.extend(used.iter().map(of));
     }
-    let all = match usage.models.keys().next() {
-        Some(model) if usage.models.len() == 1 => name(model.as_str()),
-        _ => counted(usage.models.len() as u64, "model"),
+    let all = match used.as_slice() {
+        [(model, _)] => name(model.as_str()),
+        several => counted(several.len() as u64, "model"),
     };
-    let total = cells(&usage.all, pricing.cost(usage.all.cost, &usage.unpriced.tokens));
+    let total = cells(&usage.total, pricing.total(usage));
     rows.push((all, total.clone(), Emphasis::Strong));
     let first = rows.iter().map(|(name, ..)| columns(name)).max().unwrap_or_default();
     let mut widths = HEADS.map(columns);
@@ -112,7 +83,7 @@ fn table(usage: &ByModel, pricing: &Pricing, style: &Style, out: &mut dyn Write)
             *width = (*width).max(columns(cell));
         }
     }
-    // A column in which nobody reported anything is left out.
+    // A column without reported values is left out.
     let shown: Vec<usize> =
         (0..HEADS.len()).filter(|at| !matches!(total[*at].as_str(), "0" | "$0") || *at < 2).collect();
     let line = |name: &str, cells: &[String; 7]| {

@@ -8,7 +8,7 @@ use crate::progress::Bar;
 use crate::style::{Emphasis, counted};
 use annals_core::Digest;
 use annals_import::TextFile;
-use annals_inspect::prove::{Proof, Wire, prove_all};
+use annals_inspect::prove::RequestProofs;
 use annals_inspect::reader::Reader;
 use annals_store::exchange::verify::KeptDigest;
 use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_store};
@@ -103,7 +103,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             signed::draw(signed, cli, out)?;
         }
     }
-    let proved = !args.requests || requests.are_proved();
+    let proved = !args.requests || requests.proofs.are_proved();
     let continues = signed.is_none_or(|signed| signed.problems.is_empty());
     Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues))
 }
@@ -160,16 +160,9 @@ impl CopyCheck {
 /// What rebuilding the requests gave.
 #[derive(Default)]
 struct RequestCheck {
-    count: u64,
     /// Whether the log is damaged, so that nothing was rebuilt.
     damaged: bool,
-    /// Session, seq and flaw of each that is not proved.
-    flaws: Vec<String>,
-    /// How many bodies are proved, and how many requests have none.
-    bodies: u64,
-    bodiless: u64,
-    /// Session, seq and reason of each body that another build encoded.
-    unknown: Vec<String>,
+    proofs: RequestProofs,
 }
 
 impl RequestCheck {
@@ -177,45 +170,16 @@ impl RequestCheck {
         if !args.requests {
             return Ok(());
         }
-        if !report.is_sound() {
-            self.damaged = true;
-            return Ok(());
-        }
-        for proven in &report.sessions {
-            for Proof { mark, flaw, wire } in
-                prove_all(&reader.session_at(proven.session, proven.next), args.wire).await?
-            {
-                self.count += 1;
-                let told = |why| format!("session {}, event {}: {why}", proven.session, mark.seq);
-                self.flaws.extend(flaw.map(told));
-                match wire {
-                    None => {}
-                    Some(Wire::NotRecorded) => self.bodiless += 1,
-                    Some(Wire::Proved(_)) => self.bodies += 1,
-                    Some(Wire::OfAnotherBuild(why)) => self.unknown.push(told(why)),
-                    Some(Wire::Differs(why, _)) => self.flaws.push(told(why)),
-                }
-            }
+        self.damaged = !report.is_sound();
+        for proven in report.sessions.iter().filter(|_| !self.damaged) {
+            self.proofs.add(&reader.session_at(proven.session, proven.next), args.wire).await?;
         }
         Ok(())
     }
 
-    fn are_proved(&self) -> bool {
-        self.count > 0 && self.flaws.is_empty() && self.unknown.is_empty()
-    }
-
     /// `null` when nothing was rebuilt.
     fn to_json(&self, wire: bool) -> serde_json::Value {
-        if self.damaged {
-            return serde_json::Value::Null;
-        }
-        let mut json = serde_json::json!({"count": self.count, "flaws": self.flaws});
-        if let (true, serde_json::Value::Object(fields)) = (wire, &mut json) {
-            let bodies =
-                serde_json::json!({"proved": self.bodies, "without": self.bodiless, "not_provable": self.unknown});
-            fields.insert("wire".to_owned(), bodies);
-        }
-        json
+        if self.damaged { serde_json::Value::Null } else { self.proofs.to_json(wire) }
     }
 
     fn draw(&self, wire: bool, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
@@ -224,17 +188,17 @@ impl RequestCheck {
             cli.remark("requests were not verified, as the log is damaged");
             return Ok(());
         }
-        if self.count == 0 {
+        if self.proofs.count == 0 {
             let mark = style.paint(Emphasis::Bad, "✗");
             writeln!(out, "{mark} no request is recorded, so none can be verified")?;
             cli.remark("other agents do not record their requests; an imported session has none");
-        } else if self.flaws.is_empty() {
+        } else if self.proofs.flaws.is_empty() {
             let mark = style.paint(Emphasis::Good, "✓");
-            writeln!(out, "{mark} {} rebuilt from the log, digests verified", counted(self.count, "request"))?;
+            writeln!(out, "{mark} {} rebuilt from the log, digests verified", counted(self.proofs.count, "request"))?;
         } else {
-            let count = counted(self.count, "request");
-            writeln!(out, "{} {} of {count} not verified", style.paint(Emphasis::Bad, "✗"), self.flaws.len())?;
-            for flaw in &self.flaws {
+            let count = counted(self.proofs.count, "request");
+            writeln!(out, "{} {} of {count} not verified", style.paint(Emphasis::Bad, "✗"), self.proofs.flaws.len())?;
+            for flaw in &self.proofs.flaws {
                 writeln!(out, "  {}", style.paint(Emphasis::Bad, flaw))?;
             }
         }
@@ -246,19 +210,19 @@ impl RequestCheck {
 
     fn draw_bodies(&self, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
         let style = &cli.style;
-        if self.bodies > 0 {
-            let bodies = counted(self.bodies, "body");
+        if self.proofs.bodies > 0 {
+            let bodies = counted(self.proofs.bodies, "body");
             writeln!(out, "{} {bodies} encoded again, identical to what was sent", style.paint(Emphasis::Good, "✓"))?;
         }
-        if !self.unknown.is_empty() {
-            let bodies = counted(self.unknown.len() as u64, "body");
+        if !self.proofs.of_another_build.is_empty() {
+            let bodies = counted(self.proofs.of_another_build.len() as u64, "body");
             writeln!(out, "{} {bodies} cannot be verified by this build", style.paint(Emphasis::Bad, "?"))?;
-            for why in &self.unknown {
+            for why in &self.proofs.of_another_build {
                 writeln!(out, "  {}", style.paint(Emphasis::Bad, why))?;
             }
         }
-        if self.bodiless > 0 {
-            let without = counted(self.bodiless, "request");
+        if self.proofs.without_body > 0 {
+            let without = counted(self.proofs.without_body, "request");
             cli.remark(&format!("{without} without a recorded body"));
         }
         Ok(())

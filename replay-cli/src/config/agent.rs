@@ -1,7 +1,7 @@
 //! Agents as the configuration has them.
 
 use super::problem::{ConfigError, Problem};
-use super::settings::Settings;
+use super::settings::MergedSettings;
 use annals_core::event::{AgentProfile, Rule};
 use annals_core::{AgentName, ModelName};
 use annals_providers::catalog::system_text;
@@ -63,7 +63,7 @@ impl Agent {
 
     /// Reads one.
     pub(super) fn read(
-        settings: &Settings,
+        settings: &MergedSettings,
         name: &str,
         file: impl Fn(&super::Setting) -> std::path::PathBuf,
         problems: &mut Vec<Problem>,
@@ -104,7 +104,7 @@ impl Agent {
 }
 
 /// Settings by any name.
-pub(super) fn free(settings: &Settings, path: &[&str]) -> Map<String, Value> {
+pub(super) fn free(settings: &MergedSettings, path: &[&str]) -> Map<String, Value> {
     let mut all = Map::new();
     for name in settings.names(path) {
         let full: Vec<&str> = path.iter().copied().chain([name]).collect();

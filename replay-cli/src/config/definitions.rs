@@ -41,7 +41,7 @@ impl Definitions for Config {
         if let Some(agent) = self.agents.get(agent) {
             lay(&mut settings, agent.options.clone());
         }
-        // One that cannot be spoken to has no profile, and is sent nothing.
+        // A model without a supported protocol has no profile, and gets no requests.
         let Ok(route) = known.route else { return RequestOptions::default() };
         match partition(route.protocol, &settings) {
             Ok(options) => options,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Environment variables. They may hold secrets: the `Debug` form shows none.
 #[derive(Clone)]
 pub enum Variables {
-    /// Those of this process, as they are whenever one is asked for. One that is no text is none.
+    /// Those of this process, read at each use. One that is not UTF-8 counts as unset.
     OfProcess,
     /// These and no others.
     Fixed(Arc<BTreeMap<String, String>>),
@@ -87,7 +87,7 @@ impl Environment {
         Config::load(&self.places()?, directory, self.variables.clone())
     }
 
-    /// The same, with what is refused beside it.
+    /// The same, with everything that is refused.
     ///
     /// # Errors
     /// See [`Config::examine`].

@@ -1,16 +1,15 @@
 //! What a project's file may not do by itself: name commands, redirect keys, allow more, keep less secret.
 
 use super::keys::{self, Project, is_tuning};
-use super::patterns::{covers, overlap};
 use super::problem::Problem;
 use super::reading::{Setting, shown};
-use super::settings::{Settings, rule};
+use super::settings::{MergedSettings, rule};
 use annals_core::event::{Effect, Rule};
-use annals_core::permission::evaluate;
+use annals_core::permission::{evaluate, relaxes};
 use std::path::{Component, Path};
 
 /// What of a project's settings only a trusted file may do, judged against what holds without them.
-pub fn refused(project: &[Setting], without: &Settings, root: &Path) -> Vec<Problem> {
+pub fn refused(project: &[Setting], without: &MergedSettings, root: &Path) -> Vec<Problem> {
     let judge = |setting: &Setting| {
         let why = strictest(&setting.path).into_iter().find_map(|rule| objection(rule, setting, without, root))?;
         let message = format!("`{}`: {why}", shown(&setting.path));
@@ -23,17 +22,17 @@ pub fn refused(project: &[Setting], without: &Settings, root: &Path) -> Vec<Prob
 
 /// What the key at a path, and every table around it, lets a project do.
 fn strictest(path: &[String]) -> Vec<Project> {
-    // The most specific one tells best why.
+    // The most specific one explains best why.
     (1..=path.len()).rev().filter_map(|length| keys::at(path.get(..length)?)).map(|key| key.project).collect()
 }
 
-fn objection(project: Project, setting: &Setting, without: &Settings, root: &Path) -> Option<String> {
+fn objection(project: Project, setting: &Setting, without: &MergedSettings, root: &Path) -> Option<String> {
     match project {
         Project::Free => None,
         Project::Trusted(why) => Some(why.to_owned()),
         Project::UnlessUser => {
             let own = without.of_a_file(&setting.path)?;
-            Some(format!("{} says otherwise", own.origin))
+            Some(format!("{} has another value", own.origin))
         }
         Project::NotOff => (setting.value.as_bool() == Some(false)).then(|| "it would switch this off".to_owned()),
         Project::Inside => {
@@ -43,7 +42,7 @@ fn objection(project: Project, setting: &Setting, without: &Settings, root: &Pat
             paths.find_map(|path| match path.starts_with('~') || !stays(Path::new(path), root) {
                 true => Some(format!("{path:?} leads out of the project")),
                 false => is_guarded(path, root, &rules)
-                    .then(|| format!("the rules for reading guard {path:?} more than an AGENTS.md")),
+                    .then(|| format!("the rules for `read` protect {path:?} more than an AGENTS.md")),
             })
         }
         Project::Tuning(why) => {
@@ -77,84 +76,4 @@ fn is_guarded(path: &str, root: &Path, rules: &[Rule]) -> bool {
     let allowed = |path: &str| evaluate(rules, "read", path) == Effect::Allow;
     let target = target.map_or(path.into(), Path::to_string_lossy);
     allowed("AGENTS.md") && !(allowed(path) && allowed(&target))
-}
-
-/// Whether a rule after others can allow what they do not. May say yes where the answer is no, never the reverse.
-fn relaxes(rule: &Rule, before: &[Rule]) -> bool {
-    let meets = |other: &Rule| overlap(&other.action, &rule.action) && overlap(&other.resource, &rule.resource);
-    let within = |other: &Rule| covers(&other.action, &rule.action) && covers(&other.resource, &rule.resource);
-    // Whether, whatever it matches, the last of them that does has an effect that is no stricter.
-    let holds = |no_stricter: &dyn Fn(Effect) -> bool| {
-        let mut later = before.iter().rev();
-        later
-            .find(|other| within(other) || meets(other) && !no_stricter(other.effect))
-            .is_some_and(|other| within(other) && no_stricter(other.effect))
-    };
-    match rule.effect {
-        Effect::Deny => false,
-        Effect::Ask => {
-            let denied = before.iter().any(|other| other.effect == Effect::Deny && meets(other));
-            denied && !holds(&|effect| effect != Effect::Deny)
-        }
-        Effect::Allow => !holds(&|effect| effect == Effect::Allow),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::relaxes;
-    use annals_core::event::{Effect, Rule};
-    use annals_core::permission::evaluate;
-
-    fn rule(action: &str, resource: &str, effect: Effect) -> Rule {
-        Rule { action: action.into(), resource: resource.into(), effect }
-    }
-
-    #[test]
-    fn a_rule_relaxes_when_it_allows_what_the_others_do_not() {
-        use Effect::{Allow, Ask, Deny};
-        let before =
-            [rule("*", "*", Ask), rule("read", "*", Allow), rule("read", "*.env", Deny), rule("bash", "git *", Allow)];
-        for (added, more) in [
-            (rule("*", "*", Deny), false),
-            (rule("*", "*", Allow), true),
-            (rule("read", "*", Allow), true),
-            (rule("read", "src/main.rs", Allow), false),
-            (rule("read", "*.env", Ask), true),
-            (rule("read", "a.env", Ask), true),
-            (rule("bash", "*", Ask), false),
-            (rule("bash", "git log *", Allow), false),
-            (rule("bash", "git", Allow), false),
-            (rule("bash", "make", Allow), true),
-        ] {
-            assert_eq!(relaxes(&added, &before), more, "{added:?}");
-        }
-        assert!(relaxes(&rule("x", "y", Allow), &[]) && !relaxes(&rule("x", "y", Ask), &[]));
-    }
-
-    #[test]
-    fn what_passes_as_no_relaxation_never_allows_more() {
-        let effects = [Effect::Allow, Effect::Ask, Effect::Deny];
-        let patterns = ["*", "a", "a*", "*b", "?", "ab"];
-        let texts = ["", "a", "b", "ab", "ba", "abb"];
-        let rank = |effect: Effect| match effect {
-            Effect::Deny => 0,
-            Effect::Ask => 1,
-            Effect::Allow => 2,
-        };
-        let rules: Vec<Rule> =
-            patterns.iter().flat_map(|pattern| effects.map(|effect| rule("x", pattern, effect))).collect();
-        for first in &rules {
-            for second in &rules {
-                let before = [first.clone(), second.clone()];
-                for added in rules.iter().filter(|added| !relaxes(added, &before)) {
-                    for text in texts {
-                        let held = evaluate(&before, "x", text);
-                        let holds = evaluate(before.iter().chain([added]), "x", text);
-                        assert!(rank(holds) <= rank(held), "{before:?} and {added:?} on {text:?}");
-                    }
-                }
-            }
-        }
-    }
 }

@@ -77,11 +77,11 @@ impl ConfigKey {
     }
 }
 
-const COMMANDS: &str = "it names a command that would be run";
-const REDIRECTS: &str = "it could send keys and code to another place";
+const COMMANDS: &str = "it would run a command";
+const REDIRECTS: &str = "it could send keys and code to another server";
 
-/// Settings of requests, in either spelling, that reach nobody but the model: no tools of the provider's own, no servers
-/// that it calls, no fields of a body, nothing that it is to keep.
+/// Settings of requests, in either spelling, that affect only the model: no tools of the provider, no servers
+/// that it calls, no fields of a body, nothing that it stores.
 const TUNING: [&str; 14] = [
     "disableparalleltooluse",
     "effort",
@@ -113,71 +113,75 @@ pub const KEYS: &[ConfigKey] = &[
     key("small_model", ValueKind::Text, "The model for titles and other small work, as `provider/id`.")
         .or_variable("ANNALS_SMALL_MODEL"),
     key("titles", ValueKind::Flag, "Whether a model writes titles for untitled sessions."),
-    key("catalog", ValueKind::Added, "Files in the form of models.dev that are laid over the built-in list of models.")
+    key("catalog", ValueKind::Added, "Files in the format of models.dev, merged over the built-in list of models.")
         .for_project(Project::Trusted(REDIRECTS)),
-    key(
-        "permissions",
-        ValueKind::Rules,
-        "Rules [action, resource, effect] for every agent; the last that matches counts.",
-    )
-    .for_project(Project::Stricter),
+    key("permissions", ValueKind::Rules, "Rules [action, resource, effect] for every agent; the last match wins.")
+        .for_project(Project::Stricter),
     key("agents", ValueKind::Each(AGENT), "Agents by name; `build`, `plan` and `explore` are built in."),
     key("providers", ValueKind::Each(PROVIDER), "Providers of models by the first part of their models' names.")
         .for_project(Project::Trusted(REDIRECTS)),
-    key("models", ValueKind::Each(MODEL), "Models by their name `provider/id`, over what the list of models says."),
-    key("compaction", ValueKind::Table(COMPACTION), "When a history that grows too long is compacted."),
-    key("output", ValueKind::Table(OUTPUT), "How much of a tool's output a model is shown."),
-    key("tools", ValueKind::Table(TOOLS), "How calls of tools are made."),
-    key("instructions", ValueKind::Table(INSTRUCTIONS), "Which files instruct the model."),
-    key("skills", ValueKind::Table(SKILLS), "Where skills are."),
-    key("redaction", ValueKind::Table(REDACTION), "What is kept from models and the log."),
+    key(
+        "models",
+        ValueKind::Each(MODEL),
+        "Models by their name `provider/id`; these values override the list of models.",
+    ),
+    key("compaction", ValueKind::Table(COMPACTION), "When a long history is compacted."),
+    key("output", ValueKind::Table(OUTPUT), "How much of a tool's output the model sees."),
+    key("tools", ValueKind::Table(TOOLS), "How tools are called."),
+    key("instructions", ValueKind::Table(INSTRUCTIONS), "Instruction files for the model."),
+    key("skills", ValueKind::Table(SKILLS), "Folders with skills."),
+    key("redaction", ValueKind::Table(REDACTION), "Secrets that are kept out of requests and the log."),
 ];
 
 const AGENT: &[ConfigKey] = &[
-    key("description", ValueKind::Text, "What it is good for, for models that give it tasks."),
+    key("description", ValueKind::Text, "Its purpose, for models that delegate tasks to it."),
     key(
         "mode",
         ValueKind::Word(&["primary", "subagent", "all"]),
-        "Whether people work with it, models give it tasks, or both.",
+        "Whether users select it (primary), models delegate tasks to it (subagent), or both (all).",
     ),
-    key("text", ValueKind::Text, "Its system text, in the place of the one that suits the model's family."),
+    key("text", ValueKind::Text, "Its system text, instead of the default for the model's family."),
     key("text_file", ValueKind::Text, "A file with that text, relative to the folder of the configuration.")
         .for_project(Project::Inside),
-    key("note", ValueKind::Text, "A text after the one that suits the model's family."),
-    key("model", ValueKind::Text, "The model it begins with, as `provider/id`."),
-    key("steps", ValueKind::Count, "How many steps one activity may take."),
+    key("note", ValueKind::Text, "A text after the default for the model's family."),
+    key("model", ValueKind::Text, "The model of its new sessions, as `provider/id`."),
+    key("steps", ValueKind::Count, "The maximum number of steps of one activity."),
     key("permissions", ValueKind::Rules, "Rules after those for every agent.").for_project(Project::Stricter),
     key("options", ValueKind::Free, "Settings of its requests, such as temperature or reasoningEffort.")
         .for_project(Project::Tuning(REDIRECTS)),
 ];
 
 const PROVIDER: &[ConfigKey] = &[
-    key("name", ValueKind::Text, "What people call it."),
-    key("protocol", ValueKind::Word(&["openai-chat", "openai-responses", "anthropic-messages"]), "What it speaks."),
-    key("base_url", ValueKind::Text, "Where it is, without the path of the protocol: https://host/v1."),
-    key("key_env", ValueKind::Text, "The environment variable that holds its key."),
+    key("name", ValueKind::Text, "Its display name."),
+    key(
+        "protocol",
+        ValueKind::Word(&["openai-chat", "openai-responses", "anthropic-messages"]),
+        "The protocol of its API.",
+    ),
+    key("base_url", ValueKind::Text, "Its address, without the path of the protocol: https://host/v1."),
+    key("key_env", ValueKind::Text, "The environment variable with its key."),
     key("key_command", ValueKind::Texts, "A command and its arguments that print its key.")
         .for_project(Project::Trusted(COMMANDS)),
     key("headers", ValueKind::Named, "Further headers of every request."),
     key("options", ValueKind::Free, "Settings of every request to it."),
-    key("connect_timeout_ms", ValueKind::Count, "How long connecting may take, in milliseconds."),
-    key("idle_timeout_ms", ValueKind::Count, "How long an answer may send nothing, in milliseconds."),
+    key("connect_timeout_ms", ValueKind::Count, "Timeout for connecting, in milliseconds."),
+    key("idle_timeout_ms", ValueKind::Count, "Timeout between two parts of an answer, in milliseconds."),
 ];
 
 const MODEL: &[ConfigKey] = &[
-    key("id", ValueKind::Text, "What its provider calls it, unless that is the rest of its name."),
-    key("name", ValueKind::Text, "What people call it."),
+    key("id", ValueKind::Text, "Its provider's name for it, if that is not the rest of its name."),
+    key("name", ValueKind::Text, "Its display name."),
     key("context", ValueKind::Count, "Its context limit in tokens."),
     key("output", ValueKind::Count, "Its output limit in tokens."),
-    key("media", ValueKind::Texts, "What it takes beside text: image, pdf, audio, video, or media types."),
+    key("media", ValueKind::Texts, "Media that it takes besides text: image, pdf, audio, video, or media types."),
     key(
         "protocol",
         ValueKind::Word(&["openai-chat", "openai-responses", "anthropic-messages"]),
-        "What it is spoken to in.",
+        "The protocol of its API.",
     ),
-    key("base_url", ValueKind::Text, "Where it is, if not where its provider's other models are.")
+    key("base_url", ValueKind::Text, "Its address, if it differs from that of its provider's other models.")
         .for_project(Project::Trusted(REDIRECTS)),
-    key("price", ValueKind::Table(PRICE), "What it costs."),
+    key("price", ValueKind::Table(PRICE), "Its prices."),
     key("options", ValueKind::Free, "Settings of every request to it.").for_project(Project::Tuning(REDIRECTS)),
 ];
 
@@ -189,51 +193,55 @@ const PRICE: &[ConfigKey] = &[
 ];
 
 const COMPACTION: &[ConfigKey] = &[
-    key("auto", ValueKind::Flag, "Whether requests that would be too large are compacted first."),
-    key("prune", ValueKind::Flag, "Whether old tool outputs are left out before a summary is made."),
-    key("buffer", ValueKind::Count, "Tokens of the context that stay free, unless the model's output limit is larger."),
-    key("keep_tokens", ValueKind::Count, "Tokens at the end of the conversation that are kept word for word."),
-    key("agent", ValueKind::Text, "The agent whose text summary requests carry."),
+    key("auto", ValueKind::Flag, "Whether to compact before a request that would be too large."),
+    key("prune", ValueKind::Flag, "Whether to remove old tool outputs before a summary."),
+    key("buffer", ValueKind::Count, "Tokens of the context to keep free, unless the model's output limit is larger."),
+    key("keep_tokens", ValueKind::Count, "Tokens at the end of the conversation that a compaction keeps verbatim."),
+    key("agent", ValueKind::Text, "The agent whose system text summary requests use."),
     key("model", ValueKind::Text, "The model that summarises, as `provider/id`."),
 ];
 
 const OUTPUT: &[ConfigKey] = &[
-    key("lines", ValueKind::Count, "Lines of one tool's output that a model is shown."),
-    key("bytes", ValueKind::Count, "Bytes of one tool's output that a model is shown."),
+    key("lines", ValueKind::Count, "Lines of one tool output that the model sees."),
+    key("bytes", ValueKind::Count, "Bytes of one tool output that the model sees."),
 ];
 
 const TOOLS: &[ConfigKey] = &[key(
     "repeat_limit",
     ValueKind::Count,
-    "Equal failures in a row after which the same call is not made again; 0 is no limit.",
+    "Equal failures in a row after which a call is not repeated; 0 means no limit.",
 )];
 
 const INSTRUCTIONS: &[ConfigKey] = &[
-    key("global", ValueKind::Texts, "Files of which the first that exists is sent to the model in every session.")
-        .for_project(Project::Trusted("it could send the content of any file to the model")),
-    key("names", ValueKind::Texts, "Names of files looked for from the session's folder upward.")
+    key(
+        "global",
+        ValueKind::Texts,
+        "Global instruction files; the first that exists is sent to the model in every session.",
+    )
+    .for_project(Project::Trusted("it could send the content of any file to the model")),
+    key("names", ValueKind::Texts, "Names of instruction files, searched from the session's folder upward.")
         .for_project(Project::Inside),
     key("files", ValueKind::Added, "Further files or patterns: absolute, ~/, or relative to every folder upward.")
         .for_project(Project::Inside),
-    key("project", ValueKind::Flag, "Whether files of the project count."),
+    key("project", ValueKind::Flag, "Whether instruction files of the project are used."),
 ];
 
 const SKILLS: &[ConfigKey] = &[key(
     "folders",
     ValueKind::Added,
-    "Folders with SKILL.md folders in them: absolute, ~/, or relative to the configuration's.",
+    "Folders that contain skills (NAME/SKILL.md): absolute, ~/, or relative to the folder of the configuration.",
 )
 .for_project(Project::Inside)];
 
 const REDACTION: &[ConfigKey] = &[
     key("enabled", ValueKind::Flag, "Whether secrets are replaced by placeholders.").for_project(Project::NotOff),
-    key("env", ValueKind::Added, "Environment variables whose values are secret, whatever they are called."),
     key(
-        "public_env",
+        "env",
         ValueKind::Added,
-        "Environment variables whose values are no secrets, though they are called so.",
-    )
-    .for_project(Project::Trusted("it would keep less secret")),
+        "Environment variables whose values are secret, in addition to those with such a name.",
+    ),
+    key("public_env", ValueKind::Added, "Environment variables whose values are not secret, in spite of their names.")
+        .for_project(Project::Trusted("it would weaken the redaction")),
     key("patterns", ValueKind::Named, "Regular expressions of further secrets, by the name of their kind.")
         .for_project(Project::UnlessUser),
 ];

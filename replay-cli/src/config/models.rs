@@ -1,13 +1,13 @@
 //! The list of models with the configuration laid over it.
 
 use super::problem::{ConfigError, Problem};
-use super::settings::Settings;
+use super::settings::MergedSettings;
 use annals_providers::catalog::{Catalog, CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, RouteEntry};
 use std::path::{Path, PathBuf};
 
 /// The built-in list, then the user's files, then what the configuration says of providers and models.
 pub fn catalog(
-    settings: &Settings,
+    settings: &MergedSettings,
     file: impl Fn(&super::Setting) -> PathBuf,
     problems: &mut Vec<Problem>,
 ) -> Result<Catalog, ConfigError> {
@@ -47,7 +47,7 @@ pub fn catalog(
     Ok(catalog)
 }
 
-fn entry(settings: &Settings, model: &str) -> ModelEntry {
+fn entry(settings: &MergedSettings, model: &str) -> ModelEntry {
     let text = |key| settings.text(&["models", model, key]).map(str::to_owned);
     let count = |key| settings.count(&["models", model, key]);
     let price = |key| settings.text(&["models", model, "price", key]).and_then(|price| price.parse().ok());

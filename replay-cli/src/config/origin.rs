@@ -16,7 +16,7 @@ pub enum ConfigLayer {
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
-    /// Nobody said otherwise.
+    /// The default.
     BuiltIn,
     /// An environment variable.
     Environment(&'static str),
@@ -24,7 +24,7 @@ pub enum ValueOrigin {
     File {
         /// Whose it is.
         layer: ConfigLayer,
-        /// Which.
+        /// The path.
         path: Arc<PathBuf>,
         /// The line.
         line: usize,

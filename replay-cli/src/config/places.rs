@@ -16,11 +16,11 @@ pub const PROJECT_FILE: &str = ".annals/config.toml";
 pub struct Places {
     /// The user's file; there may be none.
     pub user_file: PathBuf,
-    /// The folder with what is the user's beside it: `AGENTS.md`, `skills`.
+    /// The folder with the user's other files: `AGENTS.md`, `skills`.
     pub user_dir: PathBuf,
     /// The folder where it is kept which projects are trusted.
     pub trust: PathBuf,
-    /// What `~/` stands for.
+    /// The value of `~/`.
     pub home: Option<PathBuf>,
 }
 
@@ -34,7 +34,7 @@ pub struct ProjectFile {
 }
 
 impl Places {
-    /// Those of a person: the file that [`VARIABLE`] names, else `annals/config.toml` in the configuration folder of the
+    /// The user's file: the one that [`VARIABLE`] names, else `annals/config.toml` in the configuration folder of the
     /// XDG rules.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Places {
         Ok(Self { user_file, user_dir, trust, home })
     }
 
-    /// A path of the user's: `~/` stands for the home folder, what is relative for what is below `base`.
+    /// A path in the user's configuration: `~/` is the home folder, a relative path is below `base`.
     pub fn resolve(&self, path: &str, base: &Path) -> PathBuf {
         match (path.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => home.join(rest),

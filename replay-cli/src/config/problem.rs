@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and why there is none.
+//! What is wrong with a configuration, and why it cannot be used.
 
 use super::origin::ValueOrigin;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Something wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// The place of the setting.
     pub origin: ValueOrigin,
     /// What, and what to do.
     pub message: String,
@@ -42,7 +42,7 @@ pub enum ConfigError {
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// What the system said.
         #[source]

@@ -26,7 +26,7 @@ pub struct Setting {
     pub path: Vec<String>,
     /// What; a price as its text.
     pub value: Json,
-    /// Where it stands.
+    /// Its place in the file.
     pub origin: ValueOrigin,
 }
 
@@ -99,7 +99,7 @@ impl FileReader<'_> {
                 for (name, item) in named.iter() {
                     let path = joined(path, name);
                     if let Some(table) = self.as_table(&path, ValueKind::Table(keys), item) {
-                        // One that says nothing is there all the same.
+                        // An empty table counts as set.
                         self.setting(&path, Json::Object(Map::new()), item.span());
                         self.table(&path, keys, table);
                     }
@@ -211,7 +211,7 @@ impl FileReader<'_> {
         self.problem(item.span(), format!("`{path}`: expected {expected}, found {found}; write {example}"));
     }
 
-    /// What stands where something else was expected: as it is written, if that is short.
+    /// What was found where something else was expected: as it is written, if that is short.
     fn found(&self, span: Option<Range<usize>>, type_name: &str) -> String {
         let written = span.and_then(|span| self.text.get(span)).map(str::trim).unwrap_or_default();
         let short = !written.is_empty() && written.len() <= WRITTEN && !written.contains('\n');
@@ -229,7 +229,7 @@ impl FileReader<'_> {
             Item::None => None,
         };
         if converted.is_none() {
-            self.problem(item.span(), format!("`{}`: dates and endless numbers have no place here", shown(path)));
+            self.problem(item.span(), format!("`{}`: dates and non-finite numbers are not supported", shown(path)));
         }
         converted
     }
@@ -261,9 +261,9 @@ fn example(path: &[String], kind: ValueKind) -> String {
         ValueKind::Texts | ValueKind::Added => format!("`{name} = [\"...\", \"...\"]`"),
         ValueKind::Rules => format!("`{name} = [[\"bash\", \"git *\", \"allow\"]]`"),
         ValueKind::Table(_) | ValueKind::Named | ValueKind::Free => {
-            format!("`[{}]` and its keys below that", shown(path))
+            format!("`[{}]` with its keys below", shown(path))
         }
-        ValueKind::Each(_) => format!("`[{}.NAME]` and its keys below that", shown(path)),
+        ValueKind::Each(_) => format!("`[{}.NAME]` with its keys below", shown(path)),
     }
 }
 
@@ -312,7 +312,7 @@ fn unknown(path: &[String], keys: &[ConfigKey]) -> String {
     let told = format!("unknown key `{}`", shown(path));
     if SECRETS.contains(&name) {
         return format!(
-            "{told}: keys never belong in files; name a variable with `key_env` or a command with `key_command`"
+            "{told}: keys are never stored in files; name a variable with `key_env` or a command with `key_command`"
         );
     }
     let near = keys
@@ -322,6 +322,6 @@ fn unknown(path: &[String], keys: &[ConfigKey]) -> String {
         .filter(|(likeness, _)| *likeness >= NEAR);
     match near {
         Some((_, near)) => format!("{told}; did you mean `{near}`?"),
-        None => format!("{told}; there are {}", keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ")),
+        None => format!("{told}; known keys: {}", keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ")),
     }
 }

@@ -14,12 +14,12 @@ const BUILT_IN: &str = include_str!("built-in.toml");
 
 /// Everything that is set, each value with where it comes from.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub struct MergedSettings {
     all: Vec<Setting>,
 }
 
-impl Settings {
-    /// What holds unless somebody says otherwise.
+impl MergedSettings {
+    /// The defaults.
     pub fn built_in() -> Self {
         let mut read = read(ConfigLayer::User, PathBuf::new(), BUILT_IN);
         for setting in &mut read.settings {
@@ -110,7 +110,7 @@ impl Settings {
         self.list(path).filter_map(|setting| rule(&setting.value)).collect()
     }
 
-    /// The rules that a rule at a path comes after, wherever it counts.
+    /// The rules that apply before a rule at a path, in their order.
     pub fn rules_before(&self, path: &[String]) -> Vec<Rule> {
         let mut rules = self.rules(&["permissions"]);
         if path.len() > 1 {

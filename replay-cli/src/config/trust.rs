@@ -53,7 +53,7 @@ impl Trust {
         write().map_err(failed)
     }
 
-    /// Trusts a project no more; gives whether it was trusted, with whatever text.
+    /// Removes the trust in a project; returns whether it was trusted, with any content.
     ///
     /// # Errors
     /// When it cannot be written down.

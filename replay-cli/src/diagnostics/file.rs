@@ -15,14 +15,14 @@ pub const NAME: &str = "annals.log";
 /// The file before it: one is kept.
 const OLD: &str = "annals.log.1";
 
-/// How large the file becomes, in bytes.
+/// The size at which the file is rotated, in bytes.
 const LARGEST: u64 = 1 << 20;
 
 /// Keeps lines in `STORE/annals.log`, readable by its owner alone: 1 MiB, and as much of what came before. It is made with
 /// its first line, in a folder that is there.
 #[derive(Debug)]
 pub struct LogFile {
-    /// Held open: the file is in the folder of the store wherever that is moved, and never in that of another store.
+    /// Held open: the file stays in the folder of the store after a move, and is never in that of another store.
     folder: io::Result<Folder>,
     store: PathBuf,
     written: bool,
@@ -65,7 +65,7 @@ impl LogFile {
         let path = folder.join(NAME);
         let mut file = open(&path)?;
         if file.metadata()?.len().saturating_add(line.len() as u64) > self.largest {
-            // Another process may have done so a moment ago: then its few lines become the old ones.
+            // Another process may have rotated a moment ago: then its few lines are the old ones.
             fs::rename(&path, folder.join(OLD))?;
             file = open(&path)?;
         }
@@ -74,7 +74,7 @@ impl LogFile {
     }
 }
 
-/// Follows no link, and waits for nobody who reads a pipe.
+/// Follows no link, and does not wait for the reader of a pipe.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();

@@ -5,7 +5,7 @@ use crate::draw::why::heading;
 use crate::error::CliError;
 use crate::layout::{clip, pad, plain};
 use crate::style::{Emphasis, Style, counted, size};
-use annals_inspect::diff::{Entry, Lines, Pair, Part, Requests, Sessions};
+use annals_inspect::diff::{Lines, Pair, Part, RequestDiff, SessionDiff, TurnEntry};
 use similar::{Algorithm, ChangeTag, DiffTag, TextDiff, capture_diff_slices};
 use std::io::Write;
 
@@ -18,7 +18,7 @@ const BRIEF: usize = 4;
 ///
 /// # Errors
 /// When the output refuses.
-pub fn draw_requests(found: &Requests, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn draw_requests(found: &RequestDiff, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     for (mark, emphasis, step) in [("-", Emphasis::Bad, &found.a), ("+", Emphasis::Good, &found.b)] {
         let line = format!("{mark} {} · event {}", heading(step, None), step.seq);
         writeln!(out, "{}", style.paint(emphasis, &line))?;
@@ -69,7 +69,7 @@ fn count(lines: Lines, style: &Style) -> String {
     format!("{} {}", style.paint(Emphasis::Good, &added), style.paint(Emphasis::Bad, &removed))
 }
 
-/// Two texts as a person reads a patch.
+/// Two texts as a patch.
 fn texts(before: &str, after: &str, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let (before, after) = (plain(before), plain(after));
     let diff = TextDiff::from_lines(&before, &after);
@@ -94,7 +94,7 @@ fn texts(before: &str, after: &str, style: &Style, out: &mut dyn Write) -> Resul
 ///
 /// # Errors
 /// When the output refuses.
-pub fn draw_sessions(found: &Sessions, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn draw_sessions(found: &SessionDiff, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     if found.inherited > 0 {
         let line = format!("they share their first {}", counted(found.inherited, "event"));
         writeln!(out, "{}", style.paint(Emphasis::Dim, &line))?;
@@ -133,7 +133,7 @@ fn columns(pair: &Pair, style: &Style, out: &mut dyn Write) -> Result<(), CliErr
     let none = Vec::new();
     let a = pair.a.as_ref().map_or(&none, |turn| &turn.entries);
     let b = pair.b.as_ref().map_or(&none, |turn| &turn.entries);
-    let keys = |entries: &[Entry]| -> Vec<(&'static str, String)> {
+    let keys = |entries: &[TurnEntry]| -> Vec<(&'static str, String)> {
         entries.iter().map(|entry| (entry.label, entry.text.clone())).collect()
     };
     for operation in capture_diff_slices(Algorithm::Myers, &keys(a), &keys(b)) {
@@ -147,9 +147,15 @@ fn columns(pair: &Pair, style: &Style, out: &mut dyn Write) -> Result<(), CliErr
     Ok(())
 }
 
-fn row(a: Option<&Entry>, b: Option<&Entry>, same: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn row(
+    a: Option<&TurnEntry>,
+    b: Option<&TurnEntry>,
+    same: bool,
+    style: &Style,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
     let width = style.width.saturating_sub(5) / 2;
-    let lines = |entry: Option<&Entry>| -> Vec<String> {
+    let lines = |entry: Option<&TurnEntry>| -> Vec<String> {
         let Some(entry) = entry else { return Vec::new() };
         let text = plain(&entry.text);
         let total = text.lines().count().max(1);

@@ -1,17 +1,17 @@
 //! Draws a timeline.
 
 use crate::layout::{Sheet, WHOLE, plain};
-use crate::pricing::Cost;
 use crate::style::{Emphasis, counted, duration, money, thousands};
 use annals_core::event::{Attachment, CompactionReason, Delivery, Finish, ToolOutcome, Usage};
 use annals_core::{Blobs, Seq};
+use annals_inspect::pricing::Cost;
 use annals_inspect::timeline::{
     CallResult, CompactionOutcome, EntryKind, TimelineCall, TimelineCompaction, TimelineEntry, TimelineNote, Topic,
     TurnSummary, failed_exit, input_in_brief, last_lines, note_line, one_line, output_in_brief, question, reply,
 };
 use std::io;
 
-/// How much is told.
+/// How much is shown.
 #[derive(Clone, Debug)]
 pub struct Detail {
     /// Lines of a tool's result, of a failure, of reasoning.

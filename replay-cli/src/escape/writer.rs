@@ -49,7 +49,7 @@ impl<W: Write> EscapingWriter<W> {
         self.out.flush()
     }
 
-    /// Writes `bytes`; holds back what the next ones decide on, unless there are none.
+    /// Writes `bytes`; holds back an incomplete sequence, unless this is the `end`.
     fn pass(&mut self, bytes: &[u8], end: bool) -> io::Result<()> {
         let mut text = String::new();
         // Bytes from here to `at` are written as they are.
@@ -195,7 +195,7 @@ impl<W: Write> Write for EscapingWriter<W> {
 impl<W: Write> Drop for EscapingWriter<W> {
     fn drop(&mut self) {
         if !self.held.is_empty() {
-            // Whoever wants to know whether it was written finishes.
+            // Callers that need the result call `finish`.
             drop(self.finish());
         }
     }

@@ -1,7 +1,8 @@
-//! A failed run in words: what happened, and what to do.
+//! A run without an answer, in words: what happened, and what to do.
 
 use annals_core::event::Purpose;
 use annals_projections::SessionView;
+use annals_runtime::host::EmptyAnswer;
 use annals_runtime::ports::ProviderErrorKind;
 use annals_runtime::{LogError, RunError};
 
@@ -18,7 +19,7 @@ pub fn advice(error: &RunError, view: &SessionView) -> String {
             }
         }
         RunError::UnknownModel(model) => {
-            format!("no model is called {model}: `annals models` lists what there is, --model chooses one")
+            format!("no model named {model} is configured: `annals models` lists models, --model chooses one")
         }
         RunError::Reconcile(_) | RunError::AgentReplacementBlocked { .. } => {
             format!("{error}; the input waits in the session; to try again: `annals run -c`")
@@ -27,6 +28,21 @@ pub fn advice(error: &RunError, view: &SessionView) -> String {
             "{error}; what was shown as done is in the log. To continue once it can be written again: `annals run -c`"
         ),
         other => other.to_string(),
+    }
+}
+
+/// What an answer without text means, and what to do about it.
+pub const fn about_empty(answer: EmptyAnswer) -> &'static str {
+    match answer {
+        EmptyAnswer::Empty => "the model returned an empty answer; to ask again: `annals run -c \"...\"`",
+        EmptyAnswer::Refused => {
+            "the model or a content filter of its provider refused without a message; rephrase the request, or \
+             choose another model with --model"
+        }
+        EmptyAnswer::Limit => {
+            "the model reached its output limit before it wrote an answer; raise `models.NAME.output`, or lower its \
+             reasoning effort"
+        }
     }
 }
 
@@ -50,10 +66,10 @@ fn hint(kind: ProviderErrorKind, attempts: u32) -> Option<String> {
             format!("{}. `annals config show` shows the address; to try again: `annals run -c`.", tried(attempts))
         }
         ProviderErrorKind::Overflow => {
-            "The request does not fit the model: choose a model with a larger context by --model, or begin a new session."
+            "The request is too large for the model: choose one with a larger context by --model, or start a new session."
                 .into()
         }
-        ProviderErrorKind::ContentFilter => "A filter of the provider refused it; put it in other words.".into(),
+        ProviderErrorKind::ContentFilter => "A content filter of the provider refused the request; rephrase it.".into(),
         ProviderErrorKind::IncompleteStream | ProviderErrorKind::Violation => {
             format!("{}. What arrived is kept; to continue: `annals run -c`.", tried(attempts))
         }

@@ -10,14 +10,15 @@ pub use reading::ChatInput;
 pub use words::{ChatCommand, WORDS};
 
 use super::{
-    ApprovalMode, Chosen, Frontend, Host, HostError, Interaction, Question, RunEnd, RunGoal, Screen, TypedLine, advice,
-    closing, idle, leave, run_interactive,
+    ApprovalMode, Chosen, Frontend, Host, HostError, Interaction, Screen, TypedLine, about_empty, advice, closing,
+    idle, leave, run_interactive,
 };
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter};
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, counted};
+use annals_runtime::host::{RunEnd, RunGoal, WaitingQuestion};
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::settings::Definitions;
 use annals_runtime::{NewInput, NewSession, RunError, Session};
@@ -38,7 +39,7 @@ pub struct Chat<'a> {
     printer: Option<Printer>,
 }
 
-/// Whether a conversation goes on.
+/// Whether a conversation continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     GoesOn,
@@ -57,7 +58,7 @@ impl<'a> Chat<'a> {
         definitions: Arc<dyn Definitions>,
         chosen: Chosen,
         session: Option<Session>,
-        questions: mpsc::UnboundedReceiver<Question>,
+        questions: mpsc::UnboundedReceiver<WaitingQuestion>,
         approval: ApprovalMode,
         reading: ChatInput,
     ) -> Result<Self, CliError> {
@@ -74,13 +75,13 @@ impl<'a> Chat<'a> {
         };
         let mut interaction = Interaction::new(host, questions, Frontend::Screen(Box::new(screen)), approval, lines)?;
         interaction.steers = printer.is_some();
-        // At a prompt one goes on meanwhile; a pipe ends with its last answer.
+        // A prompt accepts input meanwhile; a pipe ends with its last answer.
         interaction.waits = printer.is_none();
         let ids = SeededIds::from_entropy()?;
         Ok(Self { host, definitions, chosen, session, interaction, remarks, ids, printer })
     }
 
-    /// Talks until a person leaves.
+    /// Converses until the user leaves.
     ///
     /// # Errors
     /// When the output or the store refuses.
@@ -93,7 +94,7 @@ impl<'a> Chat<'a> {
         let Chosen { agent, model, directory } = &self.chosen;
         self.aside(&format!("{agent} on {model} in {directory} · /help lists commands"));
         if let Some(session) = &self.session {
-            self.interaction.show.begin(&*session.view().await.map_err(HostError::from)?, out)?;
+            self.interaction.show.begin(&*session.view().await?, out)?;
         }
         loop {
             let then = match idle(self.host, self.session.as_ref(), &mut self.interaction, out).await? {
@@ -115,7 +116,7 @@ impl<'a> Chat<'a> {
         if let Some(session) = &self.session {
             leave(self.host, session, &mut self.interaction, out).await?;
             self.interaction.await_title(session).await;
-            let view = session.view().await.map_err(HostError::from)?;
+            let view = session.view().await?;
             let id = closing::short(session.id());
             self.aside(&format!("session {id} · {}", closing::used(&view)));
             self.aside(&format!("to continue: annals chat -s {id} · to verify: annals verify {id} --requests --wire"));
@@ -151,14 +152,14 @@ impl<'a> Chat<'a> {
                 let Chosen { agent, model, directory } = self.chosen.clone();
                 let new = NewSession::at(directory, agent, model);
                 self.host.prepare(&new.location).await?;
-                let session = self.host.runtime.create(new).await.map_err(HostError::from)?;
-                self.interaction.show.begin(&*session.view().await.map_err(HostError::from)?, out)?;
+                let session = self.host.runtime.create(new).await?;
+                self.interaction.show.begin(&*session.view().await?, out)?;
                 self.session.insert(session).clone()
             }
         };
         let input = self.ids.input(SystemClock::local().now());
         self.interaction.show.typed(input.clone());
-        session.admit(NewInput::steer(text).named(input.as_str())).await.map_err(HostError::from)?;
+        session.admit(NewInput::steer(text).named(input.as_str())).await?;
         self.run(&session, RunGoal::Answer, out).await
     }
 
@@ -169,18 +170,18 @@ impl<'a> Chat<'a> {
             match &ended {
                 RunEnd::Idle | RunEnd::Elsewhere => {
                     // What was typed in the last moment is pending.
-                    let view = session.view().await.map_err(HostError::from)?;
+                    let view = session.view().await?;
                     if !view.inbox.pending.is_empty() {
                         goal = RunGoal::Answer;
                         continue;
                     }
                 }
-                RunEnd::Empty(silence) => self.warn(silence.sentence()),
+                RunEnd::Empty(silence) => self.warn(about_empty(*silence)),
                 RunEnd::Interrupted => self.warn("interrupted; type what to do instead"),
                 RunEnd::Stopped => self.warn("the turn ended: a permission was declined"),
                 RunEnd::Failed(RunError::NothingToCompact(nothing)) => self.aside(&nothing.to_string()),
                 RunEnd::Failed(error) => {
-                    self.warn(&advice(error, &*session.view().await.map_err(HostError::from)?));
+                    self.warn(&advice(error, &*session.view().await?));
                 }
                 RunEnd::Left => return Ok(Then::Ends),
             }
@@ -202,7 +203,7 @@ impl<'a> Chat<'a> {
                 Some(profile) => {
                     // Of a Session the fact is shown.
                     match session {
-                        Some(session) => session.switch_model(profile.model.clone()).await.map_err(HostError::from)?,
+                        Some(session) => session.switch_model(profile.model.clone()).await?,
                         None => self.aside(&format!("model {}", profile.model)),
                     }
                     self.chosen.model = profile.model;
@@ -213,7 +214,7 @@ impl<'a> Chat<'a> {
                 None => self.warn(&format!("no agent of the name {name:?} is configured")),
                 Some(profile) => {
                     match session {
-                        Some(session) => session.switch_agent(profile.agent.clone()).await.map_err(HostError::from)?,
+                        Some(session) => session.switch_agent(profile.agent.clone()).await?,
                         None => self.aside(&format!("agent {}", profile.agent)),
                     }
                     self.chosen.agent = profile.agent;
@@ -229,14 +230,14 @@ impl<'a> Chat<'a> {
             }
             (ChatCommand::Quit, _) => return Ok(Then::Ends),
             (ChatCommand::Unknown(word), _) => {
-                self.warn(&format!("{word} is nothing that can be said here; /help lists what is"));
+                self.warn(&format!("{word} is not a command; /help lists commands"));
             }
             (_, None) => self.aside("nothing was said yet"),
             (ChatCommand::Undo, Some(session)) => self.undo(&session).await?,
             (ChatCommand::Redo, Some(session)) => self.redo(&session).await?,
             (ChatCommand::Compact, Some(session)) => return self.run(&session, RunGoal::Compaction, out).await,
             (ChatCommand::Cost, Some(session)) => {
-                let view = session.view().await.map_err(HostError::from)?;
+                let view = session.view().await?;
                 self.aside(&closing::used(&view));
             }
         }

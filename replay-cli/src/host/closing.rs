@@ -1,12 +1,13 @@
-//! The last words of a run: what it was, what it took, how to go on.
+//! The closing lines of a run: its result, its cost, how to continue.
 
-use super::{JsonLines, RunEnd, advice};
+use super::{about_empty, advice};
 use crate::command_context::CommandContext;
 use crate::error::CliError;
-use crate::pricing::Cost;
 use crate::style::{Emphasis, thousands};
 use annals_core::SessionId;
+use annals_inspect::pricing::Cost;
 use annals_projections::SessionView;
+use annals_runtime::host::{JsonLines, RunEnd};
 use std::io::Write;
 
 /// How much of an id is shown; it names the Session unless another began in the same few milliseconds.
@@ -17,7 +18,7 @@ pub fn short(session: SessionId) -> String {
     session.to_string().chars().take(SHORT).collect()
 }
 
-/// Says it to a person, beside the answer.
+/// Prints it for the user, in addition to the answer.
 pub fn say(view: &SessionView, ended: &RunEnd, cli: &CommandContext) {
     let Some(session) = view.session.id else { return };
     let id = short(session);
@@ -25,7 +26,7 @@ pub fn say(view: &SessionView, ended: &RunEnd, cli: &CommandContext) {
         RunEnd::Idle | RunEnd::Elsewhere | RunEnd::Failed(_) => None,
         RunEnd::Interrupted => Some("interrupted; what arrived is kept".to_owned()),
         RunEnd::Stopped => Some("the turn ended without an answer: a permission was declined".to_owned()),
-        RunEnd::Empty(silence) => Some(silence.sentence().to_owned()),
+        RunEnd::Empty(empty) => Some(about_empty(*empty).to_owned()),
         RunEnd::Left => Some("left; what was running is recorded as interrupted when the session continues".to_owned()),
     };
     if let Some(told) = told {
@@ -54,28 +55,15 @@ pub fn used(view: &SessionView) -> String {
     format!("{} in{cached}, {written} out{cost}", thousands(read))
 }
 
-/// Tells it to a program.
+/// Prints it as a JSON line.
 ///
 /// # Errors
 /// When the output refuses.
 pub fn in_json(view: &SessionView, ended: &RunEnd, out: &mut dyn Write) -> Result<(), CliError> {
-    let outcome = match ended {
-        RunEnd::Idle => "idle",
-        RunEnd::Elsewhere => "elsewhere",
-        RunEnd::Empty(_) => "empty",
-        RunEnd::Interrupted => "interrupted",
-        RunEnd::Stopped => "stopped",
-        RunEnd::Failed(_) => "failed",
-        RunEnd::Left => "left",
+    let message = match ended {
+        RunEnd::Failed(error) => advice(error, view),
+        RunEnd::Empty(empty) => about_empty(*empty).to_owned(),
+        RunEnd::Idle | RunEnd::Elsewhere | RunEnd::Interrupted | RunEnd::Stopped | RunEnd::Left => String::new(),
     };
-    let told;
-    let error = match ended {
-        RunEnd::Failed(error) => {
-            told = advice(error, view);
-            Some((error.kind(), told.as_str()))
-        }
-        RunEnd::Empty(silence) => Some((silence.kind(), silence.sentence())),
-        _ => None,
-    };
-    Ok(JsonLines::end(view, outcome, error, out)?)
+    Ok(JsonLines::end(view, ended, &message, out)?)
 }

@@ -1,19 +1,19 @@
 //! What configuration, environment and options make of a host.
 
-use super::opening::{Found, place};
-use super::server;
-use super::{HostError, HostParts, LocalServices};
+use super::opening::{ExistingSession, place};
+use super::{HostError, HostParts};
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error::CliError;
 use annals_core::{AgentName, ModelName};
-use annals_providers::http::{Endpoints, HttpProvider, KeySource};
+use annals_providers::http::{Endpoint, Endpoints, HttpProvider, KeySource, check_local_server};
 use annals_providers::{CassettePlayer, CassetteRecorder};
 use annals_runtime::Settings;
 use annals_runtime::ports::{Provider, SystemClock, now_of};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::TitleSettings;
 use annals_runtime::subagents::Subagent;
+use annals_tools::LocalServices;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub struct Chosen {
 pub fn configured(
     cli: &CommandContext,
     options: &Options,
-    found: Option<&Found>,
+    found: Option<&ExistingSession>,
 ) -> Result<(HostParts, Chosen), CliError> {
     let directory = match found {
         Some(found) => found.directory.clone(),
@@ -65,7 +65,7 @@ pub fn configured(
     let model = model(&config, &agent, options, found)?;
     let provider = provider(&config, &model, options)?;
     if options.replay.is_none() {
-        server::answers(&model, &config.endpoint(&model).map_err(|error| no_endpoint(&model, &error))?)?;
+        answers(&model, &config.endpoint(&model).map_err(|error| no_endpoint(&model, &error))?)?;
     }
     let config = Arc::new(config);
     let subagents = config.agents.values().filter(|agent| agent.takes_tasks()).map(|agent| Subagent {
@@ -109,7 +109,7 @@ fn small(config: &Config) -> Option<ModelName> {
     config.small_model().filter(|model| reachable(config, model).is_ok())
 }
 
-fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<AgentName, HostError> {
+fn agent(config: &Config, options: &Options, found: Option<&ExistingSession>) -> Result<AgentName, HostError> {
     match (&options.agent, found) {
         (Some(name), _) => match config.agents.contains_key(&name.as_str().into()) {
             true => Ok(name.as_str().into()),
@@ -118,7 +118,7 @@ fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<Ag
                 known: config.agents.keys().map(ToString::to_string).collect(),
             }),
         },
-        // Nobody here knows the agents of other programs.
+        // The agents of other programs are not known here.
         (None, Some(found)) if found.is_imported && !config.agents.contains_key(&found.agent) => {
             Ok(config.default_agent())
         }
@@ -127,14 +127,19 @@ fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<Ag
     }
 }
 
-fn model(config: &Config, agent: &AgentName, options: &Options, found: Option<&Found>) -> Result<ModelName, HostError> {
+fn model(
+    config: &Config,
+    agent: &AgentName,
+    options: &Options,
+    found: Option<&ExistingSession>,
+) -> Result<ModelName, HostError> {
     let said = options.model.as_deref().map(ModelName::from);
     let recorded = || found.filter(|found| is_usable_here(config, options, found)).map(|found| found.model.clone());
     let wanted = said.or_else(recorded).or_else(|| config.default_model(agent));
     let wanted = wanted.or_else(|| found.map(|found| found.model.clone()));
     let model = wanted.ok_or_else(|| HostError::NoModel { advice: choose(config) })?;
     let known = config.catalog.model(&model).ok_or_else(|| match (&options.model, found) {
-        // Nobody asked for it now: it was chosen when it was known.
+        // It was not named for this run: it was selected earlier, when it was known.
         (None, Some(_)) => HostError::RecordedModel { name: model.to_string() },
         _ => unknown(config, &model),
     })?;
@@ -146,7 +151,7 @@ fn model(config: &Config, agent: &AgentName, options: &Options, found: Option<&F
 
 /// Whether a Session continues with the model that it was recorded with. One of another program does so only if that can be
 /// asked here.
-fn is_usable_here(config: &Config, options: &Options, found: &Found) -> bool {
+fn is_usable_here(config: &Config, options: &Options, found: &ExistingSession) -> bool {
     !found.is_imported
         || config.catalog.model(&found.model).is_some()
             && (options.replay.is_some() || reachable(config, &found.model).is_ok())
@@ -199,18 +204,26 @@ fn provider(config: &Config, model: &ModelName, options: &Options) -> Result<Arc
     })
 }
 
+/// A server on this machine must accept connections before a session starts that needs it.
+fn answers(model: &ModelName, endpoint: &Endpoint) -> Result<(), HostError> {
+    check_local_server(&endpoint.base_url).map_err(|source| {
+        let provider = model.as_str().split_once('/').map_or(model.as_str(), |(provider, _)| provider).to_owned();
+        HostError::NoServer { model: model.to_string(), provider, source }
+    })
+}
+
 fn no_endpoint(model: &ModelName, error: &impl std::fmt::Display) -> HostError {
     HostError::NoEndpoint { model: model.to_string(), why: error.to_string() }
 }
 
-/// Tells before anything is made what keeps a model from being asked.
+/// Fails before anything is created if the model cannot be asked.
 fn reachable(config: &Config, model: &ModelName) -> Result<(), HostError> {
     let cannot = |why: String| HostError::NoEndpoint { model: model.to_string(), why };
     let endpoint = config.endpoint(model).map_err(|error| no_endpoint(model, &error))?;
     let provider = model.as_str().split_once('/').map_or(model.as_str(), |(provider, _)| provider);
     match endpoint.key {
         Some(KeySource::Env(name)) if !config.has_key(provider) => Err(cannot(format!(
-            "{name} is not set; put your key for {provider} into that environment variable, or name a `key_command` for \
+            "{name} is not set; set that environment variable to your key for {provider}, or configure a `key_command` for \
              it in {}",
             config.files().0.display()
         ))),

@@ -1,22 +1,23 @@
-//! What is shown while a Session runs: a person's screen, or JSON lines.
+//! Output while a session runs: the user's screen, or JSON lines.
 
-use super::{JsonLines, Screen};
+use super::Screen;
 use annals_core::{Blobs, InputId};
 use annals_projections::SessionView;
 use annals_runtime::bus::Notice;
+use annals_runtime::host::JsonLines;
 use annals_runtime::permission::PermissionQuestion;
 use std::io::{self, Write};
 
 /// What is shown while a Session runs.
 pub enum Frontend {
-    /// To a person.
+    /// For the user.
     Screen(Box<Screen>),
     /// To a program.
     Json(JsonLines),
 }
 
 impl Frontend {
-    /// A Session begins to be shown as it stands.
+    /// Starts to show a session in its current state.
     ///
     /// # Errors
     /// When the output refuses.
@@ -30,19 +31,19 @@ impl Frontend {
         }
     }
 
-    /// This input was typed here: it is not shown to whoever typed it.
+    /// This input was typed here, so the screen does not show it again.
     pub fn typed(&mut self, input: InputId) {
         if let Self::Screen(screen) = self {
             screen.typed(input);
         }
     }
 
-    /// Whether nothing is shown while somebody is asked: a person's question must stay in sight; a program reads on.
+    /// Whether the output pauses while a question is open: the user must see the question; a program reads all.
     pub fn waits_for_answers(&self) -> bool {
         matches!(self, Self::Screen(_))
     }
 
-    /// Whether lines on the terminal are drawn anew, so that nobody else may write there.
+    /// Whether the terminal is redrawn, so that nothing else may write there.
     pub fn draws(&self) -> bool {
         matches!(self, Self::Screen(screen) if screen.remarks.are_watched())
     }
@@ -58,7 +59,7 @@ impl Frontend {
         }
     }
 
-    /// Asks a person; `waiting` more questions wait.
+    /// Asks the user; `waiting` more questions wait.
     ///
     /// # Errors
     /// When the output refuses.
@@ -69,7 +70,7 @@ impl Frontend {
         }
     }
 
-    /// Shows a person all of what a question is about, and asks again; a program has all of it.
+    /// Shows the user everything that a question is about, and asks again; a program has it already.
     ///
     /// # Errors
     /// When the output refuses.
@@ -91,7 +92,7 @@ impl Frontend {
         Ok(())
     }
 
-    /// Says something beside the answer; programs are told by what they read anyway.
+    /// Prints a remark for the user; programs read it from the events.
     ///
     /// # Errors
     /// When the output refuses.
@@ -102,7 +103,7 @@ impl Frontend {
         }
     }
 
-    /// Says that something went wrong; programs are told by what they read anyway.
+    /// Prints an error for the user; programs read it from the events.
     ///
     /// # Errors
     /// When the output refuses.

@@ -1,18 +1,18 @@
 //! A Session between its runs: what wakes by itself is shown, and its questions are asked at once.
 
-use super::elsewhere::Elsewhere;
 use super::run_loop::{ActiveRun, Happened};
-use super::{ChatCommand, Host, HostError, Interaction, Signal, TypedLine, advice};
+use super::{ChatCommand, Host, Interaction, Signal, TypedLine, advice};
 use crate::error::CliError;
 use annals_runtime::bus::Notice;
+use annals_runtime::host::Elsewhere;
 use annals_runtime::{BackgroundEnded, Boxed, Outcome, Session};
 use std::io::Write;
 use std::time::Duration;
 
-/// How long cancelled tasks are waited for by somebody who leaves.
+/// How long to wait for cancelled tasks when the user leaves.
 const SETTLED: Duration = Duration::from_secs(5);
 
-/// Waits for what a person types or signals while the Session is idle, and follows it meanwhile: tasks in the background,
+/// Waits for input and signals of the user while the session is idle, and follows it meanwhile: tasks in the background,
 /// the turns that their results lead to, and the questions of both.
 ///
 /// A line that was begun before a question appeared is given as any other; one that answers it is not.
@@ -63,7 +63,7 @@ pub async fn idle(
     }
 }
 
-/// Cancels the tasks in the background and shows that they are settled; for somebody who leaves the Session.
+/// Cancels the tasks in the background and shows that they are settled, when the user leaves the session.
 ///
 /// # Errors
 /// When the output refuses.
@@ -99,13 +99,13 @@ async fn background(ended: &mut Option<Boxed<'_, Option<BackgroundEnded>>>) -> O
 }
 
 impl ActiveRun<'_> {
-    /// A turn that a result led to has failed, or was stopped: nobody else says so.
+    /// Shows that a turn after a result has failed or was stopped; nothing else shows it.
     async fn tell_background(&mut self, ended: Option<BackgroundEnded>) -> Result<(), CliError> {
         self.flush()?;
         let text = match ended.and_then(|ended| ended.turns) {
             None | Some(Ok(Outcome::Idle)) => return Ok(()),
             Some(Ok(Outcome::Interrupted)) => "the turn was interrupted".to_owned(),
-            Some(Err(error)) => advice(&error, &*self.session.view().await.map_err(HostError::from)?),
+            Some(Err(error)) => advice(&error, &*self.session.view().await?),
         };
         Ok(self.interaction.show.warning(&text, self.out)?)
     }

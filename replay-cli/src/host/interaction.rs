@@ -1,11 +1,11 @@
 //! Where runs are shown, and where people take part in them.
 
-use super::pending::HeldNotices;
-use super::{ApprovalMode, Frontend, Host, Lease, Question, Signal, Signals, TypedLine, TypedLines};
+use super::{ApprovalMode, Frontend, Host, Signal, Signals, TypedLine, TypedLines};
 use crate::diagnostics::Redirected;
 use crate::error::CliError;
 use annals_runtime::Session;
 use annals_runtime::bus::{Listening, Notice};
+use annals_runtime::host::{HeldNotices, Lease, WaitingQuestion};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,18 +20,18 @@ pub struct Interaction {
     pub show: Frontend,
     /// Who answers questions.
     pub approval: ApprovalMode,
-    /// What a person types.
+    /// The lines that the user types.
     pub lines: TypedLines,
     /// Whether what is typed meanwhile joins the turn.
     pub steers: bool,
     /// Whether a run lasts until the tasks in the background have ended; else they run on while the Session is idle.
     pub waits: bool,
     pub(super) notices: mpsc::UnboundedReceiver<Notice>,
-    pub(super) questions: mpsc::UnboundedReceiver<Question>,
+    pub(super) questions: mpsc::UnboundedReceiver<WaitingQuestion>,
     pub(super) signals: Signals,
     /// The question that waits for its answer.
     pub(super) open: Option<OpenQuestion>,
-    /// What a person is not shown meanwhile: it would push the question away.
+    /// Notices to show after the question, which they would push away.
     pub(super) held: HeldNotices,
     /// Words to the chat that were typed while a turn ran: they are for the time after it.
     pub(super) later: VecDeque<TypedLine>,
@@ -43,14 +43,14 @@ pub struct Interaction {
     _listening: Listening,
 }
 
-/// A question that a person has seen.
+/// A question that the user has seen.
 pub(super) struct OpenQuestion {
-    pub(super) question: Question,
+    pub(super) question: WaitingQuestion,
     since: Instant,
 }
 
 impl OpenQuestion {
-    pub(super) fn now(question: Question) -> Self {
+    pub(super) fn now(question: WaitingQuestion) -> Self {
         Self { question, since: Instant::now() }
     }
 
@@ -67,7 +67,7 @@ impl Interaction {
     /// When the system gives no signals.
     pub fn new(
         host: &Host,
-        questions: mpsc::UnboundedReceiver<Question>,
+        questions: mpsc::UnboundedReceiver<WaitingQuestion>,
         show: Frontend,
         approval: ApprovalMode,
         lines: TypedLines,
@@ -83,7 +83,7 @@ impl Interaction {
                 let (redirected, reports) = host.diagnostics.redirect();
                 (Some(redirected), reports)
             }
-            // A line of its own on stderr disturbs nobody.
+            // A separate line on stderr does no harm.
             false => (None, mpsc::unbounded_channel().1),
         };
         Ok(Self {
@@ -105,7 +105,7 @@ impl Interaction {
         })
     }
 
-    /// Waits for the title of a Session, if one is asked for, but not for long, and not for somebody who wants to go.
+    /// Waits for the title of a session, if one is requested, but not for long, and not when the user wants to leave.
     pub async fn await_title(&mut self, session: &Session) {
         tokio::select! {
             () = session.title_settled() => {}
@@ -114,7 +114,7 @@ impl Interaction {
         }
     }
 
-    /// Waits for what a person types or signals where there is no Session yet.
+    /// Waits for input or a signal of the user before there is a session.
     pub(super) async fn typed(&mut self) -> TypedLine {
         tokio::select! {
             line = self.lines.next() => line,

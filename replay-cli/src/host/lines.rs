@@ -1,10 +1,10 @@
-//! What a person types.
+//! The lines that the user types.
 
 use std::io::BufRead;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// What came from whoever types.
+/// An input of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypedLine {
     /// A line, or several that belong together.
@@ -33,7 +33,7 @@ pub struct TypedLines(LineSource);
 
 #[derive(Debug)]
 enum LineSource {
-    /// Nobody reads stdin yet.
+    /// stdin is not read yet.
     Unread,
     Open(mpsc::UnboundedReceiver<TypedLine>),
 }
@@ -44,7 +44,7 @@ impl TypedLines {
         Self(LineSource::Unread)
     }
 
-    /// Those that somebody else reads.
+    /// Lines that another reader provides.
     pub fn arriving(lines: mpsc::UnboundedReceiver<TypedLine>) -> Self {
         Self(LineSource::Open(lines))
     }

@@ -12,12 +12,12 @@ const TICK: Duration = Duration::from_millis(250);
 #[derive(Default)]
 pub(super) struct Meter {
     drawn: Option<ProgressBar>,
-    /// Above a line that a person edits.
+    /// Above a line that the user edits.
     above: Option<Printer>,
 }
 
 impl Meter {
-    /// The line above one that a person edits.
+    /// The line above one that the user edits.
     pub(super) fn above(printer: Printer) -> Self {
         Self { drawn: None, above: Some(printer) }
     }

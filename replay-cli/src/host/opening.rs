@@ -13,10 +13,10 @@ use annals_store::OpenMode;
 use std::path::Path;
 
 /// A Session that is there already.
-pub struct Found {
+pub struct ExistingSession {
     /// Reads it.
     pub reader: Reader,
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// The agent that is selected in it.
     pub agent: AgentName,
@@ -30,7 +30,7 @@ pub struct Found {
     pub is_imported: bool,
 }
 
-impl Found {
+impl ExistingSession {
     /// The same where it is to work.
     ///
     /// # Errors
@@ -61,27 +61,27 @@ pub fn here(cli: &CommandContext) -> Result<String, HostError> {
 /// A directory, relative to the current one, as a log names it; without one, the current one.
 ///
 /// # Errors
-/// When there is none, or its name is no text.
+/// When the directory does not exist, or its name is not UTF-8.
 pub fn place(cli: &CommandContext, directory: Option<&Path>) -> Result<String, HostError> {
     let wanted = directory.map_or_else(|| cli.environment.directory.clone(), |it| cli.environment.directory.join(it));
     let bad = |why: String| HostError::BadDirectory { directory: wanted.clone(), why };
     let found = std::fs::canonicalize(&wanted).map_err(|error| bad(error.to_string()))?;
     if !found.is_dir() {
-        return Err(bad("it is no directory".to_owned()));
+        return Err(bad("it is not a directory".to_owned()));
     }
-    found.into_os_string().into_string().map_err(|_| bad("its name is no UTF-8 text".to_owned()))
+    found.into_os_string().into_string().map_err(|_| bad("its name is not UTF-8".to_owned()))
 }
 
 /// The Session that is named, or the last one of `directory`, or of this one; `None` for a new one.
 ///
 /// # Errors
-/// When there is none.
+/// When there is no such session.
 pub async fn find(
     go_on: bool,
     name: Option<&str>,
     directory: Option<&Path>,
     cli: &CommandContext,
-) -> Result<Option<Found>, CliError> {
+) -> Result<Option<ExistingSession>, CliError> {
     let (reader, session) = match (go_on, name) {
         (false, None) => return Ok(None),
         (_, Some(name)) => cli.change(name).await?,
@@ -109,14 +109,14 @@ pub async fn find(
 ///
 /// # Errors
 /// When the log cannot be read.
-pub async fn continued(found: Found) -> Result<Found, CliError> {
+pub async fn continued(found: ExistingSession) -> Result<ExistingSession, CliError> {
     match editing::local_fork(&found.reader, found.session).await? {
         Some(fork) => described(found.reader, fork).await,
         None => Ok(found),
     }
 }
 
-async fn described(reader: Reader, session: SessionId) -> Result<Found, CliError> {
+async fn described(reader: Reader, session: SessionId) -> Result<ExistingSession, CliError> {
     let until = reader.until(session, None).await?;
     let info = reader.bounded(session, until).await?.session;
     let directory = info.location.map(|location| location.directory).unwrap_or_default();
@@ -124,24 +124,32 @@ async fn described(reader: Reader, session: SessionId) -> Result<Found, CliError
     let created = first.as_ref().and_then(|slice| slice.batch.events.first());
     let is_imported =
         matches!(created, Some(Event::Session(SessionEvent::Created(created))) if created.origin.is_some());
-    Ok(Found { reader, session, agent: info.agent, model: info.model, directory, moves_from: None, is_imported })
+    Ok(ExistingSession {
+        reader,
+        session,
+        agent: info.agent,
+        model: info.model,
+        directory,
+        moves_from: None,
+        is_imported,
+    })
 }
 
 /// The Session, with the chosen agent and model selected.
 ///
 /// # Errors
 /// When its directory is gone, or the log refuses.
-pub async fn open(host: &Host, found: Option<&Found>, chosen: &Chosen) -> Result<Session, CliError> {
+pub async fn open(host: &Host, found: Option<&ExistingSession>, chosen: &Chosen) -> Result<Session, CliError> {
     let Some(found) = found else {
         let new = NewSession::at(chosen.directory.clone(), chosen.agent.clone(), chosen.model.clone());
         host.prepare(&new.location).await?;
-        return Ok(host.runtime.create(new).await.map_err(HostError::from)?);
+        return Ok(host.runtime.create(new).await?);
     };
     let named = match found.moves_from {
-        Some(_) => host.runtime.session(found.session).await.map_err(HostError::from)?,
+        Some(_) => host.runtime.session(found.session).await?,
         None => host.session(found.session).await?,
     };
-    let local = named.local().await.map_err(HostError::from)?;
+    let local = named.local().await?;
     let session = local.session;
     if local.made {
         let with = if found.model == chosen.model { String::new() } else { format!(" with {}", chosen.model) };
@@ -151,16 +159,16 @@ pub async fn open(host: &Host, found: Option<&Found>, chosen: &Chosen) -> Result
         moved(host, found, &session).await?;
     }
     if found.agent != chosen.agent {
-        session.switch_agent(chosen.agent.clone()).await.map_err(HostError::from)?;
+        session.switch_agent(chosen.agent.clone()).await?;
     }
     if found.model != chosen.model {
-        session.switch_model(chosen.model.clone()).await.map_err(HostError::from)?;
+        session.switch_model(chosen.model.clone()).await?;
     }
     Ok(session)
 }
 
 /// Moves a session to the directory where it is to work from now on. Files stay where they are.
-async fn moved(host: &Host, found: &Found, session: &Session) -> Result<(), CliError> {
+async fn moved(host: &Host, found: &ExistingSession, session: &Session) -> Result<(), CliError> {
     let location = Location { directory: found.directory.clone(), workspace: None };
     host.prepare(&location).await?;
     match session.move_to(location).await {

@@ -1,19 +1,17 @@
-//! Permission questions on their way from a call to whoever answers.
+//! Permission questions between a call and the user.
 
 use crate::layout::{clip, plain, wrap};
 use crate::style::{Emphasis, counted};
-use annals_runtime::Boxed;
-use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
+use annals_runtime::permission::{Answered, PermissionAnswer, PermissionQuestion};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
 
 /// How many lines of a change are shown at first.
 const SHOWN: usize = 40;
 
-/// How long is thought about the best way to show a change. A person waits for the question, and the first way found is
-/// as true.
+/// How long to search for the best way to show a change. The user waits for the question, and the first way found is
+/// correct too.
 const THOUGHT: Duration = Duration::from_millis(500);
 
 /// Who answers permission questions that no rule answers.
@@ -25,20 +23,20 @@ pub enum ApprovalMode {
     Yes,
     /// `--deny`: each is rejected.
     Deny,
-    /// Nobody is there: each is rejected, and it is said how to allow it.
+    /// Without a user: each is rejected, with a message on how to allow it.
     Nobody,
     /// Recorded results are given: nothing is done that needs to be allowed.
     Recorded,
 }
 
-/// What the model is told of a call that was rejected without anybody being asked.
+/// What the model reads for a call that was rejected without a question.
 const NOBODY: &str = "Not permitted: nobody is there to be asked. Go on without it, and say what was left undone.";
 
 /// Who answers where nothing runs.
 pub(super) const RECORDED: &str = "rerun";
 
 impl ApprovalMode {
-    /// The answer that needs nobody; `None` when a person is asked.
+    /// The answer without a question; `None` when the user is asked.
     pub fn answer(self) -> Option<Answered> {
         let rejected = || PermissionAnswer::Reject { feedback: Some(NOBODY.into()) };
         let (answer, by) = match self {
@@ -49,56 +47,6 @@ impl ApprovalMode {
             Self::Recorded => (PermissionAnswer::Once, RECORDED),
         };
         Some(Answered { answer, by: by.into() })
-    }
-}
-
-/// Where the runtime puts its questions.
-#[derive(Clone, Debug)]
-pub struct Questions(mpsc::UnboundedSender<Question>);
-
-impl Questions {
-    /// Where they are put, and where they arrive.
-    pub fn channel() -> (Self, mpsc::UnboundedReceiver<Question>) {
-        let (put, arriving) = mpsc::unbounded_channel();
-        (Self(put), arriving)
-    }
-}
-
-impl Approver for Questions {
-    fn ask(&self, question: PermissionQuestion) -> Boxed<'_, Answered> {
-        Box::pin(async move {
-            let (reply, answer) = oneshot::channel();
-            let put = self.0.send(Question { asked: question, reply });
-            let answered = match put {
-                Ok(()) => answer.await.ok(),
-                Err(_) => None,
-            };
-            // Nobody listens any more: the host is leaving.
-            answered.unwrap_or_else(|| Answered {
-                answer: PermissionAnswer::Reject { feedback: None },
-                by: "annals".into(),
-            })
-        })
-    }
-}
-
-/// One question that waits for its answer.
-#[derive(Debug)]
-pub struct Question {
-    /// What is asked.
-    pub asked: PermissionQuestion,
-    reply: oneshot::Sender<Answered>,
-}
-
-impl Question {
-    /// Answers it. An answer that nobody waits for any more is of no use and of no harm.
-    pub fn answer(self, answered: Answered) {
-        drop(self.reply.send(answered));
-    }
-
-    /// Waits until nobody wants the answer any more: the turn was interrupted, or a rule answers it.
-    pub async fn withdrawn(&mut self) {
-        self.reply.closed().await;
     }
 }
 
@@ -189,7 +137,7 @@ fn described(question: &PermissionQuestion, directory: &str) -> QuestionText {
     let subject = named.map(|resource| (Emphasis::Strong, below(resource))).collect();
     let mut change = change(&input);
     if change.is_empty() && !question.input.is_empty() {
-        // Whatever it is about: what the model gave, as it is.
+        // Any other tool: its input, unchanged.
         change.push((Emphasis::Dim, question.input.clone()));
     }
     QuestionText { subject, change }

@@ -1,56 +1,27 @@
-//! A run in front of a person: notices are shown, questions answered, signals obeyed, until the Session is idle.
+//! A run with a user interface: shows notices, asks questions, obeys signals, until the session is idle.
 
-use super::elsewhere::{Elsewhere, run};
-use super::empty_answer::EmptyAnswer;
 use super::interaction::OpenQuestion;
 use super::question::{asks_for_details, reply};
-use super::{ApprovalMode, ChatCommand, Host, HostError, Interaction, Question, Signal, TypedLine};
+use super::{ApprovalMode, ChatCommand, Host, Interaction, Signal, TypedLine};
 use crate::error::CliError;
 use crate::layout::plain;
 use crate::style::counted;
 use annals_runtime::bus::Notice;
+use annals_runtime::host::{Elsewhere, RunEnd, RunGoal, WaitingQuestion, run_leased};
 use annals_runtime::permission::Answered;
-use annals_runtime::{NewInput, RunError, Session};
+use annals_runtime::{NewInput, Session};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// How long what runs may take to be put away when the process is asked to end.
+/// How long running work may take to stop when the process is asked to end.
 const PUT_AWAY: Duration = Duration::from_secs(5);
-
-/// What a run is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunGoal {
-    /// An answer to what waits.
-    Answer,
-    /// A summary in the place of the history.
-    Compaction,
-}
-
-/// How a run ended.
-#[derive(Debug)]
-pub enum RunEnd {
-    /// With an answer.
-    Idle,
-    /// Another process ran the Session, and what was asked for here with it.
-    Elsewhere,
-    /// With an answer that holds no text.
-    Empty(EmptyAnswer),
-    /// The person interrupted it.
-    Interrupted,
-    /// A permission was declined, or the Session moved.
-    Stopped,
-    /// It failed.
-    Failed(RunError),
-    /// The person left before its end.
-    Left,
-}
 
 /// What happens next.
 pub(super) enum Happened {
     Signal(Signal),
     Withdrawn,
     Notice(Notice),
-    Asked(Question),
+    Asked(WaitingQuestion),
     Reported(String),
     Typed(TypedLine),
     RunsElsewhere,
@@ -71,7 +42,7 @@ pub async fn run_interactive(
     out: &mut (dyn Write + Send),
 ) -> Result<RunEnd, CliError> {
     let elsewhere = Elsewhere::default();
-    let running = run(host, session, goal, interaction.waits, &elsewhere);
+    let running = run_leased(&host.leases, session, goal, interaction.waits, &elsewhere);
     tokio::pin!(running);
     let mut active = ActiveRun { is_idle: false, ..ActiveRun::idle(host, session, interaction, out, &elsewhere) };
     active.ask_again()?;
@@ -101,11 +72,11 @@ pub(super) struct ActiveRun<'a> {
     pub(super) interaction: &'a mut Interaction,
     pub(super) out: &'a mut (dyn Write + Send),
     elsewhere: &'a Elsewhere,
-    /// Whether it is shown between runs: then whoever shows it takes every line.
+    /// Whether it is shown between runs: then the caller takes every line.
     is_idle: bool,
-    /// Whether a person interrupted it.
+    /// Whether the user interrupted it.
     interrupted: bool,
-    /// Whether a person left it.
+    /// Whether the user left it.
     left: bool,
 }
 
@@ -129,12 +100,12 @@ impl<'a> ActiveRun<'a> {
             biased;
             signal = signals.next() => Happened::Signal(signal),
             () = withdrawn(open) => Happened::Withdrawn,
-            Some(notice) = async { held.next() }, if listens => Happened::Notice(notice),
+            Some(notice) = async { held.pop() }, if listens => Happened::Notice(notice),
             Some(notice) = notices.recv() => Happened::Notice(notice),
             Some(question) = questions.recv(), if listens => Happened::Asked(question),
             Some(report) = reports.recv(), if listens => Happened::Reported(report),
-            () = self.elsewhere.found.notified() => Happened::RunsElsewhere,
-            () = self.elsewhere.waits.notified() => Happened::Waits,
+            () = self.elsewhere.found() => Happened::RunsElsewhere,
+            () = self.elsewhere.waits_for_background() => Happened::Waits,
             line = lines.next(), if types => Happened::Typed(line),
         }
     }
@@ -160,7 +131,7 @@ impl<'a> ActiveRun<'a> {
                 }
             },
             Happened::RunsElsewhere => {
-                let text = "another process runs this session: the prompt joins it, and what it records is shown here";
+                let text = "another process runs this session; the prompt is added to it, and its output is shown here";
                 self.interaction.show.aside(text, self.out)?;
             }
             Happened::Reported(report) => self.interaction.show.warning(&report, self.out)?,
@@ -176,7 +147,7 @@ impl<'a> ActiveRun<'a> {
             TypedLine::Text { text, begun } if self.is_meant_for_question(begun) => self.reply(&text)?,
             // A word is for the chat, never for the model.
             TypedLine::Text { text, begun } if ChatCommand::of(&text).is_some() => {
-                let told = format!("{}: once the turn is over; Ctrl-C interrupts it", plain(text.trim()));
+                let told = format!("{}: available when the turn is over; Ctrl-C interrupts it", plain(text.trim()));
                 self.interaction.later.push_back(TypedLine::Text { text, begun });
                 self.interaction.show.aside(&told, self.out)?;
             }
@@ -187,7 +158,7 @@ impl<'a> ActiveRun<'a> {
                 }
             }
             TypedLine::Interrupt => self.obey(Signal::Interrupt).await?,
-            // Nobody is there any more to be asked, but the turn was asked for.
+            // There is no user left to ask, but the turn was asked for.
             TypedLine::End if self.interaction.open.is_some() && !self.interaction.steers => {
                 self.interaction.approval = ApprovalMode::Nobody;
                 if let (Some(asked), Some(answered)) = (self.interaction.open.take(), ApprovalMode::Nobody.answer()) {
@@ -234,21 +205,21 @@ impl<'a> ActiveRun<'a> {
     async fn tell_of_background(&mut self) -> Result<(), CliError> {
         let mut names = Vec::new();
         for child in self.session.background() {
-            let child = self.host.runtime.session(child).await.map_err(HostError::from)?;
-            names.extend(child.view().await.map_err(HostError::from)?.session.title.clone());
+            let child = self.host.runtime.session(child).await?;
+            names.extend(child.view().await?.session.title.clone());
         }
         let count = counted(names.len() as u64, "background task");
         let text = format!("waiting for {count}: {} · Ctrl-C cancels", names.join(", "));
         Ok(self.interaction.show.aside(&plain(&text), self.out)?)
     }
 
-    /// What is typed while the Session runs joins at the next boundary.
+    /// What is typed while the Session runs sent while the model works (steer).
     async fn steer(&mut self, text: &str) -> Result<(), CliError> {
         if text.is_empty() {
             return Ok(());
         }
-        self.session.admit(NewInput::steer(text)).await.map_err(HostError::from)?;
-        Ok(self.interaction.show.aside("joins at the next boundary", self.out)?)
+        self.session.admit(NewInput::steer(text)).await?;
+        Ok(self.interaction.show.aside("sent while the model works (steer)", self.out)?)
     }
 
     async fn obey(&mut self, signal: Signal) -> Result<(), CliError> {
@@ -263,10 +234,10 @@ impl<'a> ActiveRun<'a> {
                 if self.interaction.waits {
                     self.session.cancel_background();
                 }
-                self.interaction.show.aside("interrupting; once more leaves at once", self.out)?;
+                self.interaction.show.aside("interrupting; press Ctrl-C again to leave at once", self.out)?;
             }
             Signal::End => {
-                // Put away in order, unless something does not let itself be put away.
+                // Stops in order, unless something does not stop in time.
                 if tokio::time::timeout(PUT_AWAY, self.host.runtime.shut_down()).await.is_err() {
                     self.host.runtime.halt().await;
                 }
@@ -281,7 +252,7 @@ impl<'a> ActiveRun<'a> {
             return Ok(());
         }
         let blobs = self.session.blobs();
-        while let Some(notice) = self.interaction.held.next() {
+        while let Some(notice) = self.interaction.held.pop() {
             self.interaction.show.notice(&notice, &*blobs, self.out)?;
         }
         while let Ok(notice) = self.interaction.notices.try_recv() {

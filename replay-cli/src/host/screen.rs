@@ -1,7 +1,7 @@
-//! What a person sees while a Session runs.
+//! The user's screen while a session runs.
 //!
-//! On a terminal the answer streams as it comes. Where stdout is no terminal it holds the answer alone: what the model
-//! said after its last tool result, written when the run is over; what was said before goes beside it, to stderr.
+//! On a terminal the answer streams as it comes. Where stdout is no terminal it contains only the answer: what the model
+//! said after its last tool result, written when the run is over; everything before it is written to stderr.
 
 mod records;
 
@@ -25,20 +25,20 @@ use std::time::Instant;
 enum Live {
     /// On stdout, which is a terminal.
     Answer,
-    /// Beside the answer: stderr is a terminal, stdout is not.
+    /// In addition to the answer: stderr is a terminal, stdout is not.
     Aside,
-    /// Nobody watches.
+    /// There is no terminal.
     Nowhere,
 }
 
-/// What a person sees.
+/// The screen.
 pub struct Screen {
     pub(super) remarks: Remarks,
     pub(super) style: Style,
     live: Live,
     session: Option<SessionId>,
     pub(super) directory: String,
-    /// Whether the cursor stands behind something on its line.
+    /// Whether the line of the cursor is not empty.
     open_line: bool,
     /// Whether the last thing on the screen is text of the model; `None` for an empty screen.
     after_text: Option<bool>,
@@ -59,7 +59,7 @@ pub struct Screen {
     /// What the questions are about that no answer is recorded of.
     pub(super) questions: BTreeMap<PermissionId, String>,
     pub(super) meter: Meter,
-    /// Whether a line that a person edits stands below: then nothing is written over, and every line is whole.
+    /// Whether a line that the user edits is below: then nothing is overwritten, and every line is whole.
     pub(super) above_a_prompt: bool,
 }
 
@@ -94,7 +94,7 @@ impl Screen {
         }
     }
 
-    /// The same above a line that a person edits.
+    /// The same above a line that the user edits.
     #[must_use]
     pub fn above_a_prompt(self, printer: Printer) -> Self {
         Self { above_a_prompt: true, meter: Meter::above(printer), ..self }
@@ -167,7 +167,7 @@ impl Screen {
     fn piece(&mut self, text: &str, reasoning: bool, out: &mut dyn Write) -> io::Result<()> {
         let emphasis = if reasoning { Emphasis::Dim } else { Emphasis::Plain };
         self.open_line = !text.ends_with('\n');
-        // Above a prompt whoever prints breaks lines.
+        // Above a prompt the printer breaks lines.
         let text = if self.above_a_prompt { text.to_owned() } else { self.edge.broken(text, self.width()) };
         self.streamed(emphasis, &text, out)
     }
@@ -189,7 +189,7 @@ impl Screen {
         Ok(())
     }
 
-    /// The cursor stands at the beginning of a line afterwards.
+    /// Ends the current line if it is not empty.
     pub(super) fn fresh_line(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let reasoning = matches!(self.streaming.take(), Some(Fragment::Reasoning(_)));
         let rest = self.edge.rest(self.width());
@@ -203,7 +203,7 @@ impl Screen {
         Ok(())
     }
 
-    /// A blank line where text of the model and lines beside it meet.
+    /// A blank line between text of the model and other lines.
     fn gap(&mut self, text: bool, out: &mut dyn Write) -> io::Result<()> {
         if self.after_text.replace(text).is_none_or(|before| before == text) {
             return Ok(());
@@ -216,7 +216,7 @@ impl Screen {
         Ok(())
     }
 
-    /// A line beside the answer.
+    /// A line in addition to the answer.
     pub(super) fn line(&mut self, emphasis: Emphasis, text: &str, out: &mut dyn Write) -> io::Result<()> {
         self.fresh_line(out)?;
         self.gap(false, out)?;

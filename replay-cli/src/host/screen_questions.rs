@@ -1,4 +1,4 @@
-//! Permission questions on a person's screen, and how they were answered.
+//! Permission questions on the user's screen, and their answers.
 
 use super::Screen;
 use crate::layout::{clip, plain};

@@ -1,4 +1,4 @@
-//! Tasks in the background on a person's screen.
+//! Tasks in the background on the user's screen.
 
 use super::Screen;
 use crate::layout::plain;
@@ -45,7 +45,7 @@ impl Tasks {
 }
 
 impl Screen {
-    /// A child has ended. One that was lost with its process is not known here, and is told all the same.
+    /// A child has ended. One that was lost with its process is not known here, but its end is shown.
     pub(super) fn task_ended(
         &mut self,
         settled: &ChildSettled,

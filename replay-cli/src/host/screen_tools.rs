@@ -1,5 +1,5 @@
-//! Tool calls on a person's screen: one line when a call begins, one when it ends. On a terminal the second takes the
-//! place of the first where nothing came between.
+//! Tool calls on the user's screen: one line when a call begins, one when it ends. On a terminal the second replaces
+//! the first if nothing came between.
 
 use super::Screen;
 use crate::escape::control;
@@ -19,10 +19,10 @@ const FAILED: usize = 8;
 /// How many lines of a diff are shown.
 const DIFF: usize = 12;
 
-/// How many columns of a call's words stand before what it shows.
+/// How many columns of a call's description are shown.
 const TOLD: usize = 32;
 
-/// How many of the calls beside a question are named.
+/// How many of the other calls are named in a question.
 const NAMED: usize = 3;
 
 /// The calls that run, and the children whose calls are shown.
@@ -72,7 +72,7 @@ impl ShownCalls {
         self.running.get(&(session, call.clone())).map(|running| running.told.clone())
     }
 
-    /// The calls that run beside one, the first few by name.
+    /// The other running calls, the first few by name.
     pub(super) fn others(&self, session: SessionId, call: &CallId) -> Vec<String> {
         let others = self.running.iter().filter(|((of, id), _)| (*of, id) != (session, call));
         let mut told: Vec<String> = others.map(|(_, running)| clip(running.told.trim(), TOLD)).collect();
@@ -196,7 +196,7 @@ impl Screen {
         parts.join(" · ")
     }
 
-    /// What a call changed, as the tool tells it in its structured value.
+    /// What a call changed, as its structured value says.
     fn diff(&mut self, settled: &ToolSettled, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         let Some(Value::Object(fields)) = settled.structured.as_ref().map(|value| value.value(blobs)) else {
             return Ok(());

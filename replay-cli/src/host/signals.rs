@@ -3,12 +3,12 @@
 use std::io;
 use tokio::signal::unix::{self, SignalKind, signal};
 
-/// What somebody wants.
+/// A request of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Ctrl-C: the first interrupts the turn, the second leaves.
     Interrupt,
-    /// SIGTERM, or the terminal is gone: interrupt, put away, leave.
+    /// SIGTERM, or the terminal is gone: interrupt, stop, leave.
     End,
 }
 

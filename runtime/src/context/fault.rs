@@ -20,17 +20,17 @@ pub enum ContextError {
     /// A producer of the registry failed.
     #[error("system context contribution {contribution} {fault}")]
     Contribution {
-        /// Whose.
+        /// The key of the contribution.
         contribution: Key,
-        /// How.
+        /// The failure of the code.
         fault: Fault,
     },
     /// A source failed, which is not the same as being unavailable for now.
     #[error("system context source {key} {fault}")]
     Source {
-        /// Whose.
+        /// The key.
         key: Key,
-        /// How.
+        /// The failure of the code.
         fault: Fault,
     },
 }

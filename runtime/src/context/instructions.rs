@@ -50,7 +50,7 @@ pub struct InstructionFiles {
     pub configured: Vec<String>,
     /// The directory that `~/` means; without it such paths lead nowhere.
     pub home: Option<String>,
-    /// Whether files of the project count. See [`opted_out`].
+    /// Whether instruction files of the project are used. See [`opted_out`].
     pub project: bool,
     /// Whether links in the project may lead out of it. The author of the project chose their targets, which belong to
     /// the user: so only where the user trusts the project.

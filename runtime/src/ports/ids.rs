@@ -1,6 +1,6 @@
 //! Where ids, file names and chance come from (`docs/reference/inbox.md#ids`).
 
-use annals_core::{InputId, PermissionId, RequestId, SessionId, Time};
+use annals_core::{InputId, PermissionId, RequestId, SessionId, SessionKey, Time};
 use std::sync::{Mutex, PoisonError};
 
 /// Chooses ids. They order nothing; that later ones sort after earlier ones only helps the eye.
@@ -17,6 +17,8 @@ pub trait Ids: Send + Sync {
     fn output_file(&self, now: Time) -> String;
     /// A number in `[0, 1)` that spreads retries.
     fn jitter(&self) -> f64;
+    /// The key of a new Session: 32 unpredictable bytes.
+    fn session_key(&self) -> SessionKey;
 }
 
 /// Monotonic ULIDs from a seed: within a millisecond each is the one before plus one; each millisecond draws again.
@@ -42,6 +44,8 @@ struct IdState {
     millis: u64,
     random: u128,
     drawn: u64,
+    /// How many keys were drawn: they are counted apart, so that they change no id.
+    keys: u64,
 }
 
 /// The system gave no entropy, so no id would be unique.
@@ -126,6 +130,14 @@ impl Ids for SeededIds {
         // 53 bits: every double in [0, 1) of that grain.
         (self.draw(&mut state) >> 75) as f64 / (1_u64 << 53) as f64
     }
+
+    fn session_key(&self) -> SessionKey {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.keys += 1;
+        let mut hasher = blake3::Hasher::new_keyed(&self.seed);
+        hasher.update(b"session key").update(&state.keys.to_le_bytes());
+        SessionKey(*hasher.finalize().as_bytes())
+    }
 }
 
 #[cfg(test)]
@@ -143,6 +155,15 @@ mod tests {
         assert_ne!(run(1), run(2));
         assert!(run(1).2.starts_with("tool_"));
         assert_eq!(SeededIds::scripted(1).jitter(), 0.0);
+    }
+
+    #[test]
+    fn each_session_has_a_key_of_its_own_and_drawing_one_changes_no_id() {
+        let (ids, others) = (SeededIds::scripted(1), SeededIds::scripted(1));
+        let keys = [ids.session_key(), ids.session_key(), SeededIds::scripted(2).session_key()];
+        assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
+        assert_eq!(keys[0], others.session_key());
+        assert_eq!(ids.session(Time(5)), others.session(Time(5)));
     }
 
     #[test]

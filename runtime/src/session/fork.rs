@@ -33,7 +33,9 @@ impl SessionEditor {
         }
         let ports = &self.state;
         // The parent is the session that wrote the events before the cut: this one, or the one that it inherits them from.
-        let inherited = append_rules::fork_at(&*ports.log, self.id(), cut).await.map_err(LogError::from)?;
+        let inherited = append_rules::fork_at(&*ports.log, self.id(), cut, ports.ids.session_key())
+            .await
+            .map_err(LogError::from)?;
         let at = ports.clock.now();
         let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
         let session: SessionId = ports.ids.session(at);

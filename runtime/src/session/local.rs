@@ -38,7 +38,8 @@ impl SessionEditor {
             return Ok(Local { session: Self::of(self.state.clone(), found), fork_of, made: false });
         }
         let (ports, cut) = (&self.state, view.cut().next);
-        let inherited = append_rules::fork_at(&*ports.log, self.id(), cut).await.map_err(LogError::from)?;
+        let key = ports.ids.session_key();
+        let inherited = append_rules::fork_at(&*ports.log, self.id(), cut, key).await.map_err(LogError::from)?;
         let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
         let mut events: Vec<Event> = vec![forked.into()];
         if let Some(staged) = &view.session.revert {

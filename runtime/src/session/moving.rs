@@ -9,6 +9,8 @@ use crate::worktree::{Checkout, Files, FilesError, Plan, Transfer};
 use annals_core::Seq;
 use annals_core::event::{DepartureBegun, Event, Location, SessionMoved};
 use annals_projections::SessionView;
+use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What a move with the uncommitted changes will do: to be shown before it is done.
@@ -24,7 +26,78 @@ pub struct MovePlan {
     at: Seq,
 }
 
+/// What a move to a Location will do with files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MoveChoice {
+    /// The Session works there already.
+    There,
+    /// The Session moves and its files do not.
+    Alone(FilesStay),
+    /// Uncommitted changes move too.
+    WithChanges(Box<MovePlan>),
+}
+
+/// Why the files of a Session that moves stay where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FilesStay {
+    /// It had no directory.
+    NoDirectory,
+    /// The caller did not want them to move.
+    Unwanted,
+    /// Its directory, which is named, does not exist here.
+    Gone(String),
+    /// There are none.
+    NoChanges,
+    /// The directories are not two worktrees of one git repository.
+    NoWorktrees,
+    /// Both directories are in one worktree: the files are there already.
+    SameWorktree,
+}
+
+impl fmt::Display for FilesStay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoDirectory => f.write_str("it had no directory"),
+            Self::Unwanted => f.write_str("uncommitted changes are not moved (--without-changes)"),
+            Self::Gone(directory) => write!(f, "{directory} does not exist here"),
+            Self::NoChanges => f.write_str("there are no uncommitted changes"),
+            Self::NoWorktrees => f.write_str("files are moved only between worktrees of one git repository"),
+            Self::SameWorktree => f.write_str("both directories are in the same worktree"),
+        }
+    }
+}
+
 impl SessionEditor {
+    /// Decides what a move will do, uncommitted changes included if that is possible and they are wanted. Nothing is
+    /// changed; [`SessionEditor::move_to`] and [`SessionEditor::move_with_changes`] do it.
+    ///
+    /// # Errors
+    /// See [`SessionEditor::plan_move`].
+    pub async fn choose_move(&self, to: &Location, with_changes: bool) -> Result<MoveChoice, Refusal> {
+        let view = self.view().await?;
+        let Some(from) = view.session.location.as_ref() else { return Ok(MoveChoice::Alone(FilesStay::NoDirectory)) };
+        if from == to {
+            return Ok(MoveChoice::There);
+        }
+        if !with_changes {
+            return Ok(MoveChoice::Alone(FilesStay::Unwanted));
+        }
+        if !Path::new(&from.directory).is_dir() {
+            return Ok(MoveChoice::Alone(FilesStay::Gone(from.directory.clone())));
+        }
+        match self.plan_move(to.clone()).await {
+            Ok(plan) if plan.transfer.is_empty() => Ok(MoveChoice::Alone(FilesStay::NoChanges)),
+            Ok(plan) => Ok(MoveChoice::WithChanges(Box::new(plan))),
+            Err(Refusal::Files(error)) if matches!(*error, FilesError::ConversationOnly { .. }) => {
+                Ok(MoveChoice::Alone(FilesStay::NoWorktrees))
+            }
+            Err(Refusal::OtherProject) if root(&from.directory).is_some_and(|it| Some(it) == root(&to.directory)) => {
+                Ok(MoveChoice::Alone(FilesStay::SameWorktree))
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+
     /// Moves it: its Context Epoch ends, and a run at the old Location ends interrupted. Moving it to where it is does
     /// nothing. Gives whether it moved.
     ///
@@ -131,4 +204,9 @@ impl SessionEditor {
     fn checkout_at(&self, location: &Location) -> Option<Checkout> {
         (self.state.files)(location)?.checkout()
     }
+}
+
+/// The worktree that contains a directory.
+fn root(directory: &str) -> Option<&Path> {
+    Path::new(directory).ancestors().find(|above| above.join(".git").exists())
 }

@@ -11,8 +11,8 @@ use annals_projections::SessionView;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Settles children whose process ended before they did; they are not resumed by themselves. That a task in the
-/// background was lost becomes an input: the model was promised a message. A call that waited for its child is settled as
+/// Settles children whose process ended before they did; they are not resumed by themselves. The loss of a task in the
+/// background is admitted as an input: the model was promised a message. A call that waited for its child is settled as
 /// interrupted, which says enough.
 ///
 /// # Errors

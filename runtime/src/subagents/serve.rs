@@ -121,6 +121,7 @@ async fn create(
         title: Some(format!("{} (@{} subagent)", task.description, subagent.agent)),
         parent: Some(Parent { session: context.session, call: Some(context.call.clone()) }),
         origin: None,
+        key: shared.ports.ids.session_key().into(),
     };
     let at = shared.ports.clock.now();
     let draft = Draft { session: child, expected: Seq::ZERO, at, events: vec![created.into()], digest: None };

@@ -46,9 +46,9 @@ pub enum FilesError {
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error that caused it.
         source: io::Error,
     },
     /// The id names no capture of this place: the folder was removed, or the Session comes from elsewhere.
@@ -82,7 +82,7 @@ pub enum FilesError {
     /// A file changed after the plan was made: plan again.
     #[error("{path} changed in the meantime")]
     Changed {
-        /// Which.
+        /// The path.
         path: String,
     },
     /// The changes do not fit the destination: commit them, or bring both checkouts to the same commit.

@@ -1,4 +1,4 @@
-//! A process may die before and after any append: whatever it was doing is taken up again, nothing is lost, nothing is
+//! A process may die before and after any append: its work is resumed, nothing is lost, nothing is
 //! done twice (`docs/reference/turn.md#crash-recovery`).
 
 use super::{Backend, Player, RunningProcess};
@@ -85,7 +85,7 @@ fn tell(scenario: &Scenario, crash: Option<(CrashPoint, u64)>) -> Played {
 fn give_back(player: &Player, view: &SessionView) {
     let mut state = player.world.state();
     let reached = state.requests.len() == view.requests.marks.len();
-    // A summary that a person asked for is no turn.
+    // A summary that the user asked for is no turn.
     let open = view.session.running || view.calls.compaction_open.is_some();
     let answered = !open || !reached || view.calls.step_open && called(view);
     if let Some(attempt) = state.answering.take().filter(|_| !answered) {

@@ -96,7 +96,7 @@ impl RecordedSources {
             text = rest.strip_suffix("\n\n").unwrap_or(rest).to_owned();
         }
         let present: Vec<&Key> = admitted.keys.iter().filter(|key| !advanced.removed.contains(key)).collect();
-        // Joined again by blank lines the pieces are the text, wherever it is cut.
+        // Joined again by blank lines the pieces are the text, for any division.
         let mut pieces: Vec<&str> = text.splitn(present.len().max(1), "\n\n").collect();
         if pieces.len() < present.len() || pieces.iter().any(|piece| piece.is_empty()) && !present.is_empty() {
             return Err("a message that is not one text for each source");

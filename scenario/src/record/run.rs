@@ -111,7 +111,7 @@ impl RecordedActivity {
         }
     }
 
-    /// Adds an action of a person.
+    /// Adds an action of the user.
     pub fn external(&mut self, action: Value) {
         match self.open() {
             Some(attempt) => match attempt.calls.iter_mut().find(|made| made.ending == CallEnding::Open) {

@@ -144,7 +144,7 @@ impl<'a> ScriptBuilder<'a> {
         Ok(())
     }
 
-    /// An action of a person, during a turn or between two.
+    /// An action of the user, during a turn or between two.
     fn external(&mut self, seq: Seq, action: Value) -> Result<(), RecordError> {
         match &mut self.run {
             Some(run) if run.attempts.is_empty() && run.promoted => {
@@ -156,7 +156,7 @@ impl<'a> ScriptBuilder<'a> {
         Ok(())
     }
 
-    /// An action of a person that is only possible while nothing runs.
+    /// An action of the user that is only possible while nothing runs.
     fn alone(&mut self, action: Value) {
         self.close();
         self.script.push(action);

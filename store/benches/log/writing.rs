@@ -3,8 +3,8 @@
 use crate::material::draft;
 use crate::rivals::{Queued, RawFile, Record, Rival, Sqlite, flusher};
 use crate::{median, rate};
-use annals_core::{Batch, Seq, SessionId};
-use annals_store::conformance::material::session;
+use annals_core::{Batch, NoBlobs, Seq, SessionId};
+use annals_store::conformance::material::{KEY, session};
 use annals_store::{DiskLog, Draft, EventLog, OpenMode};
 use std::error::Error;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn records(session: SessionId, count: usize, size: usize) -> Result<Vec<Record>,
     let (mut prev, mut at, mut out) = (None, Seq::ZERO, Vec::with_capacity(count));
     for _ in 0..count {
         let draft = draft(session, at, 2, size);
-        let sealed = Batch::seal(session, at, draft.at, prev, draft.events)?;
+        let sealed = Batch::seal(&KEY, &NoBlobs, session, at, draft.at, prev, draft.events)?;
         out.push((session, at.0, sealed.encoded));
         (prev, at) = (Some(sealed.batch.digest), sealed.batch.next());
     }

@@ -1,10 +1,10 @@
 //! Appending: at the expected Seq, whole or not at all, once.
 
-use super::material::{admitted, begin, created, draft, promoted, session, story, two, whole};
+use super::material::{KEY, admitted, begin, created, draft, promoted, session, story, two, whole};
 use super::{LawResult, hold};
 use crate::log::{AppendError, Appended, Draft, EventLog};
 use annals_core::event::InputEvent;
-use annals_core::{Batch, Digest, Seq};
+use annals_core::{Batch, Digest, NoBlobs, Seq};
 use futures_util::future::join_all;
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ pub(super) async fn a_batch_with_another_digest_is_refused(log: Arc<dyn EventLog
         }
         other => hold!(false, "a batch announced with another digest gave {other:?}"),
     }
-    let right = Batch::seal(s, Seq(1), altered.at, Some(first.batch.digest), altered.events.clone());
+    let right = Batch::seal(&KEY, &NoBlobs, s, Seq(1), altered.at, Some(first.batch.digest), altered.events.clone());
     altered.digest = right.ok().map(|sealed| sealed.batch.digest);
     let landed = log.append(altered.clone()).await?;
     hold!(Some(landed.batch.digest) == altered.digest, "the digest is not the one that was announced");

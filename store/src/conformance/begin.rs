@@ -1,9 +1,11 @@
 //! How a Session begins.
 
-use super::material::{admitted, begin, created, draft, forked, session, story, whole};
+use super::material::{admitted, begin, created, draft, forked, session, story, two, whole};
 use super::{LawResult, hold};
+use crate::append_rules::fork_at;
 use crate::log::{AppendError, Draft, EventLog};
-use annals_core::{Digest, Seq};
+use annals_core::event::{SessionCreated, SessionEvent};
+use annals_core::{Digest, Event, Seq, SessionKey, StoredKey};
 use std::sync::Arc;
 
 async fn is_misplaced(log: &dyn EventLog, draft: Draft) -> LawResult {
@@ -39,6 +41,32 @@ pub(super) async fn a_session_begins_once(log: Arc<dyn EventLog>) -> LawResult {
     let other = log.append(other).await;
     hold!(matches!(other, Err(AppendError::Conflict { .. })), "another beginning of the same session gave {other:?}");
     hold!(begin(&*log, s).await?.known, "the same beginning again is not known");
+    Ok(())
+}
+
+pub(super) async fn a_session_and_its_fork_have_the_keys_that_they_begin_with(log: Arc<dyn EventLog>) -> LawResult {
+    let (s, child) = (session(1), session(2));
+    let begins = |key: StoredKey| match created() {
+        Event::Session(SessionEvent::Created(created)) => SessionCreated { key, ..*created }.into(),
+        other => other,
+    };
+    let keyless = log.append(draft(s, Seq(0), vec![begins(StoredKey::NONE)])).await;
+    hold!(keyless.is_err() && log.head(s).await?.is_none(), "a session without a key began: {keyless:?}");
+    let (own, of_fork) = (SessionKey([1; 32]), SessionKey([2; 32]));
+    let wrong = StoredKey { hash: own.hash(), key: Some(of_fork) };
+    hold!(log.append(draft(s, Seq(0), vec![begins(wrong)])).await.is_err(), "a session began with two keys");
+    log.append(draft(s, Seq(0), vec![begins(own.into())])).await?;
+    two(&*log, s, Seq(1)).await?;
+    let other = log.append(draft(s, Seq(0), vec![begins(of_fork.into())])).await;
+    hold!(matches!(other, Err(AppendError::Conflict { .. })), "the same beginning with another key gave {other:?}");
+    let begins = fork_at(&*log, s, Seq(3), of_fork).await?;
+    log.append(draft(child, Seq(3), vec![begins.into()])).await?;
+    two(&*log, child, Seq(4)).await?;
+    // Each reads back with its key, and its digests are made with that.
+    for (session, keys) in [(s, vec![own]), (child, vec![own, of_fork])] {
+        let found: Vec<_> = whole(&*log, session).await?.iter().filter_map(|slice| slice.batch.session_key()).collect();
+        hold!(found == keys, "session {session} has the keys {found:?}");
+    }
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Forks: nothing is copied, everything is read through.
 
-use super::material::{draft, fork, seqs, session, story, two, whole};
+use super::material::{KEY, draft, fork, seqs, session, story, two, whole};
 use super::{LawResult, hold};
 use crate::append_rules::fork_at;
 use crate::log::{AppendError, EventLog};
@@ -61,7 +61,7 @@ pub(super) async fn a_forks_parent_is_who_wrote_what_lies_before_the_cut(log: Ar
     fork(&*log, a, Seq(5), b).await?;
     for (n, cut) in [(3, 2), (4, 5)] {
         let (child, cut) = (session(n), Seq(cut));
-        let mut begins = fork_at(&*log, b, cut).await?;
+        let mut begins = fork_at(&*log, b, cut, KEY).await?;
         hold!(begins.parent == a, "a fork of the fork at {cut}, below what it wrote, has parent {}", begins.parent);
         begins.parent = b;
         let wrong = log.append(draft(child, cut, vec![begins.into()])).await;

@@ -6,9 +6,13 @@ use crate::log::{AppendError, Committed, Draft, EventLog, Followed, Following, S
 use annals_core::event::{
     Delivery, InputAdmitted, InputPromoted, Location, Policy, SessionCreated, SessionForked, SyntheticAdded,
 };
-use annals_core::{Batch, Digest, Event, InputId, Seq, SessionId, Text, Time};
+use annals_core::{Batch, Digest, Event, InputId, Seq, SessionId, SessionKey, Text, Time};
 use futures_util::StreamExt;
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// The key of every Session here.
+pub const KEY: SessionKey = SessionKey([0x0f; 32]);
 
 /// A Session id; `n` orders them.
 pub fn session(n: u64) -> SessionId {
@@ -25,13 +29,14 @@ pub fn created() -> Event {
         title: None,
         parent: None,
         origin: None,
+        key: KEY.into(),
     }
     .into()
 }
 
 /// `session.forked`.
 pub fn forked(parent: SessionId, cut: Seq, parent_digest: Digest) -> Event {
-    SessionForked { parent, cut, parent_digest, title: None, origin: None }.into()
+    SessionForked { parent, cut, parent_digest, title: None, origin: None, key: KEY.into() }.into()
 }
 
 /// `input.admitted` with a text.
@@ -88,7 +93,7 @@ pub async fn two(log: &dyn EventLog, session: SessionId, at: Seq) -> Result<Comm
 /// # Errors
 /// When it cannot be read or the append fails.
 pub async fn fork(log: &dyn EventLog, from: SessionId, cut: Seq, session: SessionId) -> Result<Committed, Violation> {
-    let begins = fork_at(log, from, cut).await?;
+    let begins = fork_at(log, from, cut, KEY).await?;
     Ok(log.append(draft(session, cut, vec![begins.into()])).await?)
 }
 
@@ -97,7 +102,7 @@ pub fn seqs(slices: &[Slice]) -> Vec<u64> {
     slices.iter().flat_map(|slice| slice.records().map(|record| record.seq.0).collect::<Vec<_>>()).collect()
 }
 
-/// Reads a whole Session, a few Batches at a time, and checks that it is dense and its digests chain.
+/// Reads a whole Session, a few Batches at a time, and checks that it is dense, has its key, and its digests chain.
 ///
 /// # Errors
 /// When it cannot be read, or does not chain.
@@ -111,12 +116,18 @@ pub async fn whole(log: &dyn EventLog, session: SessionId) -> Result<Vec<Slice>,
         hold!(page.len() <= 3, "session {session}: a read of at most 3 batches gave {}", page.len());
         all.extend(page);
     }
-    let mut before: Option<&Batch> = None;
+    let (mut before, mut keys): (Option<&Batch>, BTreeMap<SessionId, SessionKey>) = (None, BTreeMap::new());
     for Slice { batch, from, until } in &all {
         let Batch { session: of, first, prev, digest, .. } = **batch;
         hold!(from < until, "session {of}, seq {first}: a slice shows nothing");
+        keys.extend(batch.session_key().map(|key| (of, key)));
+        let Some(key) = keys.get(&of) else {
+            return Err(Violation(format!(
+                "session {of}, seq {first}: the key of the session is not in its first batch"
+            )));
+        };
         hold!(
-            batch.compute_digest().ok() == Some(digest),
+            batch.compute_digest(key, &*log.blobs()).ok() == Some(digest),
             "session {of}, seq {first}: the digest is of something else"
         );
         hold!(prev == before.map(|before| before.digest), "session {of}, seq {first}: the chain is broken");

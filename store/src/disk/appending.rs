@@ -4,15 +4,14 @@ use crate::append_rules::{self, Placement};
 use crate::disk::state::{Reservation, StoreState};
 use crate::disk::threads::committer::{AppendRequest, Flushed, Order};
 use crate::log::{AppendError, Appended, Committed, Draft, Position};
-use annals_core::Sealed;
-use annals_core::{Batch, BlobHash, Digest, Seq};
-use std::sync::Arc;
+use annals_core::{Batch, BlobHash, Blobs, Digest, Sealed, Seq, SessionId, SessionKey};
+use std::sync::{Arc, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
 /// What the heads say about the place of a draft.
 enum AppendSlot {
     /// Its place is its own until the reservation goes.
-    Mine(Reservation, Option<Digest>),
+    Mine(Reservation, Option<Digest>, SessionKey),
     /// The Batch there may be this very one.
     Behind(Seq),
 }
@@ -45,9 +44,9 @@ struct PendingChain {
 }
 
 impl PendingChain {
-    /// Seals a Draft behind the Batch with digest `prev`.
-    fn push(&mut self, draft: Draft, prev: Option<Digest>) {
-        match append_rules::seal(draft, prev) {
+    /// Seals a Draft behind the Batch with digest `prev`; `stored` are the blobs of the store.
+    fn push(&mut self, draft: Draft, prev: Option<Digest>, key: &SessionKey, stored: &dyn Blobs) {
+        match append_rules::seal(draft, prev, key, &Brought { chain: &self.blobs, stored }) {
             Ok(Sealed { batch, blobs, needed, encoded }) => {
                 if !(blobs.is_empty() && needed.is_empty()) {
                     self.blobs.push(NamedBlobs { at: self.batches.len(), needed, brought: blobs });
@@ -69,6 +68,19 @@ impl PendingChain {
 
     fn last(&self) -> Option<&Batch> {
         self.batches.last().map(|(batch, _)| &**batch)
+    }
+}
+
+/// The blobs that earlier Batches of a chain bring along, then those of the store.
+struct Brought<'a> {
+    chain: &'a [NamedBlobs],
+    stored: &'a dyn Blobs,
+}
+
+impl Blobs for Brought<'_> {
+    fn text(&self, hash: &BlobHash) -> Option<String> {
+        let brought = self.chain.iter().flat_map(|named| &named.brought).find(|(brought, _)| brought == hash);
+        brought.map(|(_, text)| text.clone()).or_else(|| self.stored.text(hash))
     }
 }
 
@@ -101,12 +113,12 @@ impl StoreState {
                     Ok(committed) => appended.committed.push(committed),
                     Err(error) => appended.refused = Some(error),
                 },
-                Ok(AppendSlot::Mine(reservation, prev)) => {
+                Ok(AppendSlot::Mine(reservation, prev, key)) => {
                     let mut chain = PendingChain::default();
-                    chain.push(first, prev);
+                    chain.push(first, prev, &key, &*self.blobs);
                     while let Some(draft) = drafts.next_if(|draft| chain.takes(draft)) {
                         let prev = chain.last().map(|last| last.digest);
-                        chain.push(draft, prev);
+                        chain.push(draft, prev, &key, &*self.blobs);
                     }
                     self.commit(chain, reservation, &orders, &mut appended).await;
                 }
@@ -207,26 +219,39 @@ impl StoreState {
         lost: bool,
         reservation: Reservation,
     ) -> Result<AppendSlot, AppendError> {
-        let prev = match append_rules::place(draft, head)? {
+        let (prev, key) = match append_rules::place(draft, head)? {
             Placement::Behind => return Ok(AppendSlot::Behind(head.map_or(Seq::ZERO, |head| head.next))),
             Placement::Next { .. } if lost => {
                 return Err(AppendError::Misplaced { session: draft.session, reason: append_rules::LOST_END });
             }
-            Placement::Next { prev } => Some(prev),
-            Placement::Created => None,
+            Placement::Next { prev } => (Some(prev), self.key(draft.session)?),
+            Placement::Created => (None, append_rules::brought_key(draft)?),
             Placement::Forked(fork) => {
                 let last = Seq(fork.cut.0.saturating_sub(1));
                 let holds = self.read(fork.parent, last, 1).unwrap_or_default().pop();
-                Some(append_rules::fork_prev(draft, fork, holds.as_ref().map(|slice| &*slice.batch))?)
+                let prev = append_rules::fork_prev(draft, fork, holds.as_ref().map(|slice| &*slice.batch))?;
+                (Some(prev), append_rules::brought_key(draft)?)
             }
         };
-        Ok(AppendSlot::Mine(reservation, prev))
+        Ok(AppendSlot::Mine(reservation, prev, key))
+    }
+
+    /// The key of a Session of the log: read once from its first Batch, then kept.
+    fn key(&self, session: SessionId) -> Result<SessionKey, AppendError> {
+        let keys = || self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(key) = keys().get(&session) {
+            return Ok(*key);
+        }
+        let first = self.own_from(session, Seq::ZERO, 1).unwrap_or_default().pop();
+        let key = append_rules::stored_key(session, first.as_ref().map(|stored| &*stored.batch))?;
+        keys().insert(session, key);
+        Ok(key)
     }
 
     fn known(&self, draft: &Draft, actual: Seq) -> Result<Committed, AppendError> {
         let found = self.own_from(draft.session, draft.expected, 1).unwrap_or_default().pop();
         if let Some(stored) = found.filter(|stored| stored.batch.first == draft.expected)
-            && append_rules::is_duplicate(draft, &stored.batch)?
+            && append_rules::is_duplicate(draft, &stored.batch, &self.key(draft.session)?, &*self.blobs)?
         {
             return Ok(Committed { batch: stored.batch, position: Position(stored.position), known: true });
         }

@@ -165,6 +165,7 @@ impl Opening {
                 tuning.read_room,
             ),
             blobs: Arc::new(BlobFiles::new(disk.clone(), layout.blobs())),
+            keys: Mutex::default(),
             layout,
             folder,
             id: identity.id,

@@ -46,7 +46,7 @@ use crate::disk::sessions::SessionHeads;
 use crate::disk::state::Tuning;
 use crate::lineage::Birth;
 use crate::log::Position;
-use annals_core::codec::{self, Header};
+use annals_core::codec::{self, BatchHeader};
 use annals_core::event::SessionEvent;
 use annals_core::{Event, Seq, SessionId};
 use scanned::{FramePlace, ScannedSegment, scan};
@@ -307,7 +307,7 @@ fn torn_from(scanned: &ScannedSegment, restored: &BTreeMap<u64, Vec<u8>>, last: 
 }
 
 /// How a Session begins that is seen for the first time; `None` when its first Batch is not this one.
-fn birth(payload: &[u8], header: &Header) -> Option<Birth> {
+fn birth(payload: &[u8], header: &BatchHeader) -> Option<Birth> {
     let batch = codec::decode(payload).ok()?;
     let first = matches!(
         batch.events.first(),

@@ -4,7 +4,7 @@
 use crate::disk::folder::files::{Disk, read_whole, write_whole};
 use crate::lineage::Birth;
 use crate::log::{Head, SessionHead};
-use annals_core::codec::Header;
+use annals_core::codec::BatchHeader;
 use annals_core::{Digest, Seq, SessionId, Time};
 use std::collections::BTreeMap;
 use std::io;
@@ -34,7 +34,7 @@ const MAGIC: [u8; 8] = *b"\xFFAnhead1";
 
 impl SessionHeads {
     /// Takes in a Batch by its header. `birth` is asked when its Session is new.
-    pub fn take(&mut self, header: &Header, position: u64, birth: impl FnOnce() -> Birth) {
+    pub fn take(&mut self, header: &BatchHeader, position: u64, birth: impl FnOnce() -> Birth) {
         let head = Head { next: header.next(), digest: header.digest, at: header.at };
         self.next = self.next.max(position + 1);
         match self.own.get_mut(&header.session) {

@@ -13,7 +13,7 @@ use crate::disk::sessions::{SessionHeads, SessionState};
 use crate::disk::threads::read_ahead::ReadAheadRequest;
 use crate::log::{AppendError, Position};
 use crate::store_id::StoreId;
-use annals_core::{Seq, SessionId};
+use annals_core::{Seq, SessionId, SessionKey};
 use std::collections::hash_map::{Entry, HashMap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -93,6 +93,8 @@ pub struct StoreState {
     pub(in crate::disk) tuning: Tuning,
     pub(in crate::disk) journal: Journal,
     pub(in crate::disk) blobs: Arc<BlobFiles>,
+    /// The keys of the Sessions that were appended to.
+    pub(in crate::disk) keys: Mutex<HashMap<SessionId, SessionKey>>,
     /// `None` while sled is out of order: then the journal serves.
     pub(in crate::disk) sled: RwLock<Option<SledTree>>,
     /// Every Batch below this is durable in sled.

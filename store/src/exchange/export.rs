@@ -4,8 +4,8 @@ use super::line::{Ancestor, BlobLine, Header, HeaderHead};
 use super::{OnProgress, Progress};
 use crate::log::{EventLog, ReadError, Slice};
 use annals_core::canonical::{self, CanonicalError};
-use annals_core::{BlobHash, Seq, SessionId};
-use std::collections::BTreeSet;
+use annals_core::{BlobHash, Seq, SessionId, SessionKey};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 /// What was exported.
@@ -37,6 +37,9 @@ pub enum ExportError {
         /// Which blob.
         blob: BlobHash,
     },
+    /// The key of the Session is not in the store: its texts cannot be verified.
+    #[error("session {0}: its key is not in the store")]
+    NoKey(SessionId),
     /// The Batch holds a number that has no exact JSON form.
     #[error("session {session}, event {seq}: {source}")]
     Canonical {
@@ -65,7 +68,8 @@ pub async fn export(
 ) -> Result<Exported, ExportError> {
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
     let ancestors = ancestors(log, session, head.next).await?;
-    let header = Header::new(session, HeaderHead { next: head.next, digest: head.digest }, ancestors);
+    let keys = keys(log, session, &ancestors).await?;
+    let header = Header::new(session, HeaderHead { next: head.next, digest: head.digest }, ancestors, keys);
     let mut writer =
         ExportWriter { out, exported: Exported { header, batches: 0, blobs: 0, bytes: 0 }, seen: BTreeSet::new() };
     let first = canonical::own(&writer.exported.header).map_err(|source| ExportError::Canonical {
@@ -112,6 +116,23 @@ pub(super) async fn ancestors(log: &dyn EventLog, session: SessionId, end: Seq) 
         from = Seq(high);
     }
     Ok(found)
+}
+
+/// The keys of a Session and of the ancestors that it reads through: each is in the first Batch of that Session's own log.
+async fn keys(
+    log: &dyn EventLog,
+    session: SessionId,
+    ancestors: &[Ancestor],
+) -> Result<BTreeMap<SessionId, SessionKey>, ExportError> {
+    let mut keys = BTreeMap::new();
+    let starts = std::iter::once(Seq::ZERO).chain(ancestors.iter().map(|ancestor| ancestor.cut));
+    let writers = ancestors.iter().map(|ancestor| ancestor.session).chain([session]);
+    for (from, writer) in starts.zip(writers) {
+        let page = log.read(session, from, 1).await?;
+        let key = page.first().and_then(|slice| slice.batch.session_key()).ok_or(ExportError::NoKey(writer))?;
+        keys.insert(writer, key);
+    }
+    Ok(keys)
 }
 
 async fn writer_of(log: &dyn EventLog, session: SessionId, seq: Seq) -> Result<Option<SessionId>, ReadError> {

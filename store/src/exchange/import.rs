@@ -1,10 +1,12 @@
 //! Import: an export back into a log, with the digests that it had.
 
-use super::line::{Ancestor, Header, Line};
+use super::line::{Ancestor, Header, Line, key_for};
 use super::verify::{Flaw, VerifyReport, verify_file};
 use super::{OnProgress, Progress};
 use crate::log::{AppendError, Appended, Draft, EventLog};
+use annals_core::exported::{Unprovable, digest_of_line};
 use annals_core::{Batch, BlobHash, Digest, Seq, SessionId};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -60,12 +62,18 @@ pub enum ImportError {
         /// The digest of the file's Batch.
         found: Digest,
     },
+    /// Texts are withheld in it.
+    #[error("line {line}: texts are withheld in this export: it can be verified, and not imported")]
+    Withheld {
+        /// Which line, from 1.
+        line: u64,
+    },
     /// The log refused a Batch.
     #[error("line {line}: {source}")]
     Append {
         /// Which line, from 1.
         line: u64,
-        /// Why.
+        /// The error that caused it.
         #[source]
         source: AppendError,
     },
@@ -147,13 +155,13 @@ pub async fn import(
 struct Import<'a> {
     log: &'a dyn EventLog,
     imported: Imported,
-    section: Option<Section>,
+    section: Option<ImportSection>,
     /// Batches to append together, with their lines.
     gathered: Vec<(u64, Draft)>,
 }
 
 /// The export that is being read.
-struct Section {
+struct ImportSection {
     line: u64,
     session: ImportedSession,
     last: Option<(SessionId, Seq, Digest)>,
@@ -166,14 +174,14 @@ impl<'a> Import<'a> {
         if let Line::Header(header) = read {
             self.end().await?;
             let session = ImportedSession { header, new: 0, known: 0, blobs: 0 };
-            self.section = Some(Section { line, session, last: None, ancestors: Vec::new() });
+            self.section = Some(ImportSection { line, session, last: None, ancestors: Vec::new() });
             return Ok(());
         }
         let Some(section) = &mut self.section else {
             return Err(damaged(Flaw::Line { reason: "a header was expected".into() }));
         };
         match read {
-            Line::Blob { line: blob, found } if blob.blob != found => Err(damaged(Flaw::Blob {
+            Line::Blob { line: blob, found, .. } if blob.blob != found => Err(damaged(Flaw::Blob {
                 blob: blob.blob,
                 found: Some(found),
                 reason: "its text has another hash".into(),
@@ -182,11 +190,25 @@ impl<'a> Import<'a> {
                 section.session.blobs += 1;
                 self.put(line, blob.text).await.map(|_| ())
             }
-            Line::Batch { batch, found, .. } if batch.digest != found => {
-                let (session, seq, expected) = (batch.session, batch.first, batch.digest);
-                Err(damaged(Flaw::Digest { session, seq, expected, found }))
+            Line::Batch { withheld, .. } if withheld > 0 || section.session.header.keys.is_none() => {
+                Err(ImportError::Withheld { line })
             }
-            Line::Batch { batch, .. } => {
+            Line::Batch { mut batch, value, .. } => {
+                let none = BTreeMap::new();
+                let key = key_for(&batch, section.session.header.keys.as_ref().unwrap_or(&none)).map_err(damaged)?;
+                let (session, seq, expected) = (batch.session, batch.first, batch.digest);
+                let found = digest_of_line(&value, Some(&key), &*self.log.blobs()).map_err(|error| match error {
+                    Unprovable::Key => damaged(Flaw::Key { reason: error.to_string() }),
+                    Unprovable::Blob(blob) => {
+                        ImportError::Append { line, source: AppendError::MissingBlob { session, seq, blob } }
+                    }
+                })?;
+                if found != expected {
+                    return Err(damaged(Flaw::Digest { session, seq, expected, found }));
+                }
+                if let Some(begins) = batch.events.first_mut() {
+                    begins.set_key(key);
+                }
                 if let Some((before, ..)) = section.last.filter(|(before, ..)| *before != batch.session) {
                     section.ancestors.push(Ancestor { session: before, cut: batch.first });
                 }
@@ -239,7 +261,7 @@ impl<'a> Import<'a> {
     /// Ends an export: everything landed, and the head was reached.
     async fn end(&mut self) -> Result<(), ImportError> {
         self.land().await?;
-        let Some(Section { line, session, last, ancestors }) = self.section.take() else { return Ok(()) };
+        let Some(ImportSection { line, session, last, ancestors }) = self.section.take() else { return Ok(()) };
         let head = session.header.head;
         if last != Some((session.header.session, head.next, head.digest)) {
             let found = last.map_or(Seq::ZERO, |(_, next, _)| next);

@@ -1,13 +1,15 @@
 //! The lines of an export. Every line is canonical JSON (RFC 8785), so a Session has exactly one export.
 
 use super::verify::Flaw;
-use annals_core::{Batch, BlobHash, BlobRef, Digest, Seq, SessionId, canonical};
+use annals_core::exported::{ExportedText, visit_texts};
+use annals_core::{Batch, BlobHash, BlobRef, Digest, Event, Seq, SessionId, SessionKey, canonical};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The number of this format, kept in every header.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// What a header says it is.
 const ANNALS: &str = "session-log";
@@ -26,6 +28,9 @@ pub struct Header {
     pub head: HeaderHead,
     /// The Sessions that a fork inherits from, oldest first.
     pub ancestors: Vec<Ancestor>,
+    /// The key of the Session and of each ancestor; `None` in an export that withholds texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<BTreeMap<SessionId, SessionKey>>,
 }
 
 /// Where an export ends.
@@ -42,7 +47,7 @@ pub struct HeaderHead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ancestor {
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// The first Seq that is not inherited from it. The Batch that holds `cut - 1` is exported whole, since its digest
     /// is that of the whole.
@@ -50,9 +55,14 @@ pub struct Ancestor {
 }
 
 impl Header {
-    /// The header of an export.
-    pub fn new(session: SessionId, head: HeaderHead, ancestors: Vec<Ancestor>) -> Self {
-        Self { annals: ANNALS.into(), format: FORMAT, session, head, ancestors }
+    /// The header of an export with all its texts.
+    pub fn new(
+        session: SessionId,
+        head: HeaderHead,
+        ancestors: Vec<Ancestor>,
+        keys: BTreeMap<SessionId, SessionKey>,
+    ) -> Self {
+        Self { annals: ANNALS.into(), format: FORMAT, session, head, ancestors, keys: Some(keys) }
     }
 }
 
@@ -72,13 +82,20 @@ pub(super) enum Line {
         line: BlobLine,
         /// The hash of its text.
         found: Digest,
+        /// The length of its text in bytes of UTF-8.
+        bytes: u64,
+        /// The length of its text in Unicode scalar values.
+        chars: u64,
     },
     Batch {
+        /// With some other text in the place of one that is withheld.
         batch: Batch,
-        /// The digest of its content.
-        found: Digest,
+        /// The line itself.
+        value: Value,
         /// The blobs that it names.
         named: Vec<BlobRef>,
+        /// How many of its texts are withheld.
+        withheld: u64,
     },
     /// A Batch with an event that is not one of the catalogue.
     Opaque {
@@ -96,6 +113,10 @@ impl Line {
         let Value::Object(members) = &value else { return Err(malformed("not an object".into())) };
         if members.contains_key("annals") {
             let header: Header = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
+            if header.annals == ANNALS && header.format == 1 {
+                let reason = "an export of format 1, whose digests hold no commitments; export the session again";
+                return Err(malformed(reason.into()));
+            }
             if header.annals != ANNALS || header.format != FORMAT {
                 return Err(malformed(format!(
                     "{} of format {}; this version reads {ANNALS} of format {FORMAT}",
@@ -108,25 +129,61 @@ impl Line {
         if members.contains_key("blob") {
             let line: BlobLine = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
             is_canonical(text, canonical::own(&line))?;
-            let found = Digest::of(line.text.as_bytes());
-            return Ok(Self::Blob { line, found });
+            let BlobRef { blob: found, bytes, chars } = BlobRef::to(&line.text);
+            return Ok(Self::Blob { line, found, bytes, chars });
         }
         Self::batch(text, value)
     }
 
     fn batch(text: &str, value: Value) -> Result<Self, Flaw> {
+        let (mut filled, mut named, mut withheld) = (value.clone(), Vec::new(), 0);
+        let filling = visit_texts(&mut filled, &mut |_, _, text| {
+            Ok::<_, std::convert::Infallible>(match text {
+                ExportedText::Text(_) => None,
+                ExportedText::Blob(blob) => {
+                    named.push(blob);
+                    None
+                }
+                ExportedText::Withheld { .. } => {
+                    withheld += 1;
+                    Some(json!({"text": FILLING}))
+                }
+                ExportedText::Disclosed { text, .. } => Some(json!({"text": text})),
+            })
+        });
+        let Ok(()) = filling;
+        is_canonical(text, Ok(canonical::value(&value)))?;
+        let expected = if filled == value { text.to_owned() } else { canonical::value(&filled) };
         let envelope = Envelope::deserialize(&value);
-        match (Batch::from_json(value), envelope) {
-            (Ok(batch), _) => {
-                is_canonical(text, batch.to_canonical())?;
-                let found = digest_of_line(text, &batch.digest)
-                    .ok_or_else(|| Flaw::Line { reason: "its digest is not in its place".into() })?;
-                let named = named_in(text, &batch);
-                Ok(Self::Batch { batch, found, named })
-            }
-            (Err(error), Ok(envelope)) => Ok(Self::Opaque { envelope, reason: error.to_string() }),
-            (Err(error), Err(_)) => Err(Flaw::Line { reason: error.to_string() }),
+        let read =
+            Batch::from_json(filled).map_err(|error| error.to_string()).and_then(|batch| match batch.to_canonical() {
+                Ok(canonical) if canonical == expected => Ok(batch),
+                Ok(_) => Err("an event does not have the members of its type".into()),
+                Err(error) => Err(error.to_string()),
+            });
+        match (read, envelope) {
+            (Ok(batch), _) => Ok(Self::Batch { batch, value, named, withheld }),
+            (Err(reason), Ok(envelope)) => Ok(Self::Opaque { envelope, reason }),
+            (Err(reason), Err(_)) => Err(Flaw::Line { reason }),
         }
+    }
+}
+
+/// Replaces a withheld text while a line is read: a text for any field, a digest for those that hold one.
+const FILLING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// The key of a Session, as an export gives it.
+///
+/// # Errors
+/// When the export has no key for it, or another one than its first event names.
+pub(super) fn key_for(batch: &Batch, keys: &BTreeMap<SessionId, SessionKey>) -> Result<SessionKey, Flaw> {
+    let session = batch.session;
+    let wrong = |reason: String| Flaw::Key { reason };
+    let key = keys.get(&session).ok_or_else(|| wrong(format!("the header has no key for session {session}")))?;
+    let stored = batch.events.first().and_then(Event::stored_key);
+    match stored.is_some_and(|stored| stored.hash != key.hash()) {
+        true => Err(wrong(format!("the header has another key for session {session} than its first event names"))),
+        false => Ok(*key),
     }
 }
 
@@ -152,49 +209,54 @@ fn is_canonical(text: &str, canonical: Result<String, canonical::CanonicalError>
     }
 }
 
-/// The blobs that a Batch names, given its canonical text: most name none, and their text says so at once.
-pub(super) fn named_in(text: &str, batch: &Batch) -> Vec<BlobRef> {
-    if text.contains("{\"blob\":\"") { batch.blobs() } else { Vec::new() }
-}
-
-/// The digest of a canonical Batch line: the hash of its text without the member `digest`. The same as
-/// [`Batch::compute_digest`], without writing the Batch again.
-pub(super) fn digest_of_line(text: &str, digest: &Digest) -> Option<Digest> {
-    let member = format!("\"digest\":\"{digest}\",");
-    let at = text.find(&member)?;
-    let rest = text.get(at + member.len()..)?;
-    Some(Digest::of([text.get(..at)?, rest].concat().as_bytes()))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Digest, Line, digest_of_line};
-    use crate::conformance::material::{admitted, created, session};
-    use annals_core::{Batch, Seq, Time};
+    use super::{Header, HeaderHead, Line};
+    use crate::conformance::material::{KEY, admitted, created, session};
+    use annals_core::exported::digest_of_line;
+    use annals_core::{Batch, NoBlobs, Seq, Time};
 
     #[test]
-    fn the_digest_of_a_line_is_the_hash_of_its_text_without_the_digest() {
+    fn the_digest_of_a_line_is_that_of_its_batch() {
         for text in ["plain", "\"digest\":\"", "ü\u{1}\u{7f}\u{1f600}\\"] {
             let events = vec![created(), admitted("a", text)];
-            let batch = Batch::seal(session(1), Seq(0), Time(5), None, events).unwrap().batch;
+            let batch = Batch::seal(&KEY, &NoBlobs, session(1), Seq(0), Time(5), None, events).unwrap().batch;
             let line = batch.to_canonical().unwrap();
-            assert_eq!(digest_of_line(&line, &batch.digest), Some(batch.digest));
-            assert_eq!(batch.compute_digest().unwrap(), batch.digest);
-            let Line::Batch { batch: read, found, named } = Line::read(line.as_bytes()).unwrap() else {
+            assert_eq!(batch.compute_digest(&KEY, &NoBlobs).unwrap(), batch.digest);
+            let Line::Batch { batch: read, value, named, withheld } = Line::read(line.as_bytes()).unwrap() else {
                 panic!("{line}")
             };
-            assert!(named.is_empty());
-            assert_eq!((read, found), (batch.clone(), batch.digest));
+            assert!(named.is_empty() && withheld == 0);
+            assert_eq!(digest_of_line(&value, Some(&KEY), &NoBlobs), Ok(batch.digest));
+            assert_eq!(read, batch);
         }
-        assert_eq!(digest_of_line("{}", &Digest([0; 32])), None);
     }
 
     #[test]
     fn a_line_in_another_form_is_refused() {
-        let batch = Batch::seal(session(1), Seq(0), Time(5), None, vec![created()]).unwrap().batch;
+        let events = vec![created()];
+        let batch = Batch::seal(&KEY, &NoBlobs, session(1), Seq(0), Time(5), None, events).unwrap().batch;
         let line = batch.to_canonical().unwrap();
         for other in [line.replacen(':', ": ", 1), format!("{line} "), line.replace("\"at\":5", "\"at\":5,\"at\":5")] {
             assert!(Line::read(other.as_bytes()).is_err(), "{other}");
         }
+        // Canonical, but with other members than events of this type have.
+        for other in
+            [line.replace("{\"text\":\"/work/project\"}", "\"/work/project\""), line.replace("\"title\":null,", "")]
+        {
+            assert!(other != line && matches!(Line::read(other.as_bytes()), Ok(Line::Opaque { .. })), "{other}");
+        }
+    }
+
+    #[test]
+    fn an_export_of_format_1_is_refused_with_one_sentence() {
+        let head = HeaderHead { next: Seq(1), digest: annals_core::Digest([1; 32]) };
+        let mut header = Header::new(session(1), head, Vec::new(), [(session(1), KEY)].into());
+        (header.format, header.keys) = (1, None);
+        let refused = Line::read(serde_json::to_string(&header).unwrap().as_bytes()).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "not a line of the format: an export of format 1, whose digests hold no commitments; export the session again"
+        );
     }
 }

@@ -8,8 +8,9 @@ use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
 };
-use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId};
+use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId, SessionKey};
 use futures_util::{StreamExt, stream};
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
@@ -25,10 +26,12 @@ pub struct DamagedLog {
 struct ExportContent {
     /// Each Session's own Batches, by first Seq.
     sessions: BTreeMap<SessionId, BTreeMap<Seq, Arc<Batch>>>,
-    /// Texts by the hash of what they hold, whatever the file calls them.
+    /// Texts by the hash of their content, not by the name in the file.
     blobs: BTreeMap<BlobHash, String>,
     /// The sessions that the file exports, as far as its headers can be read.
     subjects: Vec<SessionId>,
+    /// The keys that its headers give.
+    keys: BTreeMap<SessionId, SessionKey>,
 }
 
 impl Blobs for ExportContent {
@@ -66,9 +69,17 @@ impl ExportContent {
             let subject: Option<SessionId> =
                 value.get("session").and_then(Value::as_str).and_then(|id| id.parse().ok());
             self.subjects.extend(subject);
+            let keys = value.get("keys").map(BTreeMap::<SessionId, SessionKey>::deserialize);
+            self.keys.extend(keys.and_then(Result::ok).unwrap_or_default());
         } else if let Some(text) = value.get("text").and_then(Value::as_str) {
             self.blobs.insert(Digest::of(text.as_bytes()), text.to_owned());
-        } else if let Ok(batch) = Batch::from_json(value) {
+        } else if let Ok(mut batch) = Batch::from_json(value) {
+            let begins = batch.events.first_mut().filter(|event| event.stored_key().is_some());
+            if let (Some(event), Some(key)) = (begins, self.keys.get(&batch.session))
+                && event.stored_key().is_some_and(|stored| stored.hash == key.hash())
+            {
+                event.set_key(*key);
+            }
             let own = self.sessions.entry(batch.session).or_default();
             // Of two at one place the first counts; `verify` reports the other.
             own.entry(batch.first).or_insert_with(|| Arc::new(batch));

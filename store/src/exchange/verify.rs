@@ -6,6 +6,7 @@
 mod chain;
 mod file;
 mod log;
+mod proving;
 mod report;
 
 pub use file::verify_file;

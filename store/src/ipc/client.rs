@@ -7,7 +7,7 @@ use crate::log::{
     Slice,
 };
 use crate::store_id::StoreId;
-use annals_core::{Batch, BlobHash, Blobs, Seq, SessionId};
+use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId};
 use futures_core::Stream;
 use futures_util::{SinkExt, StreamExt, stream};
 use std::io;
@@ -48,9 +48,11 @@ impl RemoteLog {
 
     pub(super) async fn append(&self, draft: &Draft) -> Result<Result<Committed, AppendError>, Lost> {
         let Draft { session, expected, at, ref events, digest } = *draft;
-        // Sealed here as well: large texts go before the Batch, so that it fits a record on its way too. The owner seals it
-        // again, with the digest before it, and finds its texts moved as it would have moved them.
-        let sealed = match Batch::seal(session, expected, at, None, events.clone()) {
+        // Packed here as well: large texts go before the Batch, so that it fits a record on its way too. The owner seals it, with
+        // the key and the digest before it, and finds its texts moved as it would have moved them.
+        let (prev, events) = (None, events.clone());
+        let batch = Batch { session, first: expected, at, prev, events, digest: Digest([0; 32]) };
+        let sealed = match batch.pack() {
             Ok(sealed) => sealed,
             Err(source) => return Ok(Err(AppendError::Seal { session, source })),
         };

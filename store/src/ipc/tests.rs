@@ -87,7 +87,7 @@ async fn another_version_is_refused_by_both_sides() {
         String::from_utf8_lossy(&all).into_owned()
     });
     let answer = old.await.unwrap();
-    assert!(answer.contains("annals 2 "), "{answer:?}");
+    assert!(answer.contains("annals 3 "), "{answer:?}");
     server.stop().await;
 
     let listener = super::socket::listen(folder.path()).unwrap();

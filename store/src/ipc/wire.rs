@@ -15,7 +15,7 @@ use wincode::config::Configuration;
 use wincode::{SchemaRead, SchemaWrite};
 
 /// The number of this protocol.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The largest message, in bytes: that of a blob.
 pub(super) const MESSAGE_MAX: usize = 1 << 30;

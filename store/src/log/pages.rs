@@ -8,6 +8,8 @@ use std::ops::Range;
 
 /// The most batches that are read at a time.
 const MOST: usize = 512;
+/// The most batches that are read backwards at a time.
+const BACK: usize = 64;
 /// How many events a batch is assumed to have before any is read.
 const USUAL: u64 = 8;
 
@@ -96,6 +98,40 @@ impl<'a> Pages<'a> {
     }
 }
 
+/// The batches of a session before an event, newest first, each cut to what is before it: see
+/// [`EventLog::pages_back`](super::EventLog::pages_back).
+pub struct PagesBack<'a> {
+    read: Box<PageReader<'a>>,
+    before: Seq,
+}
+
+impl fmt::Debug for PagesBack<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PagesBack").field("before", &self.before).finish_non_exhaustive()
+    }
+}
+
+impl<'a> PagesBack<'a> {
+    pub(super) fn new(before: Seq, read: Box<PageReader<'a>>) -> Self {
+        Self { read, before }
+    }
+
+    /// The next page, at most 64 batches; `None` at the beginning of the log.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn next_page(&mut self) -> Result<Option<Vec<Slice>>, ReadError> {
+        if self.before == Seq::ZERO {
+            return Ok(None);
+        }
+        let mut slices = (self.read)(self.before, BACK).await?;
+        let Some(oldest) = slices.last().map(|slice| slice.from) else { return Ok(None) };
+        slices.iter_mut().for_each(|slice| slice.until = slice.until.min(self.before));
+        self.before = oldest.min(Seq(self.before.0.saturating_sub(1)));
+        Ok(Some(slices))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::conformance::material;
@@ -127,5 +163,19 @@ mod tests {
             }
         }
         assert!(log.pages(material::session(2), Seq(0)..Seq(9)).next_page().await.is_err(), "no such session");
+    }
+
+    #[tokio::test]
+    async fn reading_back_gives_every_event_before_the_place_once() {
+        let log = MemoryLog::new();
+        let session = material::session(1);
+        material::story(&log, session, 100).await.unwrap();
+        for before in [0, 1, 2, 3, 150, 201] {
+            let (mut pages, mut found) = (log.pages_back(session, Seq(before)), Vec::new());
+            while let Some(page) = pages.next_page().await.unwrap() {
+                found.extend(page.iter().flat_map(|slice| slice.records().rev().map(|record| record.seq.0)));
+            }
+            assert_eq!(found, (0..before).rev().collect::<Vec<_>>(), "before {before}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::io;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("session {session} does not continue what was signed: {reason}")]
 pub struct Discontinuity {
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// The event that was signed as its last one.
     pub seq: Seq,
@@ -48,9 +48,9 @@ pub enum DiscontinuityReason {
     /// A batch cannot be read.
     #[error("event {} cannot be read: {reason}", seq.0)]
     Unreadable {
-        /// Where.
+        /// The event.
         seq: Seq,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

@@ -25,7 +25,7 @@ pub(super) fn lock(dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes a file durably: it has its old content or its new one, whatever happens.
+/// Writes a file durably: after a crash it has its old content or its new one.
 pub(super) fn replace(dir: &Path, name: &str, content: &str) -> io::Result<()> {
     let temporary = dir.join(format!("{name}.tmp"));
     let mut file = private().truncate(true).open(&temporary)?;

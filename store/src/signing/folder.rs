@@ -55,7 +55,7 @@ pub enum SignedTreeError {
     Heads {
         /// Which file.
         path: PathBuf,
-        /// Where.
+        /// The error that caused it.
         #[source]
         source: NotAHead,
     },
@@ -64,7 +64,7 @@ pub enum SignedTreeError {
     Checkpoint {
         /// Which file.
         path: PathBuf,
-        /// Why.
+        /// The error that caused it.
         #[source]
         source: CheckpointError,
     },
@@ -78,7 +78,7 @@ pub enum SignedTreeError {
         /// The root of the heads.
         found: TreeHash,
     },
-    /// A file beside a checkpoint says something else than the checkpoint.
+    /// A file next to a checkpoint differs from the checkpoint.
     #[error("{}: it differs from the checkpoint: one of them was altered", path.display())]
     Differs {
         /// Which file.
@@ -131,7 +131,7 @@ impl TreeFolder {
         self.dir.shown()
     }
 
-    /// Reads everything and checks that each checkpoint has the root of its heads, and that the files beside it agree. The
+    /// Reads everything and checks that each checkpoint has the root of its heads, and that the files next to it agree. The
     /// signatures are verified elsewhere.
     ///
     /// # Errors

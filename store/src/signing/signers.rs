@@ -32,14 +32,14 @@ pub enum SignatureError {
     /// A key that counts did not make the signature that has its name.
     #[error("the signature of {signer} on checkpoint {size} of {origin} is not valid: the checkpoint was altered")]
     Invalid {
-        /// Whose.
+        /// The signer.
         signer: String,
         /// The log.
         origin: String,
         /// The size of its tree.
         size: u64,
     },
-    /// Nobody who counts signed it.
+    /// No allowed signer signed it.
     #[error("checkpoint {size} of {origin} is not signed by a key of the allowed signers (it names {found})")]
     NotSigned {
         /// The log.

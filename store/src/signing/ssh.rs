@@ -182,7 +182,7 @@ impl SshPublicKey {
     }
 }
 
-/// What stands between the first and the last line of a `.sig` file.
+/// The text between the first and the last line of a `.sig` file.
 fn between_lines(file: &str) -> Option<Vec<u8>> {
     let encoded = file.trim_end().strip_prefix(SIGNATURE_BEGIN)?.strip_suffix(SIGNATURE_END)?;
     STANDARD.decode(encoded.replace('\n', "")).ok()

@@ -1,5 +1,6 @@
 use super::{Folded, Views};
 use crate::cache::ViewCache;
+use crate::conformance::material::KEY;
 use crate::{Boxed, Draft, EventLog, LogLayer, MemoryLog, ReadError, Slice};
 use annals_core::event::*;
 use annals_core::{Event, Seq, SessionId, Time};
@@ -24,6 +25,7 @@ fn created() -> Event {
         title: None,
         parent: None,
         origin: None,
+        key: KEY.into(),
     }
     .into()
 }

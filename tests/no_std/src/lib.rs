@@ -9,9 +9,10 @@
 
 extern crate alloc;
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::Event;
-use annals_core::{Batch, Seq, SessionId, Time, codec};
+use annals_core::{Batch, Blobs, Digest, Seq, SessionId, SessionKey, Time, codec};
 use annals_projections::{Projection, SessionView};
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
@@ -25,11 +26,15 @@ const LINES: &str = include_str!("../../../fixtures/events.jsonl");
 #[unsafe(no_mangle)]
 pub extern "C" fn annals_without_std() -> i32 {
     let read = |line: &str| Event::from_json(serde_json::from_str(line).ok()?).ok();
-    let Some(events) = LINES.lines().map(read).collect::<Option<Vec<Event>>>() else { return 1 };
+    let Some(mut events) = LINES.lines().map(read).collect::<Option<Vec<Event>>>() else { return 1 };
     let session = SessionId::from_parts(1_780_488_000_000, 1);
-    let Ok(sealed) = Batch::seal(session, Seq::ZERO, Time(1_780_488_000_000), None, events) else { return 2 };
+    let key = SessionKey([0x0f; 32]);
+    events.iter_mut().for_each(|event| event.set_key(key));
+    let Ok(sealed) = Batch::seal(&key, &Anything, session, Seq::ZERO, Time(1_780_488_000_000), None, events) else {
+        return 2;
+    };
     let Ok(batch) = codec::decode(&sealed.encoded) else { return 3 };
-    if batch != sealed.batch || batch.compute_digest() != Ok(batch.digest) {
+    if batch != sealed.batch || batch.compute_digest(&key, &Anything) != Ok(batch.digest) {
         return 4;
     }
     let fold = || {
@@ -38,6 +43,15 @@ pub extern "C" fn annals_without_std() -> i32 {
         view
     };
     if fold() == fold() { 0 } else { 5 }
+}
+
+/// A store that has a text for every blob.
+struct Anything;
+
+impl Blobs for Anything {
+    fn text(&self, _: &Digest) -> Option<String> {
+        Some("anything".into())
+    }
 }
 
 /// Memory that is handed out once and never taken back: enough for one proof.

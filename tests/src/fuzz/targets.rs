@@ -2,7 +2,7 @@
 
 use super::corpus::{Files, batches, corpus};
 use annals_cli::fuzzing::config;
-use annals_core::{Seq, codec};
+use annals_core::{Blobs, Digest, Seq, SessionKey, codec};
 use annals_import::{ImportOptions, import, recognise};
 use annals_providers::http::fuzzing::answer;
 use annals_providers::wire::Protocol;
@@ -15,6 +15,18 @@ use annals_store::{EventLog, MemoryLog};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The key of every Session here.
+const KEY: SessionKey = SessionKey([0x0f; 32]);
+
+/// A store that has a text for every blob.
+struct Anything;
+
+impl Blobs for Anything {
+    fn text(&self, _: &Digest) -> Option<String> {
+        Some("anything".into())
+    }
+}
 
 /// A parser with its corpus.
 #[derive(Clone, Copy)]
@@ -76,7 +88,7 @@ fn decode(bytes: &[u8]) -> io::Result<()> {
     if let Ok(batch) = codec::decode(bytes) {
         let again = codec::encode(&batch).ok().and_then(|bytes| codec::decode(&bytes).ok());
         assert_eq!(again.as_ref(), Some(&batch), "a Batch reads as it was written");
-        if let (Ok(_), Ok(line)) = (batch.compute_digest(), batch.to_canonical()) {
+        if let (Ok(_), Ok(line)) = (batch.compute_digest(&KEY, &Anything), batch.to_canonical()) {
             let json = serde_json::from_str(&line).expect("what was written is JSON");
             assert_eq!(annals_core::Batch::from_json(json).as_ref(), Ok(&batch), "and so does its line");
         }

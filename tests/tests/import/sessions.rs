@@ -5,12 +5,15 @@ use annals_core::event::{
     ChildEvent, ChildSettled, ChildStarted, CompactionEvent, ContextEvent, EpochCause, FilesEvent, InputEvent,
     SessionEvent, StepEvent,
 };
-use annals_core::{Event, Seq};
+use annals_core::{Event, ImportSecret, Seq};
 use annals_import::{
     ImportOptions, ImportOutcome, ImportReport, RecogniseError, SourceForm, SourceImportError, import, recognise,
     sources,
 };
+use annals_store::disk::DiskLog;
+use annals_store::{EventLog, OpenMode};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const FOLDERS: [&str; 4] = ["opencode/v1", "opencode/v2", "codex", "claude-code"];
 
@@ -80,6 +83,29 @@ async fn an_import_says_nothing_of_its_own_place_and_time() {
         assert_eq!(head(&here, session).await, head(&there, session).await, "{name}");
         let first = &here.read(session, Seq::ZERO, 1).await.unwrap()[0].batch;
         assert_eq!(session.millis(), first.at.millis().min(session.millis()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn one_import_secret_gives_one_digest_in_every_store_and_another_gives_another() {
+    for name in ["codex/tools-and-resume.rollout.jsonl", "claude-code/one-turn.jsonl", "opencode/v1/tools.json"] {
+        let secret = |byte| ImportOptions { secret: ImportSecret([byte; 32]), ..ImportOptions::default() };
+        let source = recognise(&fixture(name)).unwrap();
+        let (here, there, elsewhere, folder) = (memory(), memory(), memory(), scratch());
+        let (disk, _) = DiskLog::open(&folder.path().join("store"), OpenMode::Create).unwrap();
+        let disk: Arc<dyn EventLog> = Arc::new(disk);
+        let session = import(&here, &source, &secret(1), &mut |_| {}).await.unwrap().sessions[0].session;
+        for log in [&there, &disk] {
+            import(log, &source, &secret(1), &mut |_| {}).await.unwrap();
+            assert_eq!(head(log, session).await, head(&here, session).await, "{name}");
+        }
+        import(&elsewhere, &source, &secret(2), &mut |_| {}).await.unwrap();
+        let (one, other) = (head(&here, session).await.unwrap(), head(&elsewhere, session).await.unwrap());
+        assert!(one.next == other.next && one.digest != other.digest, "{name}");
+        assert!(view(&here, session).await == view(&elsewhere, session).await, "{name}: views do not depend on keys");
+        // What is in the log keeps its key: another secret appends nothing, and is no difference.
+        let again = import(&here, &source, &secret(2), &mut |_| {}).await.unwrap();
+        assert!(!again.has_bad_news() && again.new_batches() == 0, "{name}: {again:#?}");
     }
 }
 

@@ -20,6 +20,7 @@ pub async fn long(turns: u64) -> (Arc<dyn EventLog>, SessionId) {
         title: None,
         parent: None,
         origin: None,
+        key: annals_core::SessionKey([0x0f; 32]).into(),
     };
     append(&log, session, vec![created.into()]).await;
     for n in 0..turns {
@@ -50,7 +51,14 @@ pub async fn append(log: &Arc<dyn EventLog>, session: SessionId, events: Vec<Eve
 pub async fn forked(log: &Arc<dyn EventLog>, parent: SessionId, n: u128, turns: u64) -> SessionId {
     let head = log.head(parent).await.unwrap().unwrap();
     let session = SessionId::from_parts(1_780_488_000_001, n);
-    let fork = SessionForked { parent, cut: head.next, parent_digest: head.digest, title: None, origin: None };
+    let fork = SessionForked {
+        parent,
+        cut: head.next,
+        parent_digest: head.digest,
+        title: None,
+        origin: None,
+        key: annals_core::SessionKey([0x0f; 32]).into(),
+    };
     let draft = Draft { session, expected: head.next, at: Time(2_000_000), events: vec![fork.into()], digest: None };
     log.append(draft).await.unwrap();
     for turn_of_fork in 0..turns {

@@ -188,7 +188,7 @@ fn a_word_that_is_typed_while_the_model_works_is_for_the_chat_and_waits_for_the_
     chat.send("work\r");
     chat.expect("is at work");
     chat.send("/quit\r");
-    chat.expect("once the turn is over");
+    chat.expect("when the turn is over");
     model.release();
     chat.expect("Done.");
     chat.expect("to continue");

@@ -1,7 +1,8 @@
 //! What a person and a program see while a Session runs: the host around the real runtime, with a scripted model.
 
 use crate::stage::{Theatre, Watching};
-use annals_cli::host::{ApprovalMode, RunEnd};
+use annals_cli::host::ApprovalMode;
+use annals_runtime::host::RunEnd;
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
 use annals_runtime::testing::{ScriptedAttempt, ScriptedEnd};
 

@@ -2,8 +2,7 @@
 
 use annals_cli::command_context::CommandContext;
 use annals_cli::host::{
-    ApprovalMode, Frontend, Host, HostParts, Interaction, JsonLines, Lease, Questions, RunEnd, RunGoal, Screen,
-    ServicesAt, TypedLine, TypedLines, run_interactive,
+    ApprovalMode, Frontend, Host, HostParts, Interaction, Screen, TypedLine, TypedLines, run_interactive,
 };
 use annals_cli::remarks::Remarks;
 use annals_cli::store_choice::StoreChoice;
@@ -12,6 +11,7 @@ use annals_core::event::Location;
 use annals_core::{Seq, Time};
 use annals_inspect::reader::Reader;
 use annals_projections::SessionView;
+use annals_runtime::host::{JsonLines, Lease, QuestionSender, RunEnd, RunGoal, ServicesAt};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, bare_model};
 use annals_runtime::testing::{ScriptedAttempt, ScriptedProvider};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput, ToolRegistry};
@@ -112,7 +112,7 @@ impl Theatre {
             services_at: Arc::new(Looking),
             subagents: Vec::new(),
         });
-        let (put, questions) = Questions::channel();
+        let (put, questions) = QuestionSender::channel();
         let reader = Reader::new(log.clone(), None, folder.path().to_owned());
         let host = Host::open(&cli, reader, equipment, put).expect("a host");
         let session = match new {
@@ -140,7 +140,7 @@ impl Theatre {
 
     /// The right to run the Session.
     pub fn lease(&self) -> Arc<Lease> {
-        self.host.lease(self.session.id()).expect("a folder").expect("nobody else")
+        self.host.leases.take(self.session.id()).expect("a folder").expect("nobody else")
     }
 
     /// Lines that a person types.

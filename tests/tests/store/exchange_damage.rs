@@ -1,7 +1,7 @@
 //! Damage in a log is told with its place, all of it, once (`fixtures/FORMAT.md`).
 
 use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId, Time};
-use annals_store::conformance::material::{begin, draft, fork, session, story, synthetic, two};
+use annals_store::conformance::material::{KEY, begin, draft, fork, session, story, synthetic, two};
 use annals_store::exchange::{ExportError, VerifyReport, export, verify_session, verify_store};
 use annals_store::{Boxed, EventLog, Head, LogLayer, MemoryLog, ReadError, SessionHead, Slice};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Damaged {
                 Harm::Altered(of, at) if here == (of, at) => batch.at = Time(7),
                 Harm::Relinked(of, at) if here == (of, at) => {
                     batch.prev = Some(Digest::of(b"elsewhere"));
-                    batch.digest = batch.compute_digest().unwrap();
+                    batch.digest = batch.compute_digest(&KEY, &*self.log.blobs()).unwrap();
                 }
                 Harm::Gone(of, at) if here == (of, at) => {
                     if given.is_empty() {

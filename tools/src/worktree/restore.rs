@@ -2,7 +2,7 @@
 //!
 //! 1. Every new content is written to a staging folder in the worktree, so that it moves into place by renaming.
 //! 2. A note of what is about to happen is made durable in the shadow folder.
-//! 3. Whatever is at those paths is moved into the staging folder, and compared there with what the plan expects.
+//! 3. The present content of those paths is moved into the staging folder, and compared there with what the plan expects.
 //! 4. The new files move into place.
 //! 5. The note is removed: the restore is done. Then the staging folder and empty directories are removed.
 //!

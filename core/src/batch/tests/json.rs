@@ -1,20 +1,20 @@
 //! The digest rule and the line of an export, checked against an independent writer of canonical JSON.
 
-use super::{PREV, SESSION, seal};
+use super::{Anything, KEY, PREV, SESSION, seal};
 use crate::event::DecodeError;
 use crate::event::samples::{samples, variants};
+use crate::exported::digest_of_line;
 use crate::{Batch, Digest, SealError, Seq, Time};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What anyone can do in another language: take a line of an export, drop its digest, hash it with sorted keys.
-/// (`serde_json` keeps the keys of a map sorted by code point, which is the rule for keys in ASCII.)
+/// What anyone can do in another language, without knowing a kind of event.
 fn recomputed(line: &str) -> (Digest, Digest) {
-    let mut fields: Value = serde_json::from_str(line).unwrap();
-    let claimed = fields.as_object_mut().unwrap().remove("digest").unwrap();
-    (claimed.as_str().unwrap().parse().unwrap(), Digest::of(fields.to_string().as_bytes()))
+    let fields: Value = serde_json::from_str(line).unwrap();
+    let claimed = fields["digest"].as_str().unwrap().parse().unwrap();
+    (claimed, digest_of_line(&fields, Some(&KEY), &Anything).unwrap())
 }
 
 fn line(batch: &Batch) -> String {
@@ -26,13 +26,13 @@ fn the_digest_of_a_batch_is_pinned() {
     let batch = seal(samples()).batch;
     assert_eq!(recomputed(&line(&batch)), (batch.digest, batch.digest));
     let first = seal(samples().into_iter().take(1).collect()).batch;
-    insta::assert_snapshot!(line(&first), @r#"{"at":1780488000000,"digest":"2f71aa00efff0730dab946a799810cc3e754cbd683e273b7b2b30e7a97767cf4","events":[{"agent":"build","location":{"directory":"/work/project","workspace":"main"},"model":"openai/gpt-5","origin":{"agent":"opencode","form":"v2-events","id":"ses_1","importer":1,"version":"2.0.10"},"parent":{"call":"call_7","session":"01JZ0000000000000000000002"},"policy":{"agent_switch":"keep","model_switch":"replace"},"title":"Größe prüfen 😀","type":"session.created"}],"first":41,"prev":"abababababababababababababababababababababababababababababababab","session":"070W3GE1R70W3GE1R70W3GE1R7"}"#);
+    insta::assert_snapshot!(line(&first), @r#"{"at":1780488000000,"digest":"f05670e007e1f762f877d75184957bb871e47d5492d69ca6100d5fc374b810ea","events":[{"agent":"build","key_hash":"af3a03beb61762079e2f795a1a0b06bebe1f5618c4046f5ffc72c3a1fcc7f2ce","location":{"directory":{"text":"/work/project"},"workspace":{"text":"main"}},"model":"openai/gpt-5","origin":{"agent":"opencode","form":"v2-events","id":"ses_1","importer":1,"version":"2.0.10"},"parent":{"call":"call_7","session":"01JZ0000000000000000000002"},"policy":{"agent_switch":"keep","model_switch":"replace"},"title":{"text":"Größe prüfen 😀"},"type":"session.created"}],"first":41,"prev":"abababababababababababababababababababababababababababababababab","session":"070W3GE1R70W3GE1R70W3GE1R7"}"#);
 }
 
 #[test]
 fn a_digest_commits_to_session_place_time_predecessor_and_every_fact() {
     let whole = seal(samples()).batch;
-    let digest = |batch: &Batch| batch.compute_digest().unwrap();
+    let digest = |batch: &Batch| batch.compute_digest(&KEY, &Anything).unwrap();
     assert_eq!(digest(&whole), whole.digest);
     let mut others = alloc::vec![
         Batch { session: crate::SessionId([8; 16]), ..whole.clone() },
@@ -79,9 +79,9 @@ fn a_line_with_a_field_too_many_or_too_few_is_an_error() {
 #[test]
 fn a_number_of_ours_at_two_to_the_53_cannot_be_sealed() {
     let event = crate::event::MessagePinned { message: Seq(1 << 53) }.into();
-    let sealed = Batch::seal(SESSION, Seq(0), Time(0), PREV, alloc::vec![event]);
+    let sealed = Batch::seal(&KEY, &Anything, SESSION, Seq(0), Time(0), PREV, alloc::vec![event]);
     assert!(matches!(sealed, Err(SealError::Canonical(_))));
-    let sealed = Batch::seal(SESSION, Seq(1 << 53), Time(0), PREV, samples());
+    let sealed = Batch::seal(&KEY, &Anything, SESSION, Seq(1 << 53), Time(0), PREV, samples());
     assert!(matches!(sealed, Err(SealError::Canonical(_))));
 }
 
@@ -93,7 +93,10 @@ proptest! {
         at in 0..(1_u64 << 53),
         prev: Option<[u8; 32]>,
     ) {
-        let sealed = Batch::seal(SESSION, Seq(first), Time(at), prev.map(Digest), events).unwrap();
+        let mut events = events;
+        events.iter_mut().for_each(|event| event.set_key(KEY));
+        let prev = prev.map(Digest);
+        let sealed = Batch::seal(&KEY, &Anything, SESSION, Seq(first), Time(at), prev, events).unwrap();
         let line = line(&sealed.batch);
         prop_assert_eq!(recomputed(&line), (sealed.batch.digest, sealed.batch.digest));
         prop_assert_eq!(Batch::from_json(serde_json::from_str(&line).unwrap()).unwrap(), sealed.batch);

@@ -1,6 +1,6 @@
 //! What moves to blobs when a Batch is sealed.
 
-use super::{SESSION, said, seal};
+use super::{Anything, KEY, SESSION, said, seal, seal_with};
 use crate::batch::RECORD_MAX;
 use crate::event::samples::{samples, variants};
 use crate::event::{
@@ -48,7 +48,7 @@ fn every_text_of_every_kind_can_move_to_a_blob() {
 #[test]
 fn a_batch_that_does_not_fit_even_then_is_too_large() {
     let event = InputPromoted { input: "i".repeat(RECORD_MAX).into() };
-    let sealed = Batch::seal(SESSION, Seq(0), Time(0), None, alloc::vec![event.into()]);
+    let sealed = Batch::seal(&KEY, &Anything, SESSION, Seq(0), Time(0), None, alloc::vec![event.into()]);
     let SealError::TooLarge { bytes } = sealed.unwrap_err() else { panic!("too large") };
     assert_eq!(bytes, RECORD_MAX + 73 + 10 + 8, "the header of a first batch, kind and length, the id's length");
 }
@@ -56,7 +56,10 @@ fn a_batch_that_does_not_fit_even_then_is_too_large() {
 #[test]
 fn small_texts_never_move_since_a_reference_would_be_larger() {
     let events = (0..2_000).map(|_| said("x".repeat(64))).collect();
-    assert!(matches!(Batch::seal(SESSION, Seq(0), Time(0), None, events), Err(SealError::TooLarge { .. })));
+    assert!(matches!(
+        Batch::seal(&KEY, &Anything, SESSION, Seq(0), Time(0), None, events),
+        Err(SealError::TooLarge { .. })
+    ));
 }
 
 #[test]
@@ -88,10 +91,10 @@ proptest! {
         let sealed = seal(events.clone());
         prop_assert!(sealed.encoded.len() <= RECORD_MAX);
         prop_assert_eq!(&sealed.encoded, &codec::encode(&sealed.batch).unwrap());
-        prop_assert_eq!(sealed.batch.compute_digest().unwrap(), sealed.batch.digest);
+        let stored: BTreeMap<Digest, String> = sealed.blobs.iter().cloned().collect();
+        prop_assert_eq!(sealed.batch.compute_digest(&KEY, &stored).unwrap(), sealed.batch.digest);
 
         // Nothing is lost: each text stands inline as it was, or its blob holds it.
-        let stored: BTreeMap<Digest, String> = sealed.blobs.iter().cloned().collect();
         let (before, after): (Vec<Text>, Vec<Text>) =
             (events.iter().flat_map(texts).collect(), sealed.batch.events.iter().flat_map(texts).collect());
         for (before, after) in before.iter().zip(&after) {
@@ -112,7 +115,8 @@ proptest! {
     fn sealing_is_deterministic_and_sealing_again_changes_nothing(events in many_texts()) {
         let sealed = seal(events.clone());
         prop_assert_eq!(&seal(events), &sealed);
-        let again = seal(sealed.batch.events.clone());
+        let stored: BTreeMap<Digest, String> = sealed.blobs.iter().cloned().collect();
+        let again = seal_with(&stored, sealed.batch.events.clone());
         prop_assert_eq!(again.blobs, []);
         prop_assert_eq!((again.batch, again.encoded), (sealed.batch, sealed.encoded));
     }

@@ -1,5 +1,6 @@
 //! One fact of every kind, with every optional field filled, and thousands of facts near them.
 
+use crate::SessionKey;
 use crate::event::Event;
 use alloc::string::String;
 use alloc::vec;
@@ -13,9 +14,17 @@ pub(crate) const LINES: &str = include_str!("../../../../fixtures/events.jsonl")
 pub(crate) const MAPS: [&str; 6] =
     ["/entries", "/set", "/counts", "/options/controls", "/options/options", "/options/body"];
 
+/// The key whose hash stands in `fixtures/events.jsonl`.
+const KEY: SessionKey = SessionKey([0x0f; 32]);
+
 /// One fact of every kind.
 pub(crate) fn samples() -> Vec<Event> {
-    LINES.lines().map(read).collect()
+    let with_key = |line| {
+        let mut event = read(line);
+        event.set_key(KEY);
+        event
+    };
+    LINES.lines().map(with_key).collect()
 }
 
 /// Every sample as its JSON.

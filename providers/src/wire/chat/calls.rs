@@ -4,6 +4,7 @@ use crate::provider::{ProviderError, ProviderEvent};
 use crate::wire::decode::{read, violation};
 use annals_core::CallId;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -54,7 +55,10 @@ struct PartialCall {
 #[derive(Default)]
 struct PartialInput {
     text: String,
-    depth: usize,
+    /// The brackets that close what is open, the innermost last.
+    open: Vec<u8>,
+    /// The text is no JSON value and cannot become one.
+    broken: bool,
     quoted: bool,
     escaped: bool,
     whole: bool,
@@ -62,17 +66,24 @@ struct PartialInput {
 
 impl PartialInput {
     fn push(&mut self, piece: &str) {
+        let before = self.text.len();
         self.text.push_str(piece);
-        for byte in piece.bytes() {
+        for (at, byte) in piece.bytes().enumerate() {
             match byte {
+                _ if self.broken => return,
+                b' ' | b'\t' | b'\n' | b'\r' if self.whole => {}
+                _ if self.whole => (self.broken, self.whole) = (true, false),
                 _ if self.escaped => self.escaped = false,
                 b'\\' if self.quoted => self.escaped = true,
                 b'"' => self.quoted = !self.quoted,
                 _ if self.quoted => {}
-                b'{' | b'[' => self.depth += 1,
-                b'}' | b']' => {
-                    self.depth = self.depth.saturating_sub(1);
-                    self.whole |= self.depth == 0;
+                b'{' => self.open.push(b'}'),
+                b'[' => self.open.push(b']'),
+                b'}' | b']' if self.open.pop() != Some(byte) => self.broken = true,
+                b'}' | b']' if self.open.is_empty() => {
+                    let value = self.text.get(..=before + at).unwrap_or_default();
+                    self.whole = serde_json::from_str::<IgnoredAny>(value).is_ok();
+                    self.broken = !self.whole;
                 }
                 _ => {}
             }

@@ -91,7 +91,9 @@ fn take(protocol: Protocol, events: &[String]) -> (Vec<ProviderEvent>, Option<Pr
 fn is_two_objects(pieces: &[String]) -> bool {
     (1..pieces.len()).any(|at| {
         let (before, after) = pieces.split_at(at);
-        serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(&before.concat()).is_ok()
+        let before = before.concat();
+        before.trim_start().starts_with('{')
+            && serde_json::from_str::<serde::de::IgnoredAny>(&before).is_ok()
             && after.first().is_some_and(|piece| piece.trim_start().starts_with('{'))
     })
 }

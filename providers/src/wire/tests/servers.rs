@@ -45,6 +45,12 @@ fn whole_calls_that_share_an_index_and_an_empty_id_stay_apart() {
     call call_0 read({"a":[{"b":1},{}]})
     finished tool-calls
     "#);
+    // Brackets in pairs are not yet a whole value: nothing that is no JSON ends a call.
+    for pieces in [["{]", "{"], ["{a}", "{"], ["{}x", "{"]] {
+        let piece = |text: &str| format!(r#"{{"index":0,"id":"c","function":{{"name":"n","arguments":"{text}"}}}}"#);
+        let answer = called(&[&piece(pieces[0]), &piece(pieces[1])]);
+        assert_eq!(answer, format!("call c n({})\nfinished tool-calls", pieces.concat()));
+    }
 }
 
 #[test]

@@ -5,8 +5,6 @@ use crate::layout::{columns, pad, plain, wrap};
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_import::{ImportOutcome, ImportReport, Loss, SessionReport};
 use annals_inspect::reader::short_ids;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Shows each session that the import changed or that needs attention, and one total.
@@ -27,7 +25,7 @@ pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> Result
     Ok(())
 }
 
-/// Whether a session is shown: it is new or continued, or somebody should look.
+/// Whether a session is shown: it is new or continued, or needs attention.
 fn is_shown(session: &SessionReport) -> bool {
     session.new > 0 || session.outcome != ImportOutcome::Imported || session.is_damaged()
 }
@@ -133,44 +131,4 @@ fn places(loss: &Loss) -> String {
         (1, _) => format!(" (line {})", lines.join("")),
         _ => format!(" (lines {})", lines.join(", ")),
     }
-}
-
-/// The whole report.
-pub fn in_json(report: &ImportReport) -> Value {
-    let losses = |losses: &BTreeMap<String, Loss>| -> Value {
-        losses.iter().map(|(what, loss)| (what.clone(), loss_json(loss))).collect::<serde_json::Map<_, _>>().into()
-    };
-    let sessions: Vec<Value> = report
-        .sessions
-        .iter()
-        .map(|session| {
-            let outcome = match &session.outcome {
-                ImportOutcome::Imported => json!({"outcome": "imported"}),
-                ImportOutcome::Diverged { line, other_form } => {
-                    json!({"outcome": "diverged", "line": line, "other_form": other_form})
-                }
-                ImportOutcome::ChangedHere { seq } => json!({"outcome": "changed-here", "seq": seq}),
-                ImportOutcome::Failed { line, reason } => json!({"outcome": "failed", "line": line, "reason": reason}),
-            };
-            let instead_of = session.instead_of.map(|(changed, seq)| json!({"session": changed, "seq": seq}));
-            json!({
-                "session": session.session, "agent": session.agent, "id": session.foreign, "form": session.form,
-                "title": session.title, "new": session.new, "known": session.known, "events": session.events,
-                "lost": session.lost, "instead_of": instead_of, "result": outcome,
-                "losses": losses(&session.losses), "damage": losses(&session.damage),
-            })
-        })
-        .collect();
-    let damage: Vec<Value> = report
-        .damage
-        .iter()
-        .map(|((path, what), loss)| json!({"file": path.to_string_lossy(), "what": what, "where": loss_json(loss)}))
-        .collect();
-    let refused: Vec<Value> =
-        report.refused.iter().map(|(path, why)| json!({"file": path.to_string_lossy(), "why": why})).collect();
-    json!({"sessions": sessions, "damage": damage, "refused": refused})
-}
-
-fn loss_json(loss: &Loss) -> Value {
-    json!({"count": loss.count, "lines": loss.lines, "originals": loss.originals})
 }

@@ -1,8 +1,8 @@
-//! What stands above and below a timeline.
+//! The lines above and below a timeline.
 
 use crate::layout::{Sheet, name, plain, wrap};
-use crate::pricing::Cost;
 use crate::style::{Emphasis, counted, duration, thousands};
+use annals_inspect::pricing::Cost;
 use annals_inspect::timeline::one_line;
 use annals_projections::Statistics;
 use annals_store::exchange::VerifyReport;

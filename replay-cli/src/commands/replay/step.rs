@@ -6,12 +6,10 @@ use crate::error::CliError;
 use crate::escape::{Escaping, EscapingWriter};
 use crate::layout::clip;
 use crate::style::{Emphasis, Style};
-use annals_core::event::InputEvent;
-use annals_core::{Record, Seq};
+use annals_core::Seq;
+use annals_inspect::SessionAt;
 use annals_inspect::timeline::brief;
-use annals_inspect::view_diff::changes;
-use annals_projections::{Projection, SessionView};
-use annals_store::Slice;
+use annals_inspect::walk::EventWalk;
 use crossterm::event::{Event as Input, KeyCode, KeyEventKind, KeyModifiers, read};
 use crossterm::terminal::{self, ClearType};
 use crossterm::{cursor, execute, queue};
@@ -31,8 +29,7 @@ pub async fn run(found: &FoundSession, cli: &CommandContext) -> Result<(), CliEr
         return Err(CliError::NoTerminal);
     }
     let directory = log::directory(&found.reader, found.session).await?;
-    let mut walker =
-        StepView { found, directory, seq: Seq::ZERO, view: SessionView::default(), scroll: 0, number: None };
+    let mut walker = StepView { walk: EventWalk::new(SessionAt::from(found)), directory, scroll: 0, number: None };
     let mut screen = StepScreen::enter()?;
     loop {
         let (width, height) = terminal::size()?;
@@ -48,12 +45,12 @@ pub async fn run(found: &FoundSession, cli: &CommandContext) -> Result<(), CliEr
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
             KeyCode::Char('c' | 'd') if ctrl => return Ok(()),
-            KeyCode::Right | KeyCode::Char(' ' | 'l' | 'n') => walker.go(walker.seq.plus(1)).await?,
+            KeyCode::Right | KeyCode::Char(' ' | 'l' | 'n') => walker.go(walker.walk.seq().plus(1)).await?,
             KeyCode::Left | KeyCode::Backspace | KeyCode::Char('h' | 'p') => {
-                walker.go(Seq(walker.seq.0.saturating_sub(1))).await?;
+                walker.go(Seq(walker.walk.seq().0.saturating_sub(1))).await?;
             }
             KeyCode::Home | KeyCode::Char('g') => walker.go(Seq::ZERO).await?,
-            KeyCode::End | KeyCode::Char('G') => walker.go(found.until).await?,
+            KeyCode::End | KeyCode::Char('G') => walker.go(walker.walk.last()).await?,
             KeyCode::Down | KeyCode::Char('j') => walker.scroll += 1,
             KeyCode::Up | KeyCode::Char('k') => walker.scroll = walker.scroll.saturating_sub(1),
             KeyCode::PageDown => walker.scroll += half,
@@ -65,78 +62,51 @@ pub async fn run(found: &FoundSession, cli: &CommandContext) -> Result<(), CliEr
             }
             KeyCode::Enter => match walker.number.take() {
                 Some(number) => walker.go(Seq(number)).await?,
-                None => walker.go(walker.seq.plus(1)).await?,
+                None => walker.go(walker.walk.seq().plus(1)).await?,
             },
             _ => {}
         }
     }
 }
 
-struct StepView<'a> {
-    found: &'a FoundSession,
+struct StepView {
+    walk: EventWalk,
     directory: String,
-    /// The current event.
-    seq: Seq,
-    /// The views before it.
-    view: SessionView,
     /// Lines of the page that are scrolled away.
     scroll: usize,
     /// A number that is being typed.
     number: Option<u64>,
 }
 
-impl StepView<'_> {
-    fn last(&self) -> Seq {
-        Seq(self.found.until.0.saturating_sub(1))
-    }
-
+impl StepView {
     async fn go(&mut self, seq: Seq) -> Result<(), CliError> {
-        let seq = seq.min(self.last());
-        if seq < self.seq {
-            self.view = self.found.reader.view(self.found.session, seq).await?;
-        } else {
-            let view = &mut self.view;
-            self.found.reader.each(self.found.session, self.seq, seq, |record| view.apply(record)).await?;
-        }
-        (self.seq, self.scroll, self.number) = (seq, 0, None);
+        self.walk.go(seq).await?;
+        (self.scroll, self.number) = (0, None);
         Ok(())
     }
 
     /// Goes to the next input that is promoted.
     async fn next_turn(&mut self) -> Result<(), CliError> {
-        let mut pages = self.found.reader.pages(self.found.session, self.seq.plus(1), self.found.until);
-        while let Some(slice) = pages.next_slice().await? {
-            let promoted =
-                |record: &Record<'_>| matches!(record.event, annals_core::Event::Input(InputEvent::Promoted(_)));
-            if let Some(record) = slice.records().find(promoted) {
-                let seq = record.seq;
-                return self.go(seq).await;
-            }
+        if self.walk.next_turn().await? {
+            (self.scroll, self.number) = (0, None);
         }
         Ok(())
     }
 
-    async fn batch(&self, seq: Seq) -> Result<Option<Slice>, CliError> {
-        Ok(self.found.reader.log().batch_at(self.found.session, seq).await?)
-    }
-
     /// What the current event says and what it changes.
-    async fn page(&mut self, style: &Style) -> Result<Vec<String>, CliError> {
+    async fn page(&self, style: &Style) -> Result<Vec<String>, CliError> {
         let mut out = Vec::new();
-        if let Some(slice) = self.batch(self.seq).await?
-            && let Some(record) = slice.records().find(|record| record.seq == self.seq)
+        if let Some(event) = self.walk.event().await?
+            && let Some(record) = event.record()
         {
-            let blobs = self.found.reader.blobs();
-            show::draw(&record, &slice.batch, self.found.session, style, blobs, &mut out)?;
-            let mut after = self.view.clone();
-            after.apply(&record);
-            let changes = changes(&self.view, &after, blobs);
+            let past = self.walk.past();
+            show::draw(&record, &event.slice.batch, past.session, style, past.blobs(), &mut out)?;
             writeln!(out)?;
-            if changes.is_empty() {
+            if event.changes.is_empty() {
                 writeln!(out, "{}", style.paint(Emphasis::Dim, "changes no view"))?;
             } else {
                 writeln!(out, "{}", style.paint(Emphasis::Dim, "changes in the views:"))?;
-                diff::draw(&changes, style, &mut out)?;
+                diff::draw(&event.changes, style, &mut out)?;
             }
         }
         Ok(String::from_utf8_lossy(&out).lines().map(str::to_owned).collect())
@@ -144,24 +114,22 @@ impl StepView<'_> {
 
     /// The events around the current one, one a line.
     async fn list(&self, style: &Style) -> Result<Vec<String>, CliError> {
-        let from = Seq(self.seq.0.saturating_sub(AROUND));
-        let until = Seq(from.0 + 2 * AROUND + 1).min(self.found.until);
+        let (past, here) = (self.walk.past(), self.walk.seq());
+        let from = Seq(here.0.saturating_sub(AROUND));
+        let until = Seq(from.0 + 2 * AROUND + 1);
         let mut lines = Vec::new();
-        let blobs = self.found.reader.blobs();
-        self.found
-            .reader
-            .each(self.found.session, from, until, |record| {
-                let name = record.event.kind().name();
-                let head = format!("{:>6}  {}  ", record.seq, style.clock(record.at));
-                let told = brief(record.event, &self.directory, blobs);
-                let room = style.width.saturating_sub(head.len() + 20 + 2);
-                let line = format!("{head}{name:<18}  {}", clip(&told, room));
-                let here = record.seq == self.seq;
-                let mark = if here { style.paint(Emphasis::Good, "▸") } else { " ".to_owned() };
-                let emphasis = if here { Emphasis::Strong } else { Emphasis::Dim };
-                lines.push(format!("{mark}{}", style.paint(emphasis, &line)));
-            })
-            .await?;
+        past.each(from, until, |record| {
+            let name = record.event.kind().name();
+            let head = format!("{:>6}  {}  ", record.seq, style.clock(record.at));
+            let told = brief(record.event, &self.directory, past.blobs());
+            let room = style.width.saturating_sub(head.len() + 20 + 2);
+            let line = format!("{head}{name:<18}  {}", clip(&told, room));
+            let here = record.seq == here;
+            let mark = if here { style.paint(Emphasis::Good, "▸") } else { " ".to_owned() };
+            let emphasis = if here { Emphasis::Strong } else { Emphasis::Dim };
+            lines.push(format!("{mark}{}", style.paint(emphasis, &line)));
+        })
+        .await?;
         lines.resize(2 * AROUND as usize + 1, String::new());
         Ok(lines)
     }
@@ -183,16 +151,16 @@ impl StepScreen {
     async fn show(
         &mut self,
         page: &[String],
-        walker: &mut StepView<'_>,
+        walker: &mut StepView,
         style: &Style,
         height: usize,
     ) -> Result<(), CliError> {
         let room = height.saturating_sub(FRAME).max(1);
         walker.scroll = walker.scroll.min(page.len().saturating_sub(room));
-        let title = walker.view.session.title.clone().unwrap_or_else(|| "session".to_owned());
+        let title = walker.walk.view().session.title.clone().unwrap_or_else(|| "session".to_owned());
         let place = match walker.number {
             Some(number) => format!("go to {number}"),
-            None => format!("{} of {}", walker.seq, walker.last()),
+            None => format!("{} of {}", walker.walk.seq(), walker.walk.last()),
         };
         let title = clip(&crate::layout::plain(&title), style.width.saturating_sub(place.len() + 2));
         let gap = " ".repeat(style.width.saturating_sub(crate::layout::columns(&title) + place.len()));
@@ -219,7 +187,7 @@ impl StepScreen {
 
 impl Drop for StepScreen {
     fn drop(&mut self) {
-        // The terminal is given back as it was; there is nobody left to tell if it refuses.
+        // The terminal is restored; if that fails, the error cannot be shown.
         drop(execute!(self.out.inner(), cursor::Show, terminal::EnableLineWrap, terminal::LeaveAlternateScreen));
         drop(terminal::disable_raw_mode());
     }

@@ -12,7 +12,7 @@ use annals_runtime::worktree::Plan;
 use std::io::Write;
 
 impl RevertContext {
-    /// Shows what goes, and what becomes of files.
+    /// Shows what is removed, and what happens to files.
     pub(super) async fn draw(
         &self,
         going: &Removal,

@@ -1,4 +1,4 @@
-//! Writing above the line that a person edits, whole lines at a time.
+//! Prints whole lines above the line that the user edits.
 
 use crate::layout::{clip, columns};
 use rustyline::ExternalPrinter;
@@ -70,12 +70,12 @@ impl Printer {
         }
     }
 
-    /// The prompt became a line of the past: the status above it stays where it is.
+    /// The prompt was left: the status above it stays where it is.
     pub(super) fn prompt_was_left(&self) {
         locked(&self.shared).drawn = false;
     }
 
-    /// The same for lines of so many columns.
+    /// The same for lines of that many columns.
     pub fn wide(self, width: usize) -> Self {
         Self { width: width.max(20), ..self }
     }
@@ -172,7 +172,7 @@ impl Write for Printer {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // What is no whole line yet waits for the rest of it: printed now, it would stand alone.
+        // An incomplete line waits for its rest.
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// What stands before the line that is edited.
+/// The prompt before the edited line.
 const PROMPT: &str = "› ";
 
 /// Where a chat's lines come from.
@@ -41,7 +41,7 @@ impl ChatInput {
         let words = ChatHelper::default();
         let begun = words.begun.clone();
         editor.set_helper(Some(words));
-        // There is none yet, or it cannot be read: then there is nothing to go back to.
+        // Without a readable history there are no earlier lines.
         drop(history.reach().map(|path| editor.load_history(&path)));
         let printer = Printer::new(editor.create_external_printer()?);
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
@@ -91,7 +91,7 @@ impl LineEditor {
 /// When the line that is edited got its first character.
 type LineBegun = Arc<Mutex<Option<Instant>>>;
 
-/// Completes words that begin with a slash, and lets a trailing backslash go on in the next line.
+/// Completes words that begin with a slash, and continues a line that ends in a backslash.
 #[derive(Default)]
 struct ChatHelper {
     begun: LineBegun,

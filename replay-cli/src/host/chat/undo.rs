@@ -11,7 +11,7 @@ use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, Session};
 
 impl Chat<'_> {
     pub(super) async fn undo(&mut self, session: &Session) -> Result<(), CliError> {
-        let view = session.view().await.map_err(HostError::from)?;
+        let view = session.view().await?;
         let standing = user_messages(&view);
         let end = view.session.revert.as_ref().map_or(Seq(u64::MAX), |revert| revert.first_removed);
         match standing.iter().rev().find(|seq| **seq < end) {
@@ -24,16 +24,16 @@ impl Chat<'_> {
     }
 
     pub(super) async fn redo(&mut self, session: &Session) -> Result<(), CliError> {
-        let view = session.view().await.map_err(HostError::from)?;
+        let view = session.view().await?;
         let Some(staged) = &view.session.revert else {
-            self.aside("nothing was undone since the last prompt");
+            self.aside("nothing to redo");
             return Ok(());
         };
         match user_messages(&view).iter().find(|seq| **seq > staged.first_removed) {
             Some(seq) => self.stage_at(session, &view, *seq).await,
             None => {
                 match session.clear_revert().await {
-                    Ok(_) => self.aside("everything is again as it was"),
+                    Ok(_) => self.aside("everything is restored"),
                     Err(refusal) => self.refused(refusal)?,
                 }
                 Ok(())
@@ -56,12 +56,13 @@ impl Chat<'_> {
             Body::User { text, .. } => Some(one_line(&text.resolve(&*session.blobs()))),
             _ => None,
         });
-        let what =
-            said.map(|said| format!("undone from {said:?} on")).unwrap_or_else(|| format!("undone from seq {seq} on"));
-        self.aside(&format!("{what}; the next prompt makes it final, /redo takes it back"));
+        let what = said
+            .map(|said| format!("undone from {said:?} on"))
+            .unwrap_or_else(|| format!("undone: event {seq} and later"));
+        self.aside(&format!("{what}; the next prompt makes it final, /redo reverts it"));
         match &plan.files {
             RevertFiles::Untouched => {}
-            RevertFiles::ConversationOnly { why } => self.aside(&format!("files stay as they are: {why}")),
+            RevertFiles::ConversationOnly { why } => self.aside(&format!("files are unchanged: {why}")),
             RevertFiles::Restored(files) => {
                 let count = counted(files.restores.len() as u64, "file");
                 self.aside(&format!("{count} restored"));
@@ -73,7 +74,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// A refusal is told; only a log that refuses ends the conversation.
+    /// Shows a refusal; only an error of the log ends the conversation.
     fn refused(&self, refusal: Refusal) -> Result<(), CliError> {
         match refusal {
             Refusal::Log(error) => Err(HostError::from(error).into()),

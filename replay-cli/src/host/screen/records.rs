@@ -1,4 +1,4 @@
-//! What a person sees of each event of the session on the screen, as it becomes durable.
+//! The lines on the screen for each event of the session, as it is recorded.
 
 use super::Screen;
 use crate::layout::plain;
@@ -48,7 +48,7 @@ impl Screen {
             Event::Session(SessionEvent::ModelSwitched(switched)) => {
                 self.aside(&format!("model {}", switched.model), out)
             }
-            Event::Files(FilesEvent::RevertCommitted(_)) => self.aside("what was undone has left the history", out),
+            Event::Files(FilesEvent::RevertCommitted(_)) => self.aside("the undo is final", out),
             _ => Ok(()),
         }
     }
@@ -80,10 +80,10 @@ impl Screen {
     fn about_context(&mut self, event: &ContextEvent, out: &mut dyn Write) -> io::Result<()> {
         match event {
             ContextEvent::EpochStarted(started) if started.cause != EpochCause::FirstTurn => {
-                self.aside(&format!("a new baseline: {}", started.cause), out)
+                self.aside(&format!("new system prompt: {}", started.cause), out)
             }
             ContextEvent::EpochReplacementBlocked(blocked) => {
-                let text = format!("the baseline cannot be replaced yet: {}", joined(&blocked.keys));
+                let text = format!("the system prompt cannot be replaced yet; unavailable: {}", joined(&blocked.keys));
                 self.line(Emphasis::Warn, &text, out)
             }
             ContextEvent::Admitted(admitted) => {
@@ -120,7 +120,7 @@ impl Screen {
                 match ended.finish {
                     Finish::Length => self.line(Emphasis::Warn, "the answer reached the model's output limit", out),
                     Finish::ContentFilter => {
-                        self.line(Emphasis::Warn, "a filter of the provider cut the answer off", out)
+                        self.line(Emphasis::Warn, "a content filter of the provider cut the answer off", out)
                     }
                     Finish::Stop | Finish::ToolCalls | Finish::Error | Finish::Other | Finish::Paused => Ok(()),
                 }
@@ -147,7 +147,7 @@ impl Screen {
             }
             CompactionEvent::ToolOutputsPruned(pruned) => {
                 let count = counted(pruned.calls.len() as u64, "old tool output");
-                self.aside(&format!("{count} left the model's view; the log keeps them"), out)
+                self.aside(&format!("{count} removed from the model's context; the log keeps them"), out)
             }
             _ => Ok(()),
         }

@@ -158,7 +158,7 @@ impl ScriptBuilder<'_> {
         if sent.purpose == Purpose::Turn {
             let tools = sent.tools.and_then(|digest| self.view.profiles.tools.get(&digest));
             let names: BTreeSet<String> = tools.into_iter().flatten().map(|tool| tool.name.clone()).collect();
-            // On the last step nothing is offered, whatever there is.
+            // On the last step no tool is offered.
             let offer = if sent.last_step { Vec::new() } else { self.tools.offer(&names) };
             self.boundary(offer);
             self.limits.sent = self.limits.sent.max(self.tokens(&self.view, sent));
@@ -303,7 +303,7 @@ fn cut_off(attempt: &mut RecordedAttempt) {
     }
 }
 
-/// Whether the activity ended with its last attempt, whatever was pending.
+/// Whether the activity ended with its last attempt, independent of pending inputs.
 fn stopped(run: &RecordedActivity) -> bool {
     let calls = run.attempts.last().into_iter().flat_map(|attempt| &attempt.calls);
     calls.into_iter().any(|made| matches!(made.ending, CallEnding::Declined | CallEnding::Interrupted))

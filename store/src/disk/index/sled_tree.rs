@@ -7,7 +7,7 @@ use super::record;
 use crate::disk::folder::Folder;
 use crate::disk::folder::files::{Access, Disk};
 use crate::disk::journal::frame::{self, Frame, FrameKind};
-use annals_core::codec::{self, Header};
+use annals_core::codec::{self, BatchHeader};
 use annals_core::{Seq, SessionId};
 use std::collections::BTreeMap;
 use std::io;
@@ -75,7 +75,7 @@ pub fn key(session: SessionId, first: Seq) -> [u8; KEY] {
 }
 
 /// The frame of a record of sled, checked against its key.
-pub fn checked<'a>(key: &[u8], frame: &'a [u8]) -> Option<(Frame<'a>, Header)> {
+pub fn checked<'a>(key: &[u8], frame: &'a [u8]) -> Option<(Frame<'a>, BatchHeader)> {
     let frame = frame::parse(frame).ok().filter(|frame| frame.kind == FrameKind::Batch)?;
     let header = codec::decode_header(frame.payload).ok()?;
     (key == self::key(header.session, header.first)).then_some((frame, header))

@@ -142,7 +142,7 @@ pub enum GapCause {
 /// What is written at a position whose batch is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Why.
+    /// The cause.
     pub cause: GapCause,
     /// The session of the batch and its first event, if known.
     pub whose: Option<(SessionId, Seq)>,

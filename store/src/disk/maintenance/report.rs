@@ -92,7 +92,7 @@ pub enum Remark {
     /// A reader could not read the second copy.
     #[error("the second copy (sled) was not checked: {reason}")]
     CopyUnchecked {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A part of a segment that holds nothing of the log (its header) was damaged and written again.
@@ -116,7 +116,7 @@ pub enum Remark {
     /// A Batch was damaged in one copy and was taken from the other.
     #[error("session {session}, event {seq}: damaged in {damaged}, restored from the other copy")]
     Mended {
-        /// Whose.
+        /// The session.
         session: SessionId,
         /// The first Seq of the Batch.
         seq: Seq,
@@ -128,7 +128,7 @@ pub enum Remark {
         "session {session}, event {seq}: damaged in the journal, read from sled; to repair it: annals doctor --repair"
     )]
     Hurt {
-        /// Whose.
+        /// The session.
         session: SessionId,
         /// The first Seq of the Batch.
         seq: Seq,
@@ -155,7 +155,7 @@ pub enum Remark {
     /// A Batch does not continue its Session. It was left out.
     #[error("session {session}, event {seq}: the batch at position {} does not continue the session and was skipped", position.0)]
     Unchained {
-        /// Whose.
+        /// The session.
         session: SessionId,
         /// Its first Seq.
         seq: Seq,
@@ -165,7 +165,7 @@ pub enum Remark {
     /// sled was behind, damaged or could not be opened, and was filled again from the journal.
     #[error("sled was rebuilt from the journal ({batches} batches): {reason}")]
     SledRebuilt {
-        /// Why.
+        /// The reason.
         reason: String,
         /// How many Batches it holds now.
         batches: u64,

@@ -22,7 +22,7 @@ const PAGE: usize = 1024;
 pub struct SessionPages {
     /// The store.
     pub shared: Arc<StoreState>,
-    /// Whose.
+    /// The session.
     pub session: SessionId,
     /// The first Seq wanted.
     pub from: Seq,

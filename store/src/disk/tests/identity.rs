@@ -20,7 +20,9 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.symlink_metadata().unwrap().is_dir() {
+        // A file of an open store may be gone by now.
+        let Ok(metadata) = path.symlink_metadata() else { continue };
+        if metadata.is_dir() {
             found.extend(files(&path));
         } else {
             found.insert(path.clone(), std::fs::read(&path).unwrap_or_default());

@@ -9,7 +9,7 @@ use crate::disk::state::{Reservation, StoreState};
 use crate::displaced::Displaced;
 use crate::lineage::Birth;
 use crate::log::{AppendError, Position};
-use annals_core::codec::Header;
+use annals_core::codec::BatchHeader;
 use annals_core::{Batch, Seq, SessionId};
 use bytes::{Bytes, BytesMut};
 use rustix::io::Errno;
@@ -272,7 +272,7 @@ impl Committer {
     }
 }
 
-fn header(batch: &Batch) -> Header {
+fn header(batch: &Batch) -> BatchHeader {
     let Batch { session, first, at, prev, ref events, digest } = *batch;
-    Header { session, first, at, digest, prev, count: events.len() as u64 }
+    BatchHeader { session, first, at, digest, prev, count: events.len() as u64 }
 }

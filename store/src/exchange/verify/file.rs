@@ -1,11 +1,12 @@
 //! Verifying a file: lines are read in order, checked by themselves on every core, and linked in order.
 
 use super::chain::{Chain, Link};
+use super::proving::{self, ComputedDigest, ProvingContext};
 use super::report::{DamagePlace, Flaw, KeptDigest, Proven, VerifyReport};
 use crate::exchange::line::{Ancestor, Header, Line};
 use crate::exchange::{OnProgress, Progress};
-use annals_core::{Batch, BlobHash, BlobRef, Digest, Seq};
-use std::collections::BTreeMap;
+use annals_core::{Batch, BlobHash, BlobRef, Digest, Seq, SessionId};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 use std::num::NonZero;
 
@@ -24,7 +25,8 @@ pub fn verify_file(
     kept: Option<Digest>,
     tell: OnProgress<'_>,
 ) -> std::io::Result<VerifyReport> {
-    let mut file = File { report: VerifyReport::default(), kept, line: 0, section: None };
+    let mut file =
+        File { report: VerifyReport::default(), kept, line: 0, section: None, given: ProvingContext::default() };
     let (mut chunk, mut ends, mut progress) = (Vec::new(), Vec::new(), Progress::default());
     loop {
         chunk.clear();
@@ -35,8 +37,10 @@ pub fn verify_file(
         if ends.is_empty() {
             break;
         }
-        for read in check(&chunk, &ends) {
-            file.take(read);
+        let mut read = check(&chunk, &ends);
+        let digests = file.digests(&mut read)?;
+        for (read, digest) in read.into_iter().zip(digests) {
+            file.take(read, digest);
         }
         progress.done += chunk.len() as u64;
         progress.batches = file.report.batches;
@@ -73,6 +77,8 @@ struct File {
     kept: Option<Digest>,
     line: u64,
     section: Option<Section>,
+    /// What the lines before the chunk gave to prove digests with.
+    given: ProvingContext,
 }
 
 /// The export that is being read.
@@ -86,6 +92,8 @@ struct Section {
     blobs: BTreeMap<BlobHash, BlobRef>,
     /// Blobs since the last Batch, with their lines.
     waiting: Vec<(u64, BlobHash)>,
+    /// The Sessions whose Batches were read.
+    writers: BTreeSet<SessionId>,
 }
 
 impl Section {
@@ -97,12 +105,22 @@ impl Section {
             ancestors: Vec::new(),
             blobs: BTreeMap::new(),
             waiting: Vec::new(),
+            writers: BTreeSet::new(),
         }
     }
 }
 
 impl File {
-    fn take(&mut self, read: Result<Line, Flaw>) {
+    /// The digests of the Batches of a chunk, computed on every core. Takes the texts out of blob lines.
+    fn digests(&mut self, read: &mut [Result<Line, Flaw>]) -> std::io::Result<Vec<ComputedDigest>> {
+        let mut jobs = Vec::with_capacity(read.len());
+        for line in read.iter_mut() {
+            jobs.push(self.given.take(line)?);
+        }
+        Ok(proving::digests(read, &jobs))
+    }
+
+    fn take(&mut self, read: Result<Line, Flaw>, found: ComputedDigest) {
         self.line += 1;
         let (line, here) = (self.line, DamagePlace { line: Some(self.line), ..DamagePlace::default() });
         let read = match read {
@@ -129,9 +147,9 @@ impl File {
                     section.waiting.clear();
                 }
             }
-            Ok(Line::Blob { line: blob, found }) => {
+            Ok(Line::Blob { line: blob, found, bytes, chars }) => {
                 self.report.blobs += 1;
-                let known = BlobRef { blob: blob.blob, ..BlobRef::to(&blob.text) };
+                let known = BlobRef { blob: blob.blob, bytes, chars };
                 if blob.blob != found {
                     let reason = "its text has another hash".into();
                     self.report.tell(here, Flaw::Blob { blob: blob.blob, found: Some(found), reason });
@@ -143,7 +161,7 @@ impl File {
                     section.waiting.push((line, blob.blob));
                 }
             }
-            Ok(Line::Batch { batch, found, named }) => {
+            Ok(Line::Batch { batch, named, .. }) => {
                 section.batch(&mut self.report, line, &batch, found, &named);
                 note_kept(&mut self.report, self.kept, batch.digest, batch.next());
             }
@@ -154,6 +172,7 @@ impl File {
                 self.report.events += envelope.events.len() as u64;
                 self.report.tell(place, Flaw::Line { reason });
                 section.stands(Link { session, first, next: first.plus(envelope.events.len() as u64), digest });
+                section.writers.insert(session);
                 section.chain = Chain::Altered(digest);
                 // Which blobs it names is not known.
                 section.waiting.clear();
@@ -180,6 +199,11 @@ impl File {
             if header.ancestors != section.ancestors {
                 self.report.tell(place, Flaw::Ancestors);
             }
+            let idle = header.keys.iter().flatten().find(|(session, _)| !section.writers.contains(session));
+            if let Some((session, _)) = idle {
+                let reason = format!("the header has a key for session {session}, which wrote nothing here");
+                self.report.tell(place, Flaw::Key { reason });
+            }
         }
         self.report.sessions.extend(session.map(|session| Proven { session, next, digest }));
     }
@@ -198,15 +222,20 @@ impl File {
 }
 
 impl Section {
-    fn batch(&mut self, report: &mut VerifyReport, line: u64, batch: &Batch, found: Digest, named: &[BlobRef]) {
+    fn batch(&mut self, report: &mut VerifyReport, line: u64, batch: &Batch, found: ComputedDigest, named: &[BlobRef]) {
         let (session, seq) = (batch.session, batch.first);
         let place = DamagePlace { line: Some(line), session: Some(session), seq: Some(seq) };
         report.batches += 1;
         report.events += batch.events.len() as u64;
-        if found != batch.digest {
+        let ComputedDigest { digest: found, flaw } = found;
+        if let Some(flaw) = flaw {
+            report.tell(place, flaw);
+        }
+        if let Some(found) = found.filter(|found| *found != batch.digest) {
             report.tell(place, Flaw::Digest { session, seq, expected: batch.digest, found });
         }
-        self.chain.take(batch, Some(found), |flaw| report.tell(place, flaw));
+        self.chain.take(batch, found, |flaw| report.tell(place, flaw));
+        self.writers.insert(session);
         self.stands(Link::of(batch));
         for one in named {
             let reason = match self.blobs.get(&one.blob) {
@@ -226,7 +255,7 @@ impl Section {
         self.last = Some(link);
     }
 
-    /// Tells the waiting blobs that are not named.
+    /// Reports the waiting blobs that no batch names.
     fn stray(&mut self, report: &mut VerifyReport, named: &[BlobRef]) {
         for (line, blob) in self.waiting.drain(..) {
             if named.iter().all(|one| one.blob != blob) {

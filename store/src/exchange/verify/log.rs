@@ -3,11 +3,12 @@
 use super::chain::{Chain, Link};
 use super::file::{note_kept, settle_kept};
 use super::report::{DamagePlace, Flaw, Proven, VerifyReport};
-use crate::exchange::line::{digest_of_line, named_in};
 use crate::exchange::{OnProgress, Progress};
 use crate::log::{EventLog, Head, ReadError, Slice};
-use annals_core::{BlobRef, Blobs, Digest, Legality, Seq, SessionId};
-use std::collections::HashSet;
+use annals_core::canonical::CanonicalError;
+use annals_core::{Batch, BlobHash, BlobRef, Blobs, Digest, Event, Legality, Seq, SessionId, SessionKey};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
 use std::num::NonZero;
 use std::sync::Arc;
 
@@ -89,6 +90,8 @@ struct SessionVerifier<'a> {
     blobs: Arc<dyn Blobs + Send + Sync>,
     kept: Option<Digest>,
     report: VerifyReport,
+    /// The keys of the Sessions whose first Batch was read.
+    keys: BTreeMap<SessionId, SessionKey>,
     /// Blobs that were hashed and found right: 48 bytes each.
     sound: HashSet<BlobRef>,
     progress: Progress,
@@ -98,7 +101,7 @@ struct SessionVerifier<'a> {
 impl<'a> SessionVerifier<'a> {
     fn new(log: &'a dyn EventLog, kept: Option<Digest>, progress: Progress, tell: OnProgress<'a>) -> Self {
         let (blobs, report) = (log.blobs(), VerifyReport::default());
-        Self { log, blobs, kept, report, sound: HashSet::new(), progress, tell }
+        Self { log, blobs, kept, report, keys: BTreeMap::new(), sound: HashSet::new(), progress, tell }
     }
 
     async fn session(&mut self, session: SessionId, head: Head, from: Seq, mut chain: Chain) -> Result<(), ReadError> {
@@ -124,7 +127,8 @@ impl<'a> SessionVerifier<'a> {
                     continue;
                 }
             };
-            for (slice, checked) in page.iter().zip(check(&page, &*self.blobs, &self.sound)) {
+            let keyed: Vec<_> = page.iter().map(|slice| (slice, self.key(slice))).collect();
+            for (slice, checked) in page.iter().zip(check(&keyed, &*self.blobs)) {
                 self.batch(slice, checked, &mut chain);
                 if let Some(legality) = &mut legality {
                     self.report.judge(legality, session, &slice.batch, slice.until);
@@ -145,6 +149,12 @@ impl<'a> SessionVerifier<'a> {
         Ok(())
     }
 
+    /// The key of the Session that wrote a Batch: it is in its first Batch.
+    fn key(&mut self, slice: &Slice) -> Option<SessionKey> {
+        self.keys.extend(slice.batch.session_key().map(|key| (slice.batch.session, key)));
+        self.keys.get(&slice.batch.session).copied()
+    }
+
     fn batch(&mut self, slice: &Slice, checked: Checked, chain: &mut Chain) {
         let batch = &slice.batch;
         let (session, seq) = (batch.session, batch.first);
@@ -156,7 +166,8 @@ impl<'a> SessionVerifier<'a> {
         match checked.digest {
             Ok(found) if found == batch.digest => {}
             Ok(found) => report.tell(place, Flaw::Digest { session, seq, expected: batch.digest, found }),
-            Err(reason) => report.tell(place, Flaw::Unreadable { reason }),
+            Err(Some(flaw)) => report.tell(place, flaw),
+            Err(None) => {}
         }
         chain.take(batch, found, |flaw| report.tell(place, flaw));
         for (blob, flaw) in checked.blobs {
@@ -168,7 +179,7 @@ impl<'a> SessionVerifier<'a> {
         note_kept(report, self.kept, batch.digest, batch.next());
     }
 
-    /// Tells a damaged place; any other error ends the verification.
+    /// Reports a damaged place; any other error ends the verification.
     fn damaged(&mut self, session: SessionId, asked: Seq, error: ReadError) -> Result<(), ReadError> {
         let ReadError::Damaged { session: of, seq, reason } = error else { return Err(error) };
         let place = DamagePlace { line: None, session: Some(of), seq: Some(seq.max(asked)) };
@@ -197,23 +208,15 @@ impl<'a> SessionVerifier<'a> {
 
 /// What hashing a Batch and its blobs gave.
 struct Checked {
-    digest: Result<Digest, String>,
+    /// The digest; else what prevents its proof, unless that is reported already.
+    digest: Result<Digest, Option<Flaw>>,
     /// Every blob that was looked at, and what is wrong with it.
     blobs: Vec<(BlobRef, Option<Flaw>)>,
 }
 
 /// Hashes a page on every core, in order.
-fn check(page: &[Slice], blobs: &(dyn Blobs + Send + Sync), sound: &HashSet<BlobRef>) -> Vec<Checked> {
-    let one = |slice: &Slice| {
-        let batch = &slice.batch;
-        let text = match batch.to_canonical() {
-            Ok(text) => text,
-            Err(error) => return Checked { digest: Err(error.to_string()), blobs: Vec::new() },
-        };
-        let named = named_in(&text, batch).into_iter().filter(|named| !sound.contains(named));
-        let blobs = named.map(|named| (named, check_blob(&named, blobs))).collect();
-        Checked { digest: digest_of_line(&text, &batch.digest).ok_or_else(|| "it has no canonical form".into()), blobs }
-    };
+fn check(page: &[(&Slice, Option<SessionKey>)], blobs: &(dyn Blobs + Send + Sync)) -> Vec<Checked> {
+    let one = |(slice, key): &(&Slice, Option<SessionKey>)| check_batch(&slice.batch, key.as_ref(), blobs);
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     if cores == 1 || page.len() < 8 * cores {
         return page.iter().map(one).collect();
@@ -223,7 +226,10 @@ fn check(page: &[Slice], blobs: &(dyn Blobs + Send + Sync), sound: &HashSet<Blob
             .chunks(page.len().div_ceil(cores))
             .map(|share| (share.len(), scope.spawn(move || share.iter().map(one).collect::<Vec<_>>())))
             .collect();
-        let lost = || Checked { digest: Err("checking it failed inside the program".into()), blobs: Vec::new() };
+        let lost = || {
+            let reason = "checking it failed inside the program".into();
+            Checked { digest: Err(Some(Flaw::Unreadable { reason })), blobs: Vec::new() }
+        };
         let joined = workers
             .into_iter()
             .map(|(count, worker)| worker.join().unwrap_or_else(|_| (0..count).map(|_| lost()).collect()));
@@ -231,12 +237,51 @@ fn check(page: &[Slice], blobs: &(dyn Blobs + Send + Sync), sound: &HashSet<Blob
     })
 }
 
-fn check_blob(named: &BlobRef, blobs: &(dyn Blobs + Send + Sync)) -> Option<Flaw> {
-    let flaw = |found, reason: &str| Some(Flaw::Blob { blob: named.blob, found, reason: reason.into() });
-    match blobs.text(&named.blob).map(|text| BlobRef::to(&text)) {
-        None => flaw(None, "it is not in the store, or cannot be read"),
-        Some(found) if found.blob != named.blob => flaw(Some(found.blob), "its text has another hash"),
-        Some(found) if found != *named => flaw(None, "its text has another length than is named here"),
-        Some(_) => None,
+fn check_batch(batch: &Batch, key: Option<&SessionKey>, blobs: &(dyn Blobs + Send + Sync)) -> Checked {
+    let stored = batch.events.first().and_then(Event::stored_key);
+    let Some(key) = key.filter(|key| stored.is_none_or(|stored| stored.hash == key.hash())) else {
+        // Where the first Batch of the Session cannot be read, that is reported already.
+        let flaw = stored.map(|_| Flaw::Key { reason: "the key of the session is not here, or another one".into() });
+        return Checked { digest: Err(flaw), blobs: Vec::new() };
+    };
+    let reading = BlobReader { blobs, found: RefCell::default() };
+    let digest = batch.compute_digest(key, &reading).map_err(|error| match error {
+        CanonicalError::MissingBlob(_) => None,
+        error => Some(Flaw::Unreadable { reason: error.to_string() }),
+    });
+    if reading.found.borrow().is_empty() {
+        return Checked { digest, blobs: Vec::new() };
+    }
+    // The first one that is missing ends the computation: the others are looked at as well.
+    let blobs = batch.blobs().into_iter().map(|named| (named, reading.flaw(&named))).collect();
+    Checked { digest, blobs }
+}
+
+/// Gives the texts of blobs that have their hash, and remembers what was found.
+struct BlobReader<'a> {
+    blobs: &'a (dyn Blobs + Send + Sync),
+    found: RefCell<BTreeMap<BlobHash, Option<BlobRef>>>,
+}
+
+impl Blobs for BlobReader<'_> {
+    fn text(&self, hash: &BlobHash) -> Option<String> {
+        let text = self.blobs.text(hash);
+        let found = text.as_deref().map(BlobRef::to);
+        self.found.borrow_mut().insert(*hash, found);
+        text.filter(|_| found.is_some_and(|found| found.blob == *hash))
+    }
+}
+
+impl BlobReader<'_> {
+    fn flaw(&self, named: &BlobRef) -> Option<Flaw> {
+        let flaw = |found, reason: &str| Some(Flaw::Blob { blob: named.blob, found, reason: reason.into() });
+        let known = self.found.borrow().get(&named.blob).copied();
+        let found = known.unwrap_or_else(|| self.blobs.text(&named.blob).as_deref().map(BlobRef::to));
+        match found {
+            None => flaw(None, "it is not in the store, or cannot be read"),
+            Some(found) if found.blob != named.blob => flaw(Some(found.blob), "its text has another hash"),
+            Some(found) if found != *named => flaw(None, "its text has another length than is named here"),
+            Some(_) => None,
+        }
     }
 }

@@ -26,12 +26,12 @@ pub struct VerifyReport {
     pub more: u64,
     /// Events that no correct runtime appends where they are, up to [`DAMAGE_MAX`]. They are no damage: what is in the log is
     /// what was written, and every view has a defined answer. A fork whose ancestors are read elsewhere is not judged.
-    pub anomalies: Vec<Anomaly>,
+    pub anomalies: Vec<UnusualEvent>,
 }
 
 /// An event that breaks a rule of `annals_core::legal`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Anomaly {
+pub struct UnusualEvent {
     /// The session.
     pub session: SessionId,
     /// The event.
@@ -40,7 +40,7 @@ pub struct Anomaly {
     pub rule: String,
 }
 
-impl fmt::Display for Anomaly {
+impl fmt::Display for UnusualEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "session {}, event {}: {}", self.session, self.seq, self.rule)
     }
@@ -49,11 +49,11 @@ impl fmt::Display for Anomaly {
 /// Where a Session ends, as far as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Proven {
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// The Seq after its last event.
     pub next: Seq,
-    /// The digest of its last Batch: keep it elsewhere, and nobody can alter the Session unnoticed.
+    /// The digest of its last Batch: kept elsewhere, it reveals every change of the session.
     pub digest: Option<Digest>,
 }
 
@@ -133,6 +133,11 @@ pub enum Flaw {
         /// What does not fit.
         reason: String,
     },
+    /// The key of a Session is missing, or not the one whose hash the Session's first event holds: its texts cannot be proved.
+    Key {
+        /// What does not fit.
+        reason: String,
+    },
     /// A blob is missing, altered, or not where it belongs.
     Blob {
         /// Which.
@@ -172,6 +177,7 @@ impl Flaw {
             Self::Prev { .. } => "prev",
             Self::Seq { .. } => "seq",
             Self::Begin { .. } => "begin",
+            Self::Key { .. } => "key",
             Self::Blob { .. } => "blob",
             Self::Head { .. } => "head",
             Self::Ancestors => "ancestors",
@@ -196,7 +202,7 @@ impl fmt::Display for Flaw {
                 digest(found)
             ),
             Self::Seq { expected, found } => write!(f, "the next event is {found}, expected {expected}"),
-            Self::Begin { reason } => f.write_str(reason),
+            Self::Begin { reason } | Self::Key { reason } => f.write_str(reason),
             Self::Blob { blob, found: Some(found), reason } => write!(f, "blob {blob}: {reason}; found {found}"),
             Self::Blob { blob, found: None, reason } => write!(f, "blob {blob}: {reason}"),
             Self::Head { expected, expected_digest, found, found_digest } => write!(
@@ -249,7 +255,7 @@ impl VerifyReport {
         for record in batch.records().take_while(|record| record.seq < until) {
             let judged: Result<(), Illegal> = legality.may_follow(record.event);
             if let (Err(illegal), true) = (judged, self.anomalies.len() < DAMAGE_MAX) {
-                self.anomalies.push(Anomaly { session, seq: record.seq, rule: illegal.to_string() });
+                self.anomalies.push(UnusualEvent { session, seq: record.seq, rule: illegal.to_string() });
             }
             legality.apply(record.event);
         }

@@ -93,7 +93,7 @@ fn write_checkpoint(dir: &Path, checkpoint: &SignedCheckpoint) -> Result<(), Sig
     Ok(())
 }
 
-/// Appends the heads behind the known ones to the file, in place of whatever is there.
+/// Appends the heads behind the known ones to the file, replacing what follows them.
 fn append(path: &Path, known: &[SignedHead], all: &[SignedHead]) -> io::Result<()> {
     let lines = |heads: &[SignedHead]| heads.iter().map(|head| format!("{head}\n")).collect::<String>();
     let end = lines(known).len() as u64;

@@ -22,7 +22,11 @@ pub fn copy(from: &Path, to: &Path) {
             let mut expected = Seq::ZERO;
             for slice in slices {
                 let batch = &slice.batch;
-                let events: Vec<Event> = batch.events.iter().map(|event| spoiled(event_json(event, &*blobs))).collect();
+                let mut events: Vec<Event> =
+                    batch.events.iter().map(|event| spoiled(event_json(event, &*blobs))).collect();
+                if let (Some(begins), Some(key)) = (events.first_mut(), batch.session_key()) {
+                    begins.set_key(key);
+                }
                 let draft = Draft { session: head.session, expected, at: batch.at, events, digest: None };
                 expected = target.append(draft).await.expect("an append").batch.next();
             }

@@ -1,9 +1,10 @@
 use super::super::frame::{self, FrameKind};
 use super::super::segment;
 use super::{BLOCK_MAX, CHUNK_MAX, checksum, directory, pack, run, unpack, unpack_block, unpack_chunk};
+use crate::conformance::material::KEY;
 use crate::store_id::StoreId;
 use annals_core::event::SyntheticAdded;
-use annals_core::{Batch, Seq, SessionId, Text, Time};
+use annals_core::{Batch, NoBlobs, Seq, SessionId, Text, Time};
 
 /// Batches of two Sessions in turn, as a segment holds them; where each frame begins.
 fn a_segment(batches: u64) -> (Vec<u8>, Vec<u64>) {
@@ -14,7 +15,8 @@ fn a_segment(batches: u64) -> (Vec<u8>, Vec<u64>) {
             "and again ".repeat(20)
         ));
         let session = SessionId([(n % 2) as u8; 16]);
-        let sealed = Batch::seal(session, Seq(n / 2), Time(n), None, vec![SyntheticAdded { text }.into()]).unwrap();
+        let events = vec![SyntheticAdded { text }.into()];
+        let sealed = Batch::seal(&KEY, &NoBlobs, session, Seq(n / 2), Time(n), None, events).unwrap();
         at.push(raw.len() as u64);
         frame::write(&mut raw, FrameKind::Batch, 0, n, &sealed.encoded);
     }

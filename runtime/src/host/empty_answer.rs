@@ -1,4 +1,4 @@
-//! Answers without a word.
+//! Answers without text.
 
 use annals_core::Blobs;
 use annals_core::event::Finish;
@@ -37,27 +37,12 @@ impl EmptyAnswer {
         })
     }
 
-    /// The word that programs read.
+    /// The name that programs read.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Empty => "empty-answer",
             Self::Refused => "refused",
             Self::Limit => "output-limit",
-        }
-    }
-
-    /// What happened, and what to do.
-    pub const fn sentence(self) -> &'static str {
-        match self {
-            Self::Empty => "the model returned an empty answer; to ask again: `annals run -c \"...\"`",
-            Self::Refused => {
-                "the model refused without a word, or a filter of its provider did; put the request in other words, or \
-                 choose another model by --model"
-            }
-            Self::Limit => {
-                "the model reached its output limit before it wrote an answer; raise `models.NAME.output`, or lower its \
-                 reasoning effort"
-            }
         }
     }
 }

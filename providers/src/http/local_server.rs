@@ -1,34 +1,40 @@
-//! Servers of models on this machine: whether one is there is found out before a Session begins.
+//! Servers of models on this machine: whether one listens is checked before a session begins.
 
-use super::HostError;
-use annals_core::ModelName;
-use annals_providers::http::Endpoint;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// How long a server on this machine may take to accept a connection. One that takes longer is asked all the same.
+/// How long a server on this machine may take to accept a connection. A slower one is used nevertheless.
 const ACCEPTS: Duration = Duration::from_millis(500);
 
-/// Makes sure that a server on this machine accepts connections, since a Session that nobody answers is of no use. Other
-/// servers are not tried: a proxy may lead to them.
+/// No server listens at a local address. Start it, or correct the base URL of the provider.
+#[derive(Debug, thiserror::Error)]
+#[error("no server answers at {address} ({source})")]
+pub struct NoLocalServer {
+    /// Host and port.
+    pub address: String,
+    /// What the system reported.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Checks that a server on this machine accepts connections at a base URL. Servers elsewhere are not tried: a proxy may
+/// lead to them.
 ///
 /// # Errors
-/// [`HostError::NoServer`] when each of its addresses refuses.
-pub(super) fn answers(model: &ModelName, endpoint: &Endpoint) -> Result<(), HostError> {
-    let Some(address) = local(&endpoint.base_url) else { return Ok(()) };
+/// When each address of the server refuses.
+pub fn check_local_server(base_url: &str) -> Result<(), NoLocalServer> {
+    let Some(address) = local(base_url) else { return Ok(()) };
     let found: Vec<SocketAddr> = address.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
-    let mut why = None;
+    let mut refused = None;
     for socket in found.iter().filter(|socket| socket.ip().is_loopback()) {
         match TcpStream::connect_timeout(socket, ACCEPTS) {
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => why = Some(error.to_string()),
-            // It is there, or something else is wrong: whoever asks it learns more.
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => refused = Some(error),
+            // It accepts, or fails in another way: its first request shows the reason.
             Ok(_) | Err(_) => return Ok(()),
         }
     }
-    let Some(why) = why else { return Ok(()) };
-    let provider = model.as_str().split_once('/').map_or(model.as_str(), |(provider, _)| provider).to_owned();
-    Err(HostError::NoServer { model: model.to_string(), provider, address, why })
+    refused.map_or(Ok(()), |source| Err(NoLocalServer { address, source }))
 }
 
 /// Host and port of a URL on this machine; `None` for any other.
@@ -49,7 +55,7 @@ fn local(url: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::local;
+    use super::{check_local_server, local};
 
     #[test]
     fn only_servers_on_this_machine_are_tried() {
@@ -60,5 +66,15 @@ mod tests {
             [local("https://api.example.com/v1"), local("http://10.0.0.1:80"), local("nonsense")],
             [None, None, None]
         );
+    }
+    #[test]
+    fn a_port_that_nobody_listens_at_refuses_and_one_with_a_listener_does_not() -> std::io::Result<()> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        let url = format!("http://{}/v1", listener.local_addr()?);
+        assert!(check_local_server(&url).is_ok());
+        drop(listener);
+        let refused = check_local_server(&url).expect_err("nobody listens any more");
+        assert!(url.contains(&refused.address), "{refused}");
+        Ok(())
     }
 }

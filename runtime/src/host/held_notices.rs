@@ -1,20 +1,20 @@
-//! Notices that wait while a question is open: what would be shown of them, and no more.
+//! Notices that wait while something else is shown: what would be shown of them, and no more.
 
+use crate::bus::{Delta, Fragment, Notice};
 use annals_core::Event;
 use annals_core::event::ToolEvent;
-use annals_runtime::bus::{Delta, Fragment, Notice};
 use std::collections::VecDeque;
 
-/// Notices that wait, in their order.
+/// Notices that wait, for example while a question is open, in their order.
 ///
 /// **Invariant**: what waits is bounded by what will be shown. Pieces of one fragment are one piece, and what a running tool
 /// showed meanwhile is left out: the end of its call says more.
 #[derive(Debug, Default)]
-pub(super) struct HeldNotices(VecDeque<Notice>);
+pub struct HeldNotices(VecDeque<Notice>);
 
 impl HeldNotices {
-    /// Keeps a notice.
-    pub(super) fn keep(&mut self, notice: Notice) {
+    /// Keeps a notice, or what of it will be shown.
+    pub fn keep(&mut self, notice: Notice) {
         match notice {
             Notice::Busy(_) | Notice::Idle { .. } => {}
             Notice::Committed(batch) => {
@@ -30,8 +30,8 @@ impl HeldNotices {
         }
     }
 
-    /// The next one.
-    pub(super) fn next(&mut self) -> Option<Notice> {
+    /// Removes and returns the oldest notice.
+    pub fn pop(&mut self) -> Option<Notice> {
         self.0.pop_front()
     }
 
@@ -78,7 +78,7 @@ mod tests {
         held.keep(batch(InputWithdrawn { input: "i".into() }));
         held.keep(delta(1, Fragment::Text(0), "c"));
         held.keep(delta(1, Fragment::Text(1), "d"));
-        let told = std::iter::from_fn(|| held.next()).map(|notice| match notice {
+        let told = std::iter::from_fn(|| held.pop()).map(|notice| match notice {
             Notice::Delta(delta) => delta.text,
             Notice::Committed(_) => "fact".into(),
             Notice::Busy(_) | Notice::Idle { .. } => String::new(),

@@ -1,19 +1,19 @@
 //! A world that is as it was recorded: tools give their recorded results, and each boundary finds its recorded context.
 
-use super::Recorded;
-use crate::host::ServicesAt;
-use annals_core::bound::Limits;
-use annals_core::event::{Location, ToolDefinition, ToolOutcome, ToolSettled};
-use annals_core::{Blobs, Json, Key, Snapshot};
-use annals_runtime::Boxed;
-use annals_runtime::context::instructions::InstructionFiles;
-use annals_runtime::context::{
+use super::RecordedRun;
+use crate::Boxed;
+use crate::context::instructions::InstructionFiles;
+use crate::context::{
     Boundary, Builtins, ContextSource, Fault, Instructions, Loaded, Producer, Skill, SkillCatalogue, SystemContext,
     date, environment,
 };
-use annals_runtime::ports::{MemoryFilesystem, SystemClock};
-use annals_runtime::settings::LocationServices;
-use annals_runtime::tools::{CallContext, CallInput, Tool, ToolError, ToolOutput, ToolRegistry};
+use crate::host::ServicesAt;
+use crate::ports::{MemoryFilesystem, SystemClock};
+use crate::settings::LocationServices;
+use crate::tools::{CallContext, CallInput, Tool, ToolError, ToolOutput, ToolRegistry};
+use annals_core::bound::Limits;
+use annals_core::event::{Location, ToolDefinition, ToolOutcome, ToolSettled};
+use annals_core::{Blobs, Json, Key, Snapshot};
 use annals_store::disk::StorePath;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a model is told of a call that the recorded Session did not make.
+/// What a model reads for a call that the recorded Session did not make.
 const UNRECORDED: &str = "This call was not made in the recorded Session; nothing runs while it is run again.";
 
 /// The key of skill guidance.
@@ -32,7 +32,7 @@ pub const UNBOUNDED: Limits = Limits { lines: usize::MAX, bytes: usize::MAX };
 
 /// A recorded world.
 pub struct RecordedWorld {
-    told: Arc<RecordedContext>,
+    context: Arc<RecordedContext>,
     tools: Vec<ToolDefinition>,
     results: Arc<Results>,
 }
@@ -40,7 +40,7 @@ pub struct RecordedWorld {
 /// The values of a snapshot, resolved.
 type Values = BTreeMap<Key, Value>;
 
-/// What each boundary found, in order. The last one goes on for ever.
+/// The recorded values at each boundary, in order. The last ones repeat.
 struct RecordedContext(Vec<Values>);
 
 impl RecordedContext {
@@ -58,7 +58,7 @@ type RecordedResult = Result<ToolOutput, ToolError>;
 
 impl RecordedWorld {
     /// The world that a recorded Session met.
-    pub fn of(recorded: &Recorded, blobs: &dyn Blobs) -> Self {
+    pub fn of(recorded: &RecordedRun, blobs: &dyn Blobs) -> Self {
         let values = |snapshot: &Snapshot| -> Values {
             snapshot.0.iter().map(|(key, entry)| (key.clone(), entry.value.value(blobs))).collect()
         };
@@ -67,7 +67,7 @@ impl RecordedWorld {
             results.entry((name.clone(), input.clone())).or_default().push_back(result(settled, blobs));
         }
         Self {
-            told: Arc::new(RecordedContext(recorded.snapshots.iter().map(values).collect())),
+            context: Arc::new(RecordedContext(recorded.snapshots.iter().map(values).collect())),
             tools: recorded.tools.clone(),
             results: Arc::new(Results(Mutex::new(results))),
         }
@@ -91,10 +91,10 @@ fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> RecordedResult {
 
 impl ServicesAt for RecordedWorld {
     fn services(&self, _: &Location, tools: ToolRegistry, _: &StorePath) -> LocationServices {
-        let skills = RecordedSkills { told: self.told.clone(), asked: AtomicUsize::new(0) };
-        // Without a catalogue no guidance was told.
-        let told = self.told.0.iter().any(|values| values.keys().any(|key| key.as_str() == SKILLS));
-        let skills = told.then(|| Arc::new(skills) as Arc<dyn SkillCatalogue>);
+        let skills = RecordedSkills { context: self.context.clone(), asked: AtomicUsize::new(0) };
+        // Without recorded guidance there was no catalogue.
+        let context = self.context.0.iter().any(|values| values.keys().any(|key| key.as_str() == SKILLS));
+        let skills = context.then(|| Arc::new(skills) as Arc<dyn SkillCatalogue>);
         let services = LocationServices { tools, skills, ..LocationServices::default() };
         for definition in &self.tools {
             let tool: Arc<dyn Tool> =
@@ -106,8 +106,8 @@ impl ServicesAt for RecordedWorld {
             }
         }
         let registered = [
-            services.registry.register(Builtins::key(), self.told_by(builtins)),
-            services.registry.register(Instructions::key(), self.told_by(instructions)),
+            services.registry.register(Builtins::key(), self.producer(builtins)),
+            services.registry.register(Instructions::key(), self.producer(instructions)),
         ];
         for registration in registered {
             registration.expect("a registry that was made just now holds neither").detach();
@@ -116,33 +116,33 @@ impl ServicesAt for RecordedWorld {
     }
 }
 
-type Telling = fn(&RecordedContext, usize, Boundary) -> Boxed<'static, Result<SystemContext, Fault>>;
+type ComposeRecorded = fn(&RecordedContext, usize, Boundary) -> Boxed<'static, Result<SystemContext, Fault>>;
 
 impl RecordedWorld {
-    fn told_by(&self, telling: Telling) -> RecordedProducer {
-        RecordedProducer { told: self.told.clone(), asked: AtomicUsize::new(0), telling }
+    fn producer(&self, compose: ComposeRecorded) -> RecordedProducer {
+        RecordedProducer { context: self.context.clone(), asked: AtomicUsize::new(0), compose }
     }
 }
 
-/// Tells at each boundary what was recorded there.
+/// Produces at each boundary what was recorded there.
 struct RecordedProducer {
-    told: Arc<RecordedContext>,
+    context: Arc<RecordedContext>,
     asked: AtomicUsize,
-    telling: Telling,
+    compose: ComposeRecorded,
 }
 
 impl Producer for RecordedProducer {
     fn produce<'a>(&'a self, boundary: &'a Boundary) -> Boxed<'a, Result<SystemContext, Fault>> {
         let n = self.asked.fetch_add(1, Ordering::AcqRel);
-        (self.telling)(&self.told, n, boundary.clone())
+        (self.compose)(&self.context, n, boundary.clone())
     }
 }
 
-fn builtins(told: &RecordedContext, n: usize, boundary: Boundary) -> Boxed<'static, Result<SystemContext, Fault>> {
+fn builtins(context: &RecordedContext, n: usize, boundary: Boundary) -> Boxed<'static, Result<SystemContext, Fault>> {
     let environment = environment(Arc::new(MemoryFilesystem::default()), boundary.location.directory, String::new());
     let sources = [environment, date(Arc::new(SystemClock::local()))];
     let recorded = sources.into_iter().filter_map(|source| {
-        let value = told.at(n, source.key().as_str())?;
+        let value = context.at(n, source.key().as_str())?;
         Some(Arc::new(RecordedSource { like: source, value }) as Arc<dyn ContextSource>)
     });
     let context = SystemContext::new(recorded).map_err(|error| Fault::Failed(error.to_string()));
@@ -155,8 +155,12 @@ struct InstructionFile {
     content: String,
 }
 
-fn instructions(told: &RecordedContext, n: usize, boundary: Boundary) -> Boxed<'static, Result<SystemContext, Fault>> {
-    let value = told.at(n, Instructions::key().as_str());
+fn instructions(
+    context: &RecordedContext,
+    n: usize,
+    boundary: Boundary,
+) -> Boxed<'static, Result<SystemContext, Fault>> {
+    let value = context.at(n, Instructions::key().as_str());
     Box::pin(async move {
         let Some(value) = value else { return Ok(SystemContext::default()) };
         let recorded: Vec<InstructionFile> =
@@ -176,7 +180,7 @@ fn instructions(told: &RecordedContext, n: usize, boundary: Boundary) -> Boxed<'
     })
 }
 
-/// A source that tells as another one does, of a recorded value.
+/// A source that renders as another one does, with a recorded value.
 struct RecordedSource {
     like: Arc<dyn ContextSource>,
     value: Value,
@@ -196,9 +200,9 @@ impl ContextSource for RecordedSource {
     }
 }
 
-/// The skills that were told at each boundary. Their bodies come as recorded results.
+/// The skills that were listed at each boundary. Their bodies come as recorded results.
 struct RecordedSkills {
-    told: Arc<RecordedContext>,
+    context: Arc<RecordedContext>,
     asked: AtomicUsize,
 }
 
@@ -211,7 +215,7 @@ struct ListedSkill {
 impl SkillCatalogue for RecordedSkills {
     fn skills(&self) -> Boxed<'_, Loaded<Vec<Skill>>> {
         let n = self.asked.fetch_add(1, Ordering::AcqRel);
-        let listed = self.told.at(n, SKILLS).map(serde_json::from_value::<Vec<ListedSkill>>);
+        let listed = self.context.at(n, SKILLS).map(serde_json::from_value::<Vec<ListedSkill>>);
         Box::pin(async move {
             match listed {
                 None => Loaded::Available(Vec::new()),

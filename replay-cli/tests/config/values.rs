@@ -81,9 +81,9 @@ fn what_no_key_is_is_named_with_its_line_and_the_nearest_key() {
             "{USER}:1: unknown key `modle`; did you mean `model`?\n\
              {USER}:3: unknown key `compactoin`; did you mean `compaction`?\n\
              {USER}:6: unknown key `agents.build.step`; did you mean `steps`?\n\
-             {USER}:7: unknown key `agents.build.zzz`; there are description, mode, text, text_file, note, model, steps, \
+             {USER}:7: unknown key `agents.build.zzz`; known keys: description, mode, text, text_file, note, model, steps, \
              permissions, options\n\
-             {USER}:9: unknown key `providers.openai.api_key`: keys never belong in files; name a variable with `key_env` \
+             {USER}:9: unknown key `providers.openai.api_key`: keys are never stored in files; name a variable with `key_env` \
              or a command with `key_command`"
         )
     );
@@ -115,7 +115,7 @@ fn a_value_of_another_kind_is_named_with_what_was_expected() {
              places), found 0.1234567891; write `input = \"2.50\"`",
             ":11: `models.\"a/b\".price.output`: expected an amount of dollars: not an amount of dollars such as 0.25, \
              found \"x\"; write `output = \"2.50\"`",
-            ":12: `models.\"a/b\".options.when`: dates and endless numbers have no place here",
+            ":12: `models.\"a/b\".options.when`: dates and non-finite numbers are not supported",
         ]
     );
     assert!(World::with("model = ", "").refusal().starts_with(&format!("{USER}:1: ")));
@@ -124,7 +124,7 @@ fn a_value_of_another_kind_is_named_with_what_was_expected() {
                     write `permissions = [[\"bash\", \"git *\", \"allow\"]]`";
     assert_eq!(tables, format!("{USER}:1: {expected}"));
     let text = World::with("[agents]\nreviewer = \"strict\"", "").refusal();
-    assert!(text.ends_with("found \"strict\"; write `[agents.reviewer]` and its keys below that"), "{text}");
+    assert!(text.ends_with("found \"strict\"; write `[agents.reviewer]` with its keys below"), "{text}");
 }
 
 #[test]

@@ -1,15 +1,25 @@
+//! What configuration files and variables give, read as the command reads them.
+
+#[path = "config/definitions.rs"]
 mod definitions;
+#[path = "config/documentation.rs"]
 mod documentation;
+#[path = "config/projects.rs"]
 mod projects;
+#[path = "config/values.rs"]
 mod values;
 
-use super::*;
+use annals_cli::config::*;
+use annals_core::AgentName;
 use annals_core::NoBlobs;
+use annals_core::bound::Limits;
 use annals_core::event::Effect;
 use annals_core::permission::authorise;
 use annals_providers::http::{EndpointError, Endpoints, KeySource};
 use annals_runtime::settings::Definitions;
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 /// A home and a project in a folder of their own.
 struct World {

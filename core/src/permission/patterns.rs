@@ -1,7 +1,10 @@
 //! What can be said of permission patterns without a text to match (`docs/reference/permissions.md`): whether two can
 //! match the same, and whether one matches all that another does.
 
-/// The plain patterns that a pattern stands for: a trailing ` *` may be missing altogether, and a backslash is a slash.
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// The plain patterns that a pattern includes: a trailing ` *` may be missing altogether, and a backslash is a slash.
 fn plain(pattern: &str) -> Vec<Vec<char>> {
     let chars = |text: &str| text.chars().map(|c| if c == '\\' { '/' } else { c }).collect::<Vec<_>>();
     let mut all = vec![chars(pattern)];
@@ -63,7 +66,10 @@ fn includes(broad: &[char], narrow: &[char]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{covers, overlap};
-    use annals_core::permission::matches;
+    use crate::permission::matches;
+    use alloc::string::String;
+    use alloc::vec::Vec;
+    use alloc::{format, vec};
 
     /// Every text of at most `length` letters of an alphabet.
     fn all(alphabet: &str, length: usize) -> Vec<String> {

@@ -1,15 +1,16 @@
 //! A run as JSON lines, for programs; `docs/run.md` describes them.
 
+use super::RunEnd;
+use crate::bus::{Fragment, Notice};
+use crate::permission::PermissionQuestion;
 use annals_core::event::ChildEvent;
 use annals_core::{Blobs, Event, SessionId};
 use annals_projections::{SessionView, event_json};
-use annals_runtime::bus::{Fragment, Notice};
-use annals_runtime::permission::PermissionQuestion;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Writes one object a line.
+/// Writes a run as JSON, one object per line.
 #[derive(Debug, Default)]
 pub struct JsonLines {
     /// The Session that is shown, and its children.
@@ -67,7 +68,7 @@ impl JsonLines {
         }
     }
 
-    /// `question`: a person is asked, at the terminal.
+    /// `question`: the user is asked, at the terminal.
     ///
     /// # Errors
     /// When the output refuses.
@@ -79,16 +80,16 @@ impl JsonLines {
         line(&told, out)
     }
 
-    /// `end`: how the run ended, and what was used in the Session so far.
+    /// `end`: how the run ended, and what was used in the Session so far. `message` explains an end that is an error.
     ///
     /// # Errors
     /// When the output refuses.
-    pub fn end(view: &SessionView, outcome: &str, error: Option<(&str, &str)>, out: &mut dyn Write) -> io::Result<()> {
+    pub fn end(view: &SessionView, ended: &RunEnd, message: &str, out: &mut dyn Write) -> io::Result<()> {
         // The prices of its models are on its log: where none is known, nothing is known of the cost.
         let cost = (view.usage.cost > 0 || view.usage.unpriced == 0).then_some(view.usage.cost);
         let told = json!({
-            "type": "end", "session": view.session.id, "next": view.session.next, "outcome": outcome,
-            "error": error.map(|(kind, message)| json!({"kind": kind, "message": message})),
+            "type": "end", "session": view.session.id, "next": view.session.next, "outcome": ended.as_str(),
+            "error": ended.error_kind().map(|kind| json!({"kind": kind, "message": message})),
             "usage": view.usage.tokens, "cost": cost,
         });
         line(&told, out)

@@ -1,9 +1,9 @@
-//! What Sessions cost where the log does not say: estimated from the prices of the catalog.
+//! What sessions cost; where the log does not contain it, estimated from the prices of a catalog.
 
-use crate::command_context::CommandContext;
-use crate::style::money;
+use crate::format::money;
 use annals_core::ModelName;
 use annals_core::event::Usage;
+use annals_projections::UsageByModel;
 use annals_providers::catalog::Catalog;
 use std::collections::BTreeMap;
 
@@ -27,10 +27,9 @@ pub struct Cost {
 }
 
 impl Pricing {
-    /// The prices that are configured; where the configuration cannot be read, those that this build knows.
-    pub fn of(cli: &CommandContext) -> Self {
-        let config = cli.environment.config(&cli.environment.directory);
-        Self { catalog: config.map_or_else(|_| Catalog::built_in(), |config| config.catalog) }
+    /// The prices of a catalog.
+    pub fn new(catalog: Catalog) -> Self {
+        Self { catalog }
     }
 
     /// What something cost of which the log knows `recorded` nano-dollars, and of `unpriced` tokens no cost.
@@ -47,6 +46,17 @@ impl Pricing {
         }
         total
     }
+
+    /// What a session cost.
+    pub fn total(&self, usage: &UsageByModel) -> Cost {
+        self.cost(usage.total.cost, &usage.unpriced.tokens)
+    }
+
+    /// What one model of a session cost.
+    pub fn of_model(&self, usage: &UsageByModel, model: &ModelName) -> Cost {
+        let tokens = usage.unpriced.tokens.get(model).map(|usage| (model.clone(), *usage));
+        self.cost(usage.models.get(model).map_or(0, |totals| totals.cost), &tokens.into_iter().collect())
+    }
 }
 
 impl Cost {
@@ -55,7 +65,7 @@ impl Cost {
         Self { recorded, is_incomplete: has_unpriced, ..Self::default() }
     }
 
-    /// As one fact among others: `$0.0231`, `cost -` where it is unknown; `None` where there is none.
+    /// As one item of a list: `$0.0231`, `cost -` when it is unknown; `None` without a cost.
     pub fn fact(&self) -> Option<String> {
         match (self.is_unknown(), self.known()) {
             (true, _) => Some("cost -".to_owned()),
@@ -105,5 +115,28 @@ impl Cost {
     /// For programs: nano-dollars, and `null` where nothing is known.
     pub fn in_json(&self) -> Option<u64> {
         (!self.is_unknown()).then(|| self.known())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn catalog() -> Catalog {
+        Catalog::built_in()
+    }
+
+    #[test]
+    fn a_recorded_cost_is_exact_an_estimate_is_marked_and_an_unknown_price_says_so() {
+        let pricing = Pricing::new(catalog());
+        let priced = pricing.catalog.models().find(|model| model.prices.is_some()).map(|model| model.model);
+        let usage = Usage { input: 1_000_000, ..Usage::default() };
+        assert_eq!(pricing.cost(2_310_000_000, &BTreeMap::new()).shown(), "$2.31");
+        let estimated = pricing.cost(0, &priced.into_iter().map(|model| (model, usage)).collect());
+        assert!(estimated.is_estimated && estimated.shown().starts_with('~'), "{estimated:?}");
+        let unknown = pricing.cost(0, &BTreeMap::from([("nobody/nothing".into(), usage)]));
+        assert_eq!((unknown.shown().as_str(), unknown.in_json()), ("-", None));
+        assert_eq!(Cost::of_log(100_000, true).shown(), ">$0.0001");
+        assert_eq!(Cost::remark([estimated]), Some("~ estimated from list prices (annals models)"));
     }
 }

@@ -1,30 +1,35 @@
-//! A Location on this machine: its Context Sources, its tools, its skills, its files.
+//! Locations on this machine: context sources, tools, skills, files.
 
-use super::ServicesAt;
-use crate::layout::plain;
+use crate::Workplace;
+use crate::skills::{SkillFolders, SkillRoot};
+use crate::worktree::files_kept_in;
 use annals_core::bound::Limits;
 use annals_core::event::Location;
 use annals_runtime::Boxed;
 use annals_runtime::context::instructions::{InstructionFiles, LinkOut};
 use annals_runtime::context::{Builtins, Instructions, SkillCatalogue};
-use annals_runtime::ports::{RealFilesystem, SystemClock};
+use annals_runtime::host::ServicesAt;
+use annals_runtime::ports::{RealFilesystem, StorePath, SystemClock};
 use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
-use annals_store::disk::StorePath;
-use annals_tools::Workplace;
-use annals_tools::skills::{self, SkillRoot};
-use annals_tools::worktree::files_kept_in;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What every Location on this machine has.
+/// The folder of a store where whole tool outputs are kept for a while.
+pub const OUTPUTS: &str = "outputs";
+
+/// The folder of a store that names the temporary files of edits.
+pub const EDITS: &str = "edits";
+
+/// The services of every Location on this machine: all tools of this crate, date and environment, instruction files,
+/// skills from folders, and captures of files.
 #[derive(Clone, Debug)]
 pub struct LocalServices {
     /// Which files instruct the model.
     pub instructions: InstructionFiles,
-    /// Folders with skills, the first to name one winning.
+    /// Folders with skills; the first one that names a skill counts.
     pub skills: Vec<SkillRoot>,
-    /// Environment variables that no command sees.
+    /// Environment variables that commands do not see.
     pub hidden: Vec<String>,
     /// How much of one call's output a model is shown.
     pub output: Limits,
@@ -51,15 +56,15 @@ impl ServicesAt for LocalServices {
         }
         let directory = Path::new(&location.directory);
         let mut place = Workplace::at(directory, project(directory))
-            .outputs(store.join(super::OUTPUTS))
+            .outputs(store.join(OUTPUTS))
             .hiding(self.hidden.iter().cloned())
-            .recording(store.join(super::EDITS))
+            .recording(store.join(EDITS))
             .limits(self.output);
         for folder in &self.skills {
             place = place.readable(&folder.path);
         }
         let catalogue: Arc<dyn SkillCatalogue> = Arc::new(self.catalogue());
-        let mut all = annals_tools::tools(&place);
+        let mut all = crate::tools(&place);
         all.push(Arc::new(SkillTool::new(catalogue.clone())) as Arc<dyn Tool>);
         services.tools.register(all).expect("the first tools have valid names, each its own").detach();
         services.skills = Some(catalogue);
@@ -68,14 +73,14 @@ impl ServicesAt for LocalServices {
         services
     }
 
-    /// Links out of a project that nobody trusts, which are not followed.
+    /// Links out of an untrusted project, which are not followed.
     fn remarks<'a>(&'a self, location: &'a Location) -> Boxed<'a, Vec<String>> {
         Box::pin(async move {
             let directory = &location.directory;
             let instructions = Instructions { files: Arc::new(RealFilesystem), config: self.instructions.clone() };
             let catalogue = self.catalogue();
             let (instructions, skills) = tokio::join!(instructions.links_out(directory), catalogue.links_out());
-            // What cannot be looked at is told when it is to be read.
+            // An unreadable file is reported when it is needed.
             let links = instructions.into_iter().chain(skills).flatten();
             let root = project(Path::new(directory));
             let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
@@ -85,8 +90,8 @@ impl ServicesAt for LocalServices {
 }
 
 impl LocalServices {
-    fn catalogue(&self) -> skills::SkillFolders {
-        skills::SkillFolders::new(Arc::new(RealFilesystem), self.skills.iter().cloned())
+    fn catalogue(&self) -> SkillFolders {
+        SkillFolders::new(Arc::new(RealFilesystem), self.skills.iter().cloned())
     }
 }
 
@@ -96,10 +101,10 @@ fn not_followed(LinkOut { path, target }: &LinkOut, directory: &Path, project: &
         true => format!("leads to {target}, which your rules do not let be read unasked"),
         false => format!("is a link out of the project, to {target}"),
     };
-    plain(&format!(
+    format!(
         "{shown} {why}: it is not read, since the project may come from anybody. To have it read: `annals config trust`, which \
          needs a file .annals/config.toml (it may be empty)"
-    ))
+    )
 }
 
 /// The nearest folder with `.git`, or the directory itself.

@@ -1,0 +1,162 @@
+//! Texts in the lines of an export: what they look like, without knowing any kind of event (`fixtures/FORMAT.md`).
+
+use crate::canonical::{self, push_index, push_member};
+use crate::commitment::{Commitment, SessionKey, TextKey};
+use crate::digest::{BlobHash, Digest};
+use crate::seq::Seq;
+use crate::text::{BlobRef, Blobs};
+use alloc::string::String;
+use serde_json::{Value, json};
+
+/// A text in an export line: an object with exactly the members of one of these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExportedText {
+    /// `{"text"}`: the text, of a Session whose key is in the header.
+    Text(String),
+    /// `{"blob", "bytes", "chars"}`: it is on a blob line before.
+    Blob(BlobRef),
+    /// `{"bytes", "chars", "commitment"}`: withheld or erased.
+    Withheld {
+        /// Length in bytes of UTF-8.
+        bytes: u64,
+        /// Length in Unicode scalar values.
+        chars: u64,
+        /// The commitment to it.
+        commitment: Commitment,
+    },
+    /// `{"key", "text"}`: the text, with the key of this text alone.
+    Disclosed {
+        /// The key of the text.
+        key: TextKey,
+        /// The text.
+        text: String,
+    },
+}
+
+impl ExportedText {
+    /// The text that a value is; `None` for any other value.
+    pub fn of(value: &Value) -> Option<Self> {
+        let members = value.as_object()?;
+        let text = |name| members.get(name).and_then(Value::as_str);
+        let digest = |name| text(name).and_then(|text| text.parse::<Digest>().ok());
+        let number = |name| members.get(name).and_then(Value::as_u64);
+        match members.len() {
+            1 => text("text").map(|text| Self::Text(text.into())),
+            2 => Some(Self::Disclosed { key: TextKey(digest("key")?.0), text: text("text")?.into() }),
+            3 => {
+                let (bytes, chars) = (number("bytes")?, number("chars")?);
+                match (digest("blob"), digest("commitment")) {
+                    (Some(blob), _) => Some(Self::Blob(BlobRef { blob, bytes, chars })),
+                    (_, Some(commitment)) => Some(Self::Withheld { bytes, chars, commitment }),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a visitor of texts returns: what replaces the text, `None` to keep it, or why the visit ends.
+pub type ReplacedText<E> = Result<Option<Value>, E>;
+
+/// Calls `visit` for every text in the events of a Batch line: its Seq, its place in the event, and what it is there. What
+/// `visit` gives takes its place; `None` leaves it.
+///
+/// # Errors
+/// The first error of `visit`.
+pub fn visit_texts<E>(
+    line: &mut Value,
+    visit: &mut dyn FnMut(Seq, &str, ExportedText) -> ReplacedText<E>,
+) -> Result<(), E> {
+    let first = line.get("first").and_then(Value::as_u64).unwrap_or_default();
+    let Some(Value::Array(events)) = line.get_mut("events") else { return Ok(()) };
+    for (seq, event) in (first..).zip(events) {
+        walk(event, &mut String::new(), &mut |place, text| visit(Seq(seq), place, text))?;
+    }
+    Ok(())
+}
+
+fn walk<E>(
+    value: &mut Value,
+    place: &mut String,
+    visit: &mut dyn FnMut(&str, ExportedText) -> ReplacedText<E>,
+) -> Result<(), E> {
+    let depth = place.len();
+    if let Some(text) = ExportedText::of(value) {
+        if let Some(other) = visit(place, text)? {
+            *value = other;
+        }
+        return Ok(());
+    }
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                push_member(place, name);
+                walk(member, place, visit)?;
+                place.truncate(depth);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                push_index(place, index);
+                walk(item, place, visit)?;
+                place.truncate(depth);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Why the digest of a Batch line cannot be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unprovable {
+    /// A text has no key of its own, and the key of the Session is missing or another.
+    #[error("the key of the session is missing or wrong")]
+    Key,
+    /// A blob is missing or has another text.
+    #[error("blob {0} is missing or damaged")]
+    Blob(BlobHash),
+}
+
+/// The digest that a Batch line must carry, by the rule of `fixtures/FORMAT.md` alone. `blobs` gives sound texts only.
+///
+/// # Errors
+/// See [`Unprovable`].
+pub fn digest_of_line(line: &Value, key: Option<&SessionKey>, blobs: &dyn Blobs) -> Result<Digest, Unprovable> {
+    let mut hashed = line.clone();
+    if let Value::Object(members) = &mut hashed {
+        members.remove("digest");
+    }
+    visit_texts(&mut hashed, &mut |seq, place, text| {
+        let of_session = || key.map(|key| key.text_key(seq, place)).ok_or(Unprovable::Key);
+        Ok(Some(match text {
+            ExportedText::Text(text) => committed(&text, of_session()?.commit(&text)),
+            ExportedText::Disclosed { key, text } => committed(&text, key.commit(&text)),
+            ExportedText::Blob(BlobRef { blob, bytes, chars }) => {
+                let key = of_session()?;
+                let commitment = key.commit(&blobs.text(&blob).ok_or(Unprovable::Blob(blob))?);
+                json!({"bytes": bytes, "chars": chars, "commitment": commitment})
+            }
+            ExportedText::Withheld { .. } => return Ok(None),
+        }))
+    })?;
+    Ok(Digest::of(canonical::value(&hashed).as_bytes()))
+}
+
+fn committed(text: &str, commitment: Commitment) -> Value {
+    json!({"bytes": text.len(), "chars": text.chars().count(), "commitment": commitment})
+}
+
+/// A Batch line with every `{"text"}` and `{"key", "text"}` as the text alone: the form that events are read from.
+pub(crate) fn plain(mut line: Value) -> Result<Value, &'static str> {
+    visit_texts(&mut line, &mut |_, _, text| match text {
+        ExportedText::Text(text) | ExportedText::Disclosed { text, .. } => Ok(Some(Value::String(text))),
+        ExportedText::Blob(_) => Ok(None),
+        ExportedText::Withheld { .. } => Err("a text is withheld"),
+    })?;
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests;

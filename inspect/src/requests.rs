@@ -1,0 +1,162 @@
+//! The recorded requests of a session: the list, and one of them rebuilt with the origin of each part.
+
+use crate::SessionAt;
+use crate::prove::{Wire, body_of, prove_all};
+use annals_core::event::{Purpose, RequestSent, StepEvent};
+use annals_core::{AgentName, Digest, Event, ModelName, RequestId, Seq, SessionId, Time};
+use annals_projections::{BuildError, Projection, Request, RequestMark, Requests, Span, rebuild};
+use annals_store::ReadError;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// A recorded request in a list.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ListedRequest {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The event that recorded it.
+    pub seq: Seq,
+    /// The time.
+    pub at: Time,
+    /// Its id.
+    pub request: RequestId,
+    /// A turn, a summary or a title.
+    pub purpose: Purpose,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The agent of the turn.
+    pub agent: AgentName,
+    /// The model that was asked.
+    pub model: ModelName,
+    /// The digest that was recorded before it was sent.
+    pub digest: Digest,
+    /// Whether the rebuilt request has that digest; `null` when it was not rebuilt.
+    pub proved: Option<bool>,
+    /// Why it is not proved.
+    #[serde(skip)]
+    pub flaw: Option<String>,
+}
+
+impl ListedRequest {
+    fn of(number: usize, mark: RequestMark, proved: Option<bool>, flaw: Option<String>) -> Self {
+        let RequestMark { seq, at, request, purpose, attempt, agent, model, digest } = mark;
+        Self { number, seq, at, request, purpose, attempt, agent, model, digest, proved, flaw }
+    }
+}
+
+/// A recorded request, rebuilt from the log.
+#[derive(Clone, Debug)]
+pub struct RebuiltRequest {
+    /// The session.
+    pub session: SessionId,
+    /// Where and when it was recorded.
+    pub mark: RequestMark,
+    /// What was recorded of it.
+    pub sent: RequestSent,
+    /// What the model received.
+    pub request: Request,
+}
+
+/// A recorded request cannot be rebuilt.
+#[derive(Debug, thiserror::Error)]
+pub enum RebuildError {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The session has fewer recorded requests.
+    #[error("there is no request {wanted}: session {session} has {count} recorded requests")]
+    NoRequest {
+        /// Which session.
+        session: SessionId,
+        /// What was asked for, from 1.
+        wanted: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The log does not contain what shaped the request.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+impl SessionAt {
+    /// Every recorded request; with `prove` each is rebuilt and its digest compared.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn requests(&self, prove: bool) -> Result<Vec<ListedRequest>, ReadError> {
+        if !prove {
+            let marks = self.request_marks().await?.into_iter().enumerate();
+            return Ok(marks.map(|(at, mark)| ListedRequest::of(at + 1, mark, None, None)).collect());
+        }
+        let proofs = prove_all(self, false).await?.into_iter().enumerate();
+        let listed = proofs.map(|(at, proof)| {
+            let proved = Some(proof.flaw.is_none());
+            ListedRequest::of(at + 1, proof.mark, proved, proof.flaw)
+        });
+        Ok(listed.collect())
+    }
+
+    /// Rebuilds the recorded request with this number, from 1.
+    ///
+    /// # Errors
+    /// When there is no such request, it cannot be rebuilt, or the log cannot be read.
+    pub async fn rebuilt_request(&self, number: usize) -> Result<RebuiltRequest, RebuildError> {
+        let marks = self.request_marks().await?;
+        let none = RebuildError::NoRequest { session: self.session, wanted: number, count: marks.len() };
+        let Some(mark) = number.checked_sub(1).and_then(|at| marks.into_iter().nth(at)) else { return Err(none) };
+        let slice = self.log().batch_at(self.session, mark.seq).await?;
+        let record = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
+        let Some(Event::Step(StepEvent::RequestSent(sent))) = record.map(|record| record.event) else {
+            return Err(none);
+        };
+        let request = rebuild(&self.view(mark.seq).await?, sent, self.blobs())?;
+        Ok(RebuiltRequest { session: self.session, mark, sent: (**sent).clone(), request })
+    }
+
+    async fn request_marks(&self) -> Result<Vec<RequestMark>, ReadError> {
+        let mut requests = Requests::default();
+        self.each(Seq::ZERO, self.until, |record| requests.apply(record)).await?;
+        Ok(requests.marks)
+    }
+}
+
+impl RebuiltRequest {
+    /// Whether it is what was sent: it has the digest that was recorded before.
+    pub fn is_proved(&self) -> bool {
+        self.request.digest() == self.sent.digest
+    }
+
+    /// Its body, encoded again and compared with what was sent.
+    pub fn wire(&self) -> Wire {
+        body_of(&self.request, &self.sent, self.session)
+    }
+
+    /// The request in its public form, with its digest, whether it is proved, the digests of its parts, and the event that
+    /// each part came from.
+    pub fn to_json(&self) -> Value {
+        let mut value = self.request.to_json();
+        if let Value::Object(fields) = &mut value {
+            fields.insert("seq".to_owned(), json!(self.mark.seq));
+            fields.insert("recorded".to_owned(), json!(self.sent.digest));
+            fields.insert("proved".to_owned(), json!(self.is_proved()));
+            let parts = self.request.parts().into_iter();
+            fields.insert(
+                "parts".to_owned(),
+                parts.map(|(name, digest)| json!({"part": name, "digest": digest})).collect(),
+            );
+            fields.insert("origins".to_owned(), self.origins());
+        }
+        value
+    }
+
+    fn origins(&self) -> Value {
+        let span = |span: &Span| json!({"bytes": span.bytes, "seq": span.seq, "source": span.source});
+        let system = self.request.system.iter().map(|system| system.spans.iter().map(span).collect::<Value>());
+        let messages = self.request.messages.iter().map(|message| {
+            let blocks = message.blocks.iter().map(|block| json!(block.seq()));
+            blocks.collect::<Value>()
+        });
+        json!({"system": system.collect::<Value>(), "messages": messages.collect::<Value>()})
+    }
+}

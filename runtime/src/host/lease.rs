@@ -1,0 +1,160 @@
+//! The right to run a Session: one process at a time, over all processes of a store.
+//!
+//! Appends of several processes are safe without it. Runs are not: each would take the other's open calls for a crash's
+//! leftover and settle them as interrupted.
+
+use annals_core::SessionId;
+use annals_store::disk::StorePath;
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The folder of a lease cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", path.display())]
+pub struct LeaseError {
+    /// The file of the lease.
+    pub path: PathBuf,
+    /// What the system reported.
+    #[source]
+    pub source: io::Error,
+}
+
+/// The folder of a store that names the sessions that run.
+const RUNNING: &str = "running";
+
+/// The leases of one process, shared by everything in it that runs sessions of a store.
+#[derive(Debug)]
+pub struct Leases {
+    store: StorePath,
+    taken: Mutex<BTreeMap<SessionId, Weak<Lease>>>,
+}
+
+impl Leases {
+    /// No lease yet, in the store at `store`.
+    pub fn of_store(store: StorePath) -> Self {
+        Self { store, taken: Mutex::default() }
+    }
+
+    /// The right to run a session, shared within this process; `None` while another process has it.
+    ///
+    /// # Errors
+    /// When the store's folder cannot be written.
+    pub fn take(&self, session: SessionId) -> Result<Option<Arc<Lease>>, LeaseError> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lease) = taken.get(&session).and_then(Weak::upgrade) {
+            return Ok(Some(lease));
+        }
+        taken.retain(|_, lease| lease.strong_count() > 0);
+        let lease = Lease::take(&self.store, session)?.map(Arc::new);
+        taken.extend(lease.iter().map(|lease| (session, Arc::downgrade(lease))));
+        Ok(lease)
+    }
+}
+
+/// The right to run a session. Held until dropped, or until its process is gone.
+#[derive(Debug)]
+pub struct Lease {
+    path: StorePath,
+    /// Locked.
+    _file: File,
+}
+
+impl Lease {
+    /// Takes the lease of `session` in the store at `store`; `None` while another process has it.
+    ///
+    /// # Errors
+    /// When the store's folder cannot be written.
+    pub fn take(store: &StorePath, session: SessionId) -> Result<Option<Self>, LeaseError> {
+        let folder = store.join(RUNNING);
+        let path = folder.join(session.to_string());
+        Self::take_at(&folder, &path).map_err(|source| LeaseError { path: path.shown(), source })
+    }
+
+    fn take_at(folder: &StorePath, path: &StorePath) -> io::Result<Option<Self>> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.reach()?)?;
+        loop {
+            let there = path.reach()?;
+            let file = fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&there)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // Its last holder removed the file: a lock on a removed file excludes no process.
+            if is_at(&file, &there)? {
+                return Ok(Some(Self { path: path.clone(), _file: file }));
+            }
+        }
+    }
+}
+
+/// Whether the path still leads to this file.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((ours.dev(), ours.ino()) == (there.dev(), there.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Still locked: a process that opened the file meanwhile finds that it is gone. A leftover file is harmless.
+        drop(self.path.reach().and_then(fs::remove_file));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_holder_at_a_time_and_nothing_is_left_behind() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let session = SessionId::from_parts(1, 1);
+        let other = SessionId::from_parts(1, 2);
+        let held = Lease::take(&folder.path().into(), session)?;
+        assert!(held.is_some());
+        assert!(Lease::take(&folder.path().into(), session)?.is_none(), "taken");
+        assert!(Lease::take(&folder.path().into(), other)?.is_some(), "another Session");
+        drop(held);
+        assert_eq!(fs::read_dir(folder.path().join(RUNNING))?.count(), 0);
+        assert!(Lease::take(&folder.path().into(), session)?.is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn a_process_shares_its_lease_and_gives_it_up_with_the_last_holder() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let session = SessionId::from_parts(1, 1);
+        let leases = Leases::of_store(folder.path().into());
+        let (one, two) = (leases.take(session)?, leases.take(session)?);
+        assert!(one.is_some() && two.is_some(), "both of one process");
+        assert!(Leases::of_store(folder.path().into()).take(session)?.is_none(), "another process");
+        drop(one);
+        assert!(Lease::take(&folder.path().into(), session)?.is_none(), "the second holder keeps it");
+        drop(two);
+        assert!(Lease::take(&folder.path().into(), session)?.is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn a_lock_on_a_file_that_is_gone_keeps_nobody_out() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let session = SessionId::from_parts(1, 1);
+        let running = folder.path().join(RUNNING);
+        fs::create_dir(&running)?;
+        let path = running.join(session.to_string());
+        let stale = File::create(&path)?;
+        stale.lock()?;
+        fs::remove_file(&path)?;
+        assert!(!is_at(&stale, &path)?);
+        assert!(Lease::take(&folder.path().into(), session)?.is_some());
+        Ok(())
+    }
+}

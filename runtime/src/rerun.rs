@@ -1,0 +1,248 @@
+//! A recorded Session, run again from a point in a fork of it.
+//!
+//! The user's actions after that point are repeated, in order: inputs are given, agents and models switched, compactions
+//! asked for. Inputs that joined together are given together; one that joined in the middle of a turn is given when that
+//! turn is done. In a recorded [`RecordedWorld`] no tool runs and nothing is looked at: calls give their recorded results, and
+//! each boundary finds the context that was recorded there.
+
+mod world;
+
+pub use world::{RecordedWorld, UNBOUNDED};
+
+use crate::host::RunGoal;
+use crate::outcome::Refusal;
+use crate::session::{NewInput, Session};
+use annals_core::event::{
+    CompactionEvent, CompactionReason, InputAdmitted, InputEvent, ProfileEvent, Purpose, SessionEvent, StepEvent,
+    ToolDefinition, ToolEvent, ToolSettled,
+};
+use annals_core::{AgentName, Blobs, CallId, Event, InputId, ModelName, Record, Seq, SessionId, Snapshot};
+use annals_projections::{Projection, SessionView};
+use annals_store::views::Views;
+use annals_store::{EventLog, ReadError, Slice};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One action of the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UserAction {
+    /// Gave inputs that joined together.
+    Gave(Vec<NewInput>),
+    /// Selected an agent.
+    Agent(AgentName),
+    /// Selected a model.
+    Model(ModelName),
+    /// Asked for a compaction.
+    Compaction,
+}
+
+impl UserAction {
+    /// Does it in `session`; returns what to run next, or `None` for an action that leads to no run.
+    ///
+    /// # Errors
+    /// When the log refuses.
+    pub async fn begin(&self, session: &Session) -> Result<Option<RunGoal>, Refusal> {
+        match self {
+            Self::Gave(inputs) => {
+                for input in inputs {
+                    session.admit(input.clone()).await?;
+                }
+                Ok(Some(RunGoal::Answer))
+            }
+            Self::Agent(agent) => {
+                session.switch_agent(agent.clone()).await?;
+                Ok(None)
+            }
+            Self::Model(model) => {
+                session.switch_model(model.clone()).await?;
+                Ok(None)
+            }
+            Self::Compaction => Ok(Some(RunGoal::Compaction)),
+        }
+    }
+}
+
+/// A session cannot be run again.
+#[derive(Debug, thiserror::Error)]
+pub enum RerunError {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The recorded Session holds no input to be given again.
+    #[error("session {session} has no user message at event {from} or later; nothing to rerun")]
+    NoUserMessage {
+        /// The session.
+        session: SessionId,
+        /// From where.
+        from: Seq,
+    },
+}
+
+/// What happened in a Session from a point on.
+#[derive(Debug, Default)]
+pub struct RecordedRun {
+    /// The first Seq that is not inherited by a fork that does it again.
+    pub cut: Seq,
+    /// The actions of the user, in order.
+    pub actions: Vec<UserAction>,
+    /// The Context Snapshot at each boundary, in order.
+    pub snapshots: Vec<Snapshot>,
+    /// The tools that were offered last.
+    pub tools: Vec<ToolDefinition>,
+    /// Each call with its name and input, and how it was settled.
+    pub calls: Vec<(String, String, ToolSettled)>,
+}
+
+impl RecordedRun {
+    /// Reads what happened in a Session from the user message at `from` on, or from its first one.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or there is no user message at `from` or later.
+    pub async fn read(log: &Arc<dyn EventLog>, session: SessionId, from: Option<Seq>) -> Result<Self, RerunError> {
+        let until = log.head(session).await?.ok_or(ReadError::NoSession(session))?.next;
+        let (whole, _) = Views::new(log.clone(), None).whole(session, until).await?;
+        let from = from.unwrap_or_default();
+        let stands = |seq: Seq| !whole.transcript.is_removed(seq);
+        let mut reading = ActionReader {
+            blobs: &*log.blobs(),
+            from,
+            view: SessionView::default(),
+            found: Self::default(),
+            begun: false,
+            admitted: BTreeMap::new(),
+            called: BTreeMap::new(),
+            joined: None,
+        };
+        let mut pages = log.pages(session, Seq::ZERO..until);
+        while let Some(slices) = pages.next_page().await? {
+            slices.iter().flat_map(Slice::records).for_each(|record| reading.take(&record, &stands));
+        }
+        let found = reading.found;
+        if !found.actions.iter().any(|action| matches!(action, UserAction::Gave(_))) {
+            return Err(RerunError::NoUserMessage { session, from });
+        }
+        Ok(found)
+    }
+}
+
+struct ActionReader<'a> {
+    blobs: &'a dyn Blobs,
+    from: Seq,
+    view: SessionView,
+    found: RecordedRun,
+    begun: bool,
+    admitted: BTreeMap<InputId, InputAdmitted>,
+    called: BTreeMap<CallId, (String, String)>,
+    /// Where the Batch of the last promotion began.
+    joined: Option<Seq>,
+}
+
+impl ActionReader<'_> {
+    fn take(&mut self, record: &Record<'_>, stands: &impl Fn(Seq) -> bool) {
+        if let Event::Input(InputEvent::Admitted(admitted)) = record.event {
+            self.admitted.insert(admitted.input.clone(), admitted.clone());
+        }
+        if let Event::Input(InputEvent::Promoted(promoted)) = record.event
+            && record.seq >= self.from
+            && stands(record.seq)
+            && let Some(admitted) = self.admitted.remove(&promoted.input)
+        {
+            if !self.begun {
+                self.begun = true;
+                self.found.cut = record.seq;
+            }
+            self.gave(record.seq, admitted);
+        }
+        if self.begun && stands(record.seq) {
+            self.later(record);
+        }
+        if let Event::Profile(ProfileEvent::ToolsRecorded(recorded)) = record.event {
+            self.found.tools = recorded.tools.clone();
+        }
+        self.view.apply(record);
+    }
+
+    fn gave(&mut self, seq: Seq, admitted: InputAdmitted) {
+        let InputAdmitted { text, attachments, delivery, .. } = admitted;
+        let text = text.resolve(self.blobs).into_owned();
+        let input = NewInput { id: None, text, attachments, delivery };
+        let together = self.joined.is_some_and(|joined| joined.plus(1) == seq);
+        match self.found.actions.last_mut() {
+            Some(UserAction::Gave(inputs)) if together => inputs.push(input),
+            _ => self.found.actions.push(UserAction::Gave(vec![input])),
+        }
+        self.joined = Some(seq);
+    }
+
+    fn later(&mut self, record: &Record<'_>) {
+        match record.event {
+            Event::Session(event) => match event {
+                SessionEvent::AgentSwitched(switched) => {
+                    self.found.actions.push(UserAction::Agent(switched.agent.clone()));
+                }
+                SessionEvent::ModelSwitched(switched) => {
+                    self.found.actions.push(UserAction::Model(switched.model.clone()));
+                }
+                SessionEvent::Created(_)
+                | SessionEvent::Forked(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::TitleFailed(_) => {}
+            },
+            Event::Compaction(event) => match event {
+                CompactionEvent::Started(started) => match started.reason {
+                    CompactionReason::Manual => self.found.actions.push(UserAction::Compaction),
+                    // A boundary that ended in a compaction or in pruning was followed by another one.
+                    CompactionReason::Auto => self.boundary(),
+                    // It follows a request that was refused, whose boundary is recorded already.
+                    CompactionReason::Overflow => {}
+                },
+                CompactionEvent::ToolOutputsPruned(_) => self.boundary(),
+                CompactionEvent::Ended(_) | CompactionEvent::Failed(_) | CompactionEvent::Undone(_) => {}
+            },
+            Event::Step(event) => match event {
+                StepEvent::RequestSent(sent) => {
+                    if sent.purpose == Purpose::Turn && sent.attempt == 1 {
+                        self.boundary();
+                    }
+                }
+                StepEvent::Started(_)
+                | StepEvent::Ended(_)
+                | StepEvent::Failed(_)
+                | StepEvent::RetryScheduled(_)
+                | StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_) => {}
+            },
+            Event::Tool(event) => self.tool(event),
+            // Inputs are read where they are promoted; the rest follows from what is done again.
+            Event::Input(_)
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Permission(_)
+            | Event::Message(_)
+            | Event::Files(_)
+            | Event::Child(_) => {}
+        }
+    }
+
+    fn tool(&mut self, event: &ToolEvent) {
+        match event {
+            ToolEvent::Called(called) => {
+                if !called.hosted {
+                    let input = called.input.0.resolve(self.blobs).into_owned();
+                    self.called.insert(called.call.clone(), (called.name.clone(), input));
+                }
+            }
+            ToolEvent::Settled(settled) => {
+                if let Some((name, input)) = self.called.remove(&settled.call) {
+                    self.found.calls.push((name, input, (**settled).clone()));
+                }
+            }
+            ToolEvent::Progressed(_) => {}
+        }
+    }
+
+    fn boundary(&mut self) {
+        self.found.snapshots.push(self.view.epochs.snapshot());
+    }
+}
