@@ -12,7 +12,7 @@ struct Hidden<'a> {
 
 impl Drop for Hidden<'_> {
     fn drop(&mut self) {
-        // The terminal is gone: nobody types any more.
+        // The terminal is gone: no one types any more.
         tcsetattr(self.terminal, OptionalActions::Flush, &self.before).unwrap_or(());
     }
 }

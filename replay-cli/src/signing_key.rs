@@ -67,7 +67,7 @@ pub enum SigningKeyError {
         #[source]
         source: SshKeyError,
     },
-    /// There is nobody to ask for the passphrase.
+    /// There is no one to ask for the passphrase.
     #[error(
         "{}: the key is protected by a passphrase, and there is no terminal to ask for it; add it to your ssh-agent \
          (`ssh-add`) and sign with --key {}.pub", path.display(), path.display()

@@ -53,7 +53,7 @@ pub fn witness_request(store: &StorePath, own: &str, since: u64) -> Result<Witne
     WitnessRequest::new(&tree.heads.hashes(), since, newest).ok_or(SignedError::NeverSoLarge { since, size })
 }
 
-/// Verifies a proof without a store. Without allowed signers nobody's signature is verified: the answer then names the keys that
+/// Verifies a proof without a store. Without allowed signers no signature is verified: the answer then names the keys that
 /// the checkpoint claims.
 ///
 /// # Errors

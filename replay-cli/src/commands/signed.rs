@@ -8,6 +8,7 @@ use annals_core::SessionId;
 use annals_inspect::reader::Reader;
 use annals_inspect::signing::{KnownSignature, ProvedBatch, SignedCheck, SignedStore, check_proof, verify_signed};
 use annals_store::disk::StorePath;
+use annals_store::exchange::verify_session;
 use annals_store::signing::checkpoint::SignedCheckpoint;
 use annals_store::signing::proof::InclusionProof;
 use annals_store::signing::signers::AllowedSigners;
@@ -133,8 +134,8 @@ async fn missing(proved: &ProvedBatch, what: &str, cli: &CommandContext) -> Resu
         return Ok(Some(format!("the proof is about session {}, {what} is session {session}", proved.session)));
     }
     let found = reader.log().batch_at(session, proved.last).await?;
-    let digest = found.filter(|slice| slice.batch.compute_digest().ok() == Some(slice.batch.digest));
-    let is_there = digest.is_some_and(|slice| slice.batch.digest == proved.digest);
+    let report = verify_session(&**reader.log(), session, Some(proved.digest), &mut |_| {}).await?;
+    let is_there = report.is_sound() && found.is_some_and(|slice| slice.batch.digest == proved.digest);
     let last = proved.last;
     Ok((!is_there).then(|| format!("session {session}: event {last} is not the one that was signed")))
 }
