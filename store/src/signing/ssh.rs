@@ -1,6 +1,6 @@
 //! Signatures by SSH keys in the form SSHSIG, in a note and in a file for `ssh-keygen -Y verify`.
 //!
-//! In a note such a signature has type 0xff, followed by [`TYPE`]; what it contains is what `ssh-keygen` writes between the
+//! In a note such a signature has type 0xff, followed by the name of the form; what it contains is what `ssh-keygen` writes between the
 //! lines `BEGIN` and `END`.
 
 use super::key::key_id;
