@@ -1,4 +1,4 @@
-//! A file of sessions as a log in memory, for whoever only wants to read it.
+//! A file of sessions as a log in memory, for readers.
 
 use crate::{ImportOptions, ImportProgress, RecogniseError, SourceImportError, import, sources};
 use annals_core::SessionId;

@@ -2,7 +2,7 @@
 
 use crate::config::Environment;
 use crate::diagnostics::Diagnostics;
-use crate::error::CliError;
+use crate::error::{CliError, SigningError};
 use crate::import_into::shown_by;
 use crate::progress::Bar;
 use crate::remarks::Remarks;
@@ -15,7 +15,7 @@ use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::{FindError, Reader};
 use annals_providers::catalog::Catalog;
 use annals_store::cache::ViewCache;
-use annals_store::disk::{Examination, StorePath, summary};
+use annals_store::disk::{Examination, StoreId, StorePath, summary};
 use annals_store::views::Views;
 use annals_store::{DiskLog, OpenMode, OpeningReport, Ownership, SharedLog};
 use std::path::{Path, PathBuf};
@@ -144,6 +144,24 @@ impl CommandContext {
         }
         let folder = log.folder().map_err(|source| CliError::File { path: dir, source })?;
         Ok(reader.in_folder(StorePath::held(folder)))
+    }
+
+    /// Opens the store to sign it, and says which store it is.
+    ///
+    /// # Errors
+    /// When there is none, or it is not known which it is.
+    pub async fn store_to_sign(&self) -> Result<(Reader, StoreId), CliError> {
+        if let Some(file) = self.file.clone() {
+            return Err(CliError::OnlyInTheStore { file });
+        }
+        let reader = self.store(OpenMode::Existing).await?;
+        let id = self.store_id().ok_or(SigningError::UnknownStore)?;
+        Ok((reader, id))
+    }
+
+    /// Which store was opened last; `None` when none was, or its owner does not say.
+    pub fn store_id(&self) -> Option<StoreId> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).last()?.log.store()
     }
 
     /// Compares both copies of the store that is only read; `None` when another process owns it, or a file is read.

@@ -1,7 +1,9 @@
 //! How a command ends.
 
+mod signing;
 mod unpinnable;
 
+pub use signing::SigningError;
 pub use unpinnable::Unpinnable;
 
 use crate::config::ConfigError;
@@ -169,6 +171,9 @@ pub enum CliError {
     /// The configuration cannot be worked with.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A command that signs, proves or witnesses gave no answer.
+    #[error(transparent)]
+    Signing(#[from] SigningError),
     /// The answer cannot be written.
     #[error("cannot write the answer: {0}")]
     Output(#[from] io::Error),
@@ -180,6 +185,7 @@ impl CliError {
         match self {
             Self::Ask(error) => error.status(),
             Self::Host(error) => error.status(),
+            Self::Signing(error) => error.status(),
             Self::Find(_)
             | Self::NoFile { .. }
             | Self::Rebuild(RebuildError::NoRequest { .. })

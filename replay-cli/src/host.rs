@@ -54,7 +54,7 @@ use std::ops::Deref;
 use std::path::Path;
 use tokio::sync::OnceCell;
 
-/// A runtime over the store, and where a person is told of it.
+/// A runtime over the store, and where its remarks are printed.
 pub struct Host {
     over_store: StoreHost,
     /// Reads the same log.

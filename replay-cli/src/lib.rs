@@ -43,10 +43,13 @@ pub mod layout;
 pub mod message;
 #[doc(hidden)]
 pub mod pager;
+mod passphrase;
 #[doc(hidden)]
 pub mod progress;
 #[doc(hidden)]
 pub mod remarks;
+#[doc(hidden)]
+pub mod signing_key;
 #[doc(hidden)]
 pub mod store_choice;
 #[doc(hidden)]

@@ -1,5 +1,6 @@
 //! `annals verify`
 
+use super::signed::{self, SignedArgs};
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
@@ -35,6 +36,8 @@ pub struct Args {
     /// Also encode every request again and compare the bytes that were sent.
     #[arg(long, requires = "requests")]
     wire: bool,
+    #[command(flatten)]
+    signatures: SignedArgs,
 }
 
 /// Runs the command.
@@ -42,18 +45,25 @@ pub struct Args {
 /// # Errors
 /// When there is no such Session or file, or the store refuses. Damage is an answer, not an error.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    if let Some(proof) = args.signatures.proof() {
+        return args.signatures.verify_proof(proof, args.what.as_deref(), cli, out).await;
+    }
     let bar = Bar::new(cli.shows_progress(), "verifying");
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
     let mut requests = RequestCheck::default();
-    let (report, subject) = match &args.what {
+    let (report, subject, signed) = match &args.what {
         None => {
             let reader = cli.reader().await?;
             let report = verify_store(&**reader.log(), &mut tell).await?;
             requests.prove(args, &reader, &report).await?;
-            (report, "the store".to_owned())
+            let signed = args.signatures.compare(cli, &reader, None).await?;
+            (report, "the store".to_owned(), signed)
         }
         Some(what) if cli.file.is_none() && Path::new(what).is_file() => {
             let path = Path::new(what);
+            if args.signatures.signed {
+                return Err(CliError::OnlyInTheStore { file: path.to_owned() });
+            }
             let at = |source| CliError::File { path: path.to_owned(), source };
             let mut file = TextFile::open(path).map_err(at)?;
             let report = verify_file(&mut file, args.head, &mut tell).map_err(at)?;
@@ -61,13 +71,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
                 let reader = cli.read_file(path).await?;
                 requests.prove(args, &reader, &report).await?;
             }
-            (report, what.clone())
+            (report, what.clone(), None)
         }
         Some(what) => {
             let (reader, session) = cli.find(what).await?;
             let report = verify_session(&**reader.log(), session, args.head, &mut tell).await?;
             requests.prove(args, &reader, &report).await?;
-            (report, format!("session {session}"))
+            let signed = args.signatures.compare(cli, &reader, Some(session)).await?;
+            (report, format!("session {session}"), signed)
         }
     };
     let copies = if args.what.is_none() { CopyCheck::compared(cli).await? } else { CopyCheck::met(cli) };
@@ -77,6 +88,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         if let (true, serde_json::Value::Object(fields)) = (args.requests, &mut value) {
             fields.insert("requests".to_owned(), requests.to_json(args.wire));
         }
+        if let (Some(signed), serde_json::Value::Object(fields)) = (&signed, &mut value) {
+            fields.insert("signed".to_owned(), serde_json::to_value(signed).map_err(std::io::Error::from)?);
+        }
         copies.add_to(&mut value);
         json::object(out, &value)?;
     } else {
@@ -85,9 +99,13 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         if args.requests {
             requests.draw(args.wire, cli, out)?;
         }
+        if let Some(signed) = &signed {
+            signed::draw(signed, cli, out)?;
+        }
     }
     let proved = !args.requests || requests.proofs.are_proved();
-    Ok(Verdict::bad_if(!report.is_sound() || !proved))
+    let continues = signed.is_none_or(|signed| signed.problems.is_empty());
+    Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues))
 }
 
 /// What is known of the two copies of the log: the answer holds when one of them serves.
