@@ -45,6 +45,7 @@ fn finished(schema: impl FnOnce(&mut SchemaGenerator) -> Schema) -> Value {
     let mut generator = settings.into_generator();
     let mut schema = schema(&mut generator);
     RecursiveTransform(tidy).transform(&mut schema);
+    RecursiveTransform(open_variants).transform(&mut schema);
     schema.into()
 }
 
@@ -58,6 +59,23 @@ fn tidy(schema: &mut Schema) {
     let is_whole = ["oneOf", "anyOf", "allOf"].iter().all(|word| !fields.contains_key(*word));
     if is_whole && fields.contains_key("properties") {
         fields.entry("additionalProperties").or_insert(json!(false));
+    }
+}
+
+/// Lets variants that are flattened into an object have its fields, too: only both together name every field.
+fn open_variants(schema: &mut Schema) {
+    let Some(fields) = schema.as_object_mut().filter(|fields| fields.contains_key("properties")) else { return };
+    let mut flattened = false;
+    for word in ["oneOf", "anyOf", "allOf"] {
+        for variant in fields.get_mut(word).and_then(Value::as_array_mut).into_iter().flatten() {
+            flattened = true;
+            if let Some(variant) = variant.as_object_mut() {
+                variant.remove("additionalProperties");
+            }
+        }
+    }
+    if flattened {
+        fields.insert("unevaluatedProperties".to_owned(), json!(false));
     }
 }
 

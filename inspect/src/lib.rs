@@ -14,6 +14,7 @@
 //!             │                                         ├─► requests, prove, certify    digests and bodies compared
 //!             │                                         ├─► compactions, usage          what left the view, tokens and cost
 //!             │                                         └─► timeline, statistics, audit what a person reads
+//!             ├─► signing                               heads signed, verified, proved, witnessed
 //!             │                                                    │
 //!             └──────────────── structs (serde; `schema`) ◄────────┘   drawing and exit codes: annals-cli
 //! ```
@@ -40,6 +41,7 @@ pub mod schema;
 pub mod search;
 mod session_at;
 pub mod sessions;
+pub mod signing;
 pub mod timeline;
 pub mod tree;
 pub mod view_diff;

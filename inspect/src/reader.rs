@@ -7,8 +7,9 @@ pub use error::{Candidate, FindError};
 pub use names::short_ids;
 
 use crate::SessionAt;
-use annals_core::{Blobs, Record, Seq, SessionId};
-use annals_projections::{Catalogue, Messages, Projection, SessionView, Transcript};
+use annals_core::event::{SessionCreated, SessionEvent};
+use annals_core::{Blobs, Event, Record, Seq, SessionId};
+use annals_projections::{Catalogue, CatalogueEntry, Messages, Projection, SessionView, Transcript};
 use annals_store::cache::ViewCache;
 use annals_store::disk::StorePath;
 use annals_store::views::Views;
@@ -133,6 +134,30 @@ impl Reader {
             slice.records().for_each(|record| visit(&record));
         }
         Ok(())
+    }
+
+    /// The event that created a session; for a fork, the session that it continues. `None` where its log is damaged.
+    ///
+    /// # Errors
+    /// When there is no such session, or the log cannot be read.
+    pub async fn created(&self, session: SessionId) -> Result<Option<SessionCreated>, FindError> {
+        let first = self.log.batch_at(session, Seq::ZERO).await?;
+        Ok(first.and_then(|slice| match slice.batch.events.first()? {
+            Event::Session(SessionEvent::Created(created)) => Some((**created).clone()),
+            _ => None,
+        }))
+    }
+
+    /// The session of this program that changed last among those that work in a directory, sub-agents left out.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn newest_in(&self, directory: &str) -> Result<Option<SessionId>, FindError> {
+        let catalogue = self.catalogue().await?;
+        let own =
+            |entry: &CatalogueEntry| entry.directory == directory && entry.parent.is_none() && entry.origin.is_none();
+        let here = catalogue.sessions.iter().filter(|(_, entry)| own(entry));
+        Ok(here.max_by_key(|(id, entry)| (entry.updated, **id)).map(|(id, _)| *id))
     }
 
     /// Where the `count` newest events before `until` that `takes` accepts begin; the first event if there are fewer. Reads

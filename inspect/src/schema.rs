@@ -10,7 +10,7 @@ use crate::sessions::SessionOverview;
 use crate::tree::TreeSession;
 use crate::view_diff::Change;
 use crate::views::RequestItem;
-use crate::{bisect, cache, diff, when, why};
+use crate::{bisect, cache, diff, signing, when, why};
 use annals_core::schema::{event, of};
 use annals_core::{Key, Kind};
 use annals_projections::StatisticsSummary;
@@ -20,9 +20,9 @@ use annals_projections::json::{
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions` and `replay` (its
-/// counts), and lists of sessions, of a tree, of matches and of requests.
-pub const ANSWERS: [&str; 15] = [
+/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions`, `replay` (its
+/// counts), `sign`, `verify --signed`, `prove` and `witness`, and lists of sessions, of a tree, of matches and of requests.
+pub const ANSWERS: [&str; 19] = [
     "why",
     "when",
     "cache",
@@ -38,6 +38,10 @@ pub const ANSWERS: [&str; 15] = [
     "sessions",
     "tree",
     "request-list",
+    "signed-checkpoint",
+    "signed-store",
+    "proved-batch",
+    "witnessed-checkpoint",
 ];
 
 /// The schema of a view, of an answer, of a kind of event (`tool.called`), or of all views (`all`); `None` for another name.
@@ -84,6 +88,10 @@ fn answer(name: &str) -> Option<Value> {
         "sessions" => of::<Vec<SessionOverview>>(),
         "tree" => of::<Vec<TreeSession>>(),
         "request-list" => of::<Vec<ListedRequest>>(),
+        "signed-checkpoint" => of::<signing::SignedCheckpointFile>(),
+        "signed-store" => of::<signing::SignedStore>(),
+        "proved-batch" => of::<signing::ProvedBatch>(),
+        "witnessed-checkpoint" => of::<signing::WitnessedCheckpoint>(),
         _ => return None,
     })
 }

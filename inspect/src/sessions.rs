@@ -56,6 +56,35 @@ pub enum SessionOrder {
     Events,
 }
 
+impl SessionOrder {
+    /// Every order.
+    pub const ALL: [Self; 6] = [Self::Updated, Self::Created, Self::Title, Self::Cost, Self::Turns, Self::Events];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Updated => "updated",
+            Self::Created => "created",
+            Self::Title => "title",
+            Self::Cost => "cost",
+            Self::Turns => "turns",
+            Self::Events => "events",
+        }
+    }
+
+    /// What comes first.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Updated => "Most recently changed first",
+            Self::Created => "Newest first",
+            Self::Title => "By title",
+            Self::Cost => "Most expensive first",
+            Self::Turns => "Most turns first",
+            Self::Events => "Most events first",
+        }
+    }
+}
+
 /// A session in a list.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -97,3 +97,6 @@ impl Projection for Permissions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

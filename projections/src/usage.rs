@@ -231,3 +231,6 @@ impl Projection for UsageTotals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

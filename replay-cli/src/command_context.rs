@@ -2,23 +2,22 @@
 
 use crate::config::Environment;
 use crate::diagnostics::Diagnostics;
-use crate::error::CliError;
-use crate::import_into::{import_into, sources};
+use crate::error::{CliError, SigningError};
+use crate::import_into::shown_by;
 use crate::progress::Bar;
 use crate::remarks::Remarks;
 use crate::store_choice::StoreChoice;
 use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
-use annals_import::{ImportOptions, SourceImportError};
+use annals_import::open_file;
 use annals_inspect::SessionAt;
 use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::{FindError, Reader};
 use annals_providers::catalog::Catalog;
 use annals_store::cache::ViewCache;
-use annals_store::disk::{Examination, StorePath, summary};
-use annals_store::exchange::DamagedLog;
+use annals_store::disk::{Examination, StoreId, StorePath, summary};
 use annals_store::views::Views;
-use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, Ownership, SharedLog};
+use annals_store::{DiskLog, OpenMode, OpeningReport, Ownership, SharedLog};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -64,7 +63,6 @@ pub struct Target {
 pub struct FoundSession {
     /// Where to read it.
     pub reader: Reader,
-    /// The session.
     pub session: SessionId,
     /// The first Seq that is not in view.
     pub until: Seq,
@@ -148,6 +146,24 @@ impl CommandContext {
         Ok(reader.in_folder(StorePath::held(folder)))
     }
 
+    /// Opens the store to sign it, and says which store it is.
+    ///
+    /// # Errors
+    /// When there is none, or it is not known which it is.
+    pub async fn store_to_sign(&self) -> Result<(Reader, StoreId), CliError> {
+        if let Some(file) = self.file.clone() {
+            return Err(CliError::OnlyInTheStore { file });
+        }
+        let reader = self.store(OpenMode::Existing).await?;
+        let id = self.store_id().ok_or(SigningError::UnknownStore)?;
+        Ok((reader, id))
+    }
+
+    /// Which store was opened last; `None` when none was, or its owner does not say.
+    pub fn store_id(&self) -> Option<StoreId> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).last()?.log.store()
+    }
+
     /// Compares both copies of the store that is only read; `None` when another process owns it, or a file is read.
     ///
     /// # Errors
@@ -208,30 +224,11 @@ impl CommandContext {
     /// # Errors
     /// When it is nothing that can be imported.
     pub async fn read_file(&self, path: &Path) -> Result<Reader, CliError> {
-        let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
         let bar = Bar::new(self.shows_progress(), "reading");
-        let sources = sources(path, |remark| self.remark(remark))?;
-        let mut subjects = Vec::new();
-        for source in &sources {
-            let report =
-                match import_into(&log, source, &ImportOptions { prompts: true, ..ImportOptions::default() }, &bar)
-                    .await
-                {
-                    // A damaged export is shown nevertheless; `verify` reports the damage.
-                    Err(CliError::Import(SourceImportError::Export { .. })) if sources.len() == 1 => {
-                        bar.clear();
-                        return damaged(path);
-                    }
-                    report => report?,
-                };
-            bar.clear();
-            subjects.extend(report.sessions.iter().map(|session| session.session));
-            for (what, session) in report.sessions.iter().flat_map(|it| it.damage.keys().map(move |what| (what, it))) {
-                self.remark(&format!("{}: {}: {what}", source.path.display(), session.foreign));
-            }
-            report.damage.keys().for_each(|(path, what)| self.remark(&format!("{}: {what}", path.display())));
-        }
-        Ok(Reader::new(log, None, path.to_owned()).about(subjects))
+        let file = open_file(path, &mut shown_by(&bar)).await?;
+        bar.clear();
+        file.remarks.iter().for_each(|remark| self.remark(remark));
+        Ok(Reader::new(file.log, None, path.to_owned()).about(file.sessions))
     }
 
     /// Finds a Session by name; a path to a file means the Session in it.
@@ -327,12 +324,4 @@ impl CommandContext {
     pub fn shows_progress(&self) -> bool {
         self.remarks.are_watched()
     }
-}
-
-/// A damaged export, as far as it can be read.
-fn damaged(path: &Path) -> Result<Reader, CliError> {
-    let at = |source| CliError::File { path: path.to_owned(), source };
-    let log = DamagedLog::load(std::io::BufReader::new(std::fs::File::open(path).map_err(at)?)).map_err(at)?;
-    let subjects = log.subjects().to_vec();
-    Ok(Reader::new(Arc::new(log), None, path.to_owned()).about(subjects))
 }

@@ -1,4 +1,6 @@
-//! One file per command: its arguments, whose doc comment is the help text, and what it does.
+//! One file per command: its arguments, whose doc comment is the help text, and `run`, which prints the answer. The exit
+//! status follows from the verdict; an error means that there is no answer: nothing has that name, the store refuses, or
+//! the output does.
 
 pub mod bisect;
 pub mod cache;
@@ -20,6 +22,7 @@ pub mod log;
 pub mod models;
 pub mod move_session;
 pub mod pin;
+pub mod prove;
 pub mod replay;
 pub mod requests;
 pub mod rerun;
@@ -30,9 +33,12 @@ pub mod schema;
 pub mod search;
 pub mod sessions;
 pub mod show;
+pub mod sign;
+pub mod signed;
 pub mod transcript;
 pub mod tree;
 pub mod usage;
 pub mod verify;
 pub mod when;
 pub mod why;
+pub mod witness;

@@ -39,9 +39,6 @@ pub async fn editor(reader: &Reader, session: SessionId, now: Time, files: Files
 }
 
 /// The session that takes a change: the edited one, or a fork of it if it is imported.
-///
-/// # Errors
-/// When the log refuses.
 pub async fn local(editor: &SessionEditor) -> Result<Local<SessionEditor>, CliError> {
     editor.local().await.map_err(refused(editor.id()))
 }

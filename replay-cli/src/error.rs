@@ -1,14 +1,16 @@
 //! How a command ends.
 
+mod signing;
 mod unpinnable;
 
+pub use signing::SigningError;
 pub use unpinnable::Unpinnable;
 
 use crate::config::ConfigError;
 use crate::host_error::HostError;
 use crate::style::Style;
 use annals_core::{Seq, SessionId};
-use annals_import::{RecogniseError, SourceImportError};
+use annals_import::{OpenFileError, RecogniseError, SourceImportError};
 use annals_inspect::AskError;
 use annals_inspect::compactions::UndoCompactionError;
 use annals_inspect::reader::FindError;
@@ -50,33 +52,19 @@ impl Verdict {
 pub enum CliError {
     /// A file is named that does not exist.
     #[error("{}: no such file", path.display())]
-    NoFile {
-        /// The path.
-        path: PathBuf,
-    },
+    NoFile { path: PathBuf },
     /// A command that records works on the store alone.
     #[error("{} is a file, and files are never changed; import it, then name its session", file.display())]
-    OnlyInTheStore {
-        /// What was named.
-        file: PathBuf,
-    },
+    OnlyInTheStore { file: PathBuf },
     /// A staged undo restored files: the same machine must put them back.
     #[error(
         "session {session}: the staged undo restored {files} files, and they cannot be changed back here: {why}; clear it \
          where it was staged, or apply it with --commit"
     )]
-    FilesRestored {
-        /// The session.
-        session: SessionId,
-        /// How many.
-        files: usize,
-        /// Why not here.
-        why: String,
-    },
+    FilesRestored { session: SessionId, files: usize, why: String },
     /// What was asked for is refused, and nothing has changed unless it says so.
     #[error("session {session}: {refusal}")]
     Refused {
-        /// The session.
         session: SessionId,
         /// Why.
         #[source]
@@ -88,12 +76,15 @@ pub enum CliError {
     /// No new id can be made.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
+    /// A session without an event.
+    #[error("the number of an event is missing: annals show {session} EVENT (annals log {session} lists them)")]
+    EventMissing {
+        /// The session as it was named.
+        session: String,
+    },
     /// A number was expected.
     #[error("{text:?} is not an event number (see annals log)")]
-    NotASeq {
-        /// What was given.
-        text: String,
-    },
+    NotASeq { text: String },
     /// A recorded request cannot be rebuilt.
     #[error(transparent)]
     Rebuild(RebuildError),
@@ -105,14 +96,7 @@ pub enum CliError {
     UndoCompaction(UndoCompactionError),
     /// The message cannot be pinned or unpinned.
     #[error("the message at event {seq} {}", why.as_str())]
-    NotPinnable {
-        /// Which Session.
-        session: SessionId,
-        /// The event that made the message.
-        seq: Seq,
-        /// Why not.
-        why: Unpinnable,
-    },
+    NotPinnable { session: SessionId, seq: Seq, why: Unpinnable },
     /// A file is no scenario.
     #[error(transparent)]
     Scenario(#[from] LoadError),
@@ -124,12 +108,7 @@ pub enum CliError {
     Record(#[from] RecordError),
     /// The filter of diagnostics cannot be read.
     #[error("ANNALS_LOG={filter:?} is not a filter: {why}; example: annals=debug")]
-    BadFilter {
-        /// What was given.
-        filter: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    BadFilter { filter: String, why: String },
     /// There is no place to keep a store.
     #[error("no home folder for the store; name a folder with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -142,7 +121,6 @@ pub enum CliError {
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// The path.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -153,10 +131,7 @@ pub enum CliError {
         "there is no store in {}; `annals import --discover` lists sessions to import, --store DIR names another \
          store", dir.display()
     )]
-    NoStore {
-        /// Where it was looked for.
-        dir: PathBuf,
-    },
+    NoStore { dir: PathBuf },
     /// The store cannot be opened.
     #[error("{0}")]
     Open(#[source] Box<SharedError>),
@@ -174,10 +149,7 @@ pub enum CliError {
     Recognise(#[from] RecogniseError),
     /// A folder holds nothing that can be imported.
     #[error("{}: no session of OpenCode, Codex CLI, Claude Code or annals found", path.display())]
-    NothingThere {
-        /// The path.
-        path: PathBuf,
-    },
+    NothingThere { path: PathBuf },
     /// No session, event or message is meant.
     #[error(transparent)]
     Find(FindError),
@@ -195,16 +167,16 @@ pub enum CliError {
         "{}: an export of annals cannot be redacted, as its digests cover the original texts; import it without --redact",
         path.display()
     )]
-    Unredactable {
-        /// The path.
-        path: PathBuf,
-    },
+    Unredactable { path: PathBuf },
     /// A host cannot start, or continue.
     #[error(transparent)]
     Host(#[from] HostError),
     /// The configuration cannot be worked with.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A command that signs, proves or witnesses gave no answer.
+    #[error(transparent)]
+    Signing(#[from] SigningError),
     /// The answer cannot be written.
     #[error("cannot write the answer: {0}")]
     Output(#[from] io::Error),
@@ -216,11 +188,13 @@ impl CliError {
         match self {
             Self::Ask(error) => error.status(),
             Self::Host(error) => error.status(),
+            Self::Signing(error) => error.status(),
             Self::Find(_)
             | Self::RevealNeedsFile
             | Self::NoFile { .. }
             | Self::Rebuild(RebuildError::NoRequest { .. })
             | Self::NotASeq { .. }
+            | Self::EventMissing { .. }
             | Self::UndoCompaction(UndoCompactionError::NotInForce { .. })
             | Self::OnlyInTheStore { .. }
             | Self::FilesRestored { .. }
@@ -290,6 +264,17 @@ impl From<FindError> for CliError {
         match error {
             FindError::Read(source) => Self::Read(source),
             error => Self::Find(error),
+        }
+    }
+}
+
+impl From<OpenFileError> for CliError {
+    fn from(error: OpenFileError) -> Self {
+        match error {
+            OpenFileError::Recognise(error) => Self::Recognise(error),
+            OpenFileError::Nothing { path } => Self::NothingThere { path },
+            OpenFileError::Import(error) => Self::Import(error),
+            OpenFileError::File { path, source } => Self::File { path, source },
         }
     }
 }

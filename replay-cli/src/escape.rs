@@ -89,7 +89,7 @@ fn push_drawn(c: char, out: &mut String) {
 }
 
 /// Display width of a character as it is written in text.
-pub(crate) fn width(c: char) -> usize {
+pub fn width(c: char) -> usize {
     if !is_unsafe(c) {
         return unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
     }
@@ -97,6 +97,3 @@ pub(crate) fn width(c: char) -> usize {
     push_drawn(c, &mut drawn);
     unicode_width::UnicodeWidthStr::width(drawn.as_str())
 }
-
-#[cfg(test)]
-mod tests;

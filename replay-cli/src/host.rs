@@ -17,7 +17,6 @@ mod interaction;
 mod lines;
 mod meter;
 pub mod opening;
-mod parts;
 mod question;
 mod run_loop;
 mod screen;
@@ -34,7 +33,6 @@ pub use frontend::Frontend;
 pub use idle::{idle, leave};
 pub use interaction::Interaction;
 pub use lines::{TypedLine, TypedLines};
-pub use parts::HostParts;
 pub use question::{ApprovalMode, reply};
 pub use run_loop::run_interactive;
 pub use screen::Screen;
@@ -49,82 +47,43 @@ use crate::style::Emphasis;
 use annals_core::SessionId;
 use annals_core::event::Location;
 use annals_inspect::reader::Reader;
-use annals_runtime::host::{Leases, LocationCache, QuestionSender};
-use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock, keep_swept, sweep};
-use annals_runtime::subagents::{Subagents, TaskTool};
-use annals_runtime::tools::{Tool, ToolRegistry};
-use annals_runtime::{Ports, Runtime, Session};
-use annals_store::disk::StorePath;
-use annals_tools::local::{EDITS, OUTPUTS};
+use annals_runtime::Session;
+use annals_runtime::host::{HostParts, StoreHost};
+use annals_tools::local::EDITS;
+use std::ops::Deref;
 use std::path::Path;
-use std::sync::Arc;
 use tokio::sync::OnceCell;
-use tokio::task::JoinHandle;
 
-/// A runtime over the store.
+/// A runtime over the store, and where its remarks are printed.
 pub struct Host {
-    /// Runs Sessions.
-    pub runtime: Runtime,
+    over_store: StoreHost,
     /// Reads the same log.
     pub reader: Reader,
-    places: Arc<LocationCache>,
-    /// Its folder.
-    store: StorePath,
     remarks: Remarks,
-    outputs: Arc<OutputFolder>,
-    clock: Arc<SystemClock>,
-    /// Whether what earlier processes left was removed; then, the task that keeps removing what expires.
-    tidied: OnceCell<AbortOnDrop>,
     diagnostics: Diagnostics,
-    /// The right to run its sessions.
-    pub leases: Leases,
+    /// Set once the temporary files of killed processes were removed.
+    tidied: OnceCell<()>,
 }
 
-/// A task that ends with this.
-struct AbortOnDrop(JoinHandle<()>);
+impl Deref for Host {
+    type Target = StoreHost;
 
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
+    fn deref(&self) -> &StoreHost {
+        &self.over_store
     }
 }
 
 impl Host {
-    /// A runtime over the store that `reader` reads. Permission questions go to `questions`.
+    /// A runtime over the store that `reader` reads.
     ///
     /// # Errors
     /// When the system gives no entropy for ids.
-    pub fn open(
-        cli: &CommandContext,
-        reader: Reader,
-        parts: HostParts,
-        questions: QuestionSender,
-    ) -> Result<Self, CliError> {
-        let store = reader.folder().clone();
+    pub fn open(cli: &CommandContext, reader: Reader, parts: HostParts) -> Result<Self, CliError> {
         cli.diagnostics.keep_in(reader.store());
-        let application = ToolRegistry::default();
-        let HostParts { provider, definitions, mut settings, services_at, subagents } = parts;
-        let places = Arc::new(LocationCache::new(application.clone(), services_at, store.clone()));
-        settings.views = reader.saved().cloned();
-        let (outputs, clock) = (Arc::new(OutputFolder::at(store.join(OUTPUTS))), Arc::new(SystemClock::local()));
-        let ports = Ports {
-            log: reader.log().clone(),
-            provider,
-            clock: clock.clone(),
-            ids: Arc::new(SeededIds::from_entropy()?),
-            outputs: outputs.clone(),
-            approver: Arc::new(questions),
-            locations: places.clone(),
-            definitions,
-        };
-        let runtime = Runtime::new(ports, settings);
-        if !subagents.is_empty() {
-            let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, Subagents::new(subagents)));
-            application.register([task]).map_err(HostError::from)?.detach();
-        }
+        let (log, saved, store) = (reader.log().clone(), reader.saved().cloned(), reader.folder().clone());
+        let over_store = StoreHost::open(log, saved, store, parts).map_err(HostError::from)?;
         let (remarks, diagnostics) = (cli.remarks.clone(), cli.diagnostics.clone());
-        let (leases, tidied) = (Leases::of_store(store.clone()), OnceCell::new());
-        Ok(Self { runtime, reader, places, store, remarks, diagnostics, leases, outputs, clock, tidied })
+        Ok(Self { over_store, reader, remarks, diagnostics, tidied: OnceCell::new() })
     }
 
     /// A Session of the store, and the right to run it, unless another process has it.
@@ -161,24 +120,19 @@ impl Host {
             );
         }
         self.tidied.get_or_init(|| self.tidy()).await;
-        self.places.prepare(location).await;
-        for remark in self.places.remarks(location).await {
+        for remark in self.prepare_location(location).await {
             self.remarks.say(Emphasis::Warn, &plain(&remark));
         }
         Ok(())
     }
 
-    /// Removes what earlier processes left: output files that have expired, and temporary files of edits that were cut off.
-    /// Output files are looked at again every hour.
-    async fn tidy(&self) -> AbortOnDrop {
-        let edits = self.store.join(EDITS);
+    /// Removes temporary files of edits that were cut off with their process.
+    async fn tidy(&self) {
+        let edits = self.reader.folder().join(EDITS);
         match tokio::task::spawn_blocking(move || annals_tools::remove_leftovers(&edits)).await {
             Ok(Ok(removed)) => tracing::debug!(removed, "temporary files of killed processes removed"),
             Ok(Err(error)) => tracing::warn!(%error, "temporary files of killed processes could not be looked for"),
             Err(error) => tracing::warn!(%error, "temporary files of killed processes could not be looked for"),
         }
-        sweep(&*self.outputs, &*self.clock).await;
-        let (outputs, clock) = (self.outputs.clone(), self.clock.clone());
-        AbortOnDrop(tokio::spawn(async move { keep_swept(&*outputs, &*clock).await }))
     }
 }

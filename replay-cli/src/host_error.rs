@@ -2,8 +2,8 @@
 
 use annals_providers::cassette::CassetteError;
 use annals_providers::http::NoLocalServer;
+use annals_runtime::host::OpenHostError;
 use annals_runtime::rerun::RerunError;
-use annals_runtime::tools::RegistrationError;
 use annals_runtime::{LogError, Refusal};
 use annals_tools::AttachError;
 use std::io;
@@ -36,65 +36,34 @@ pub enum HostError {
         "{}: {model} does not accept {mime}; choose another model with --model, or set `models.\"{model}\".media` in your \
          configuration if it does", file.display()
     )]
-    NotTaken {
-        /// Which file.
-        file: PathBuf,
-        /// Its media type.
-        mime: String,
-        /// Which model.
-        model: String,
-    },
+    NotTaken { file: PathBuf, mime: String, model: String },
     /// stdin cannot be read.
     #[error("cannot read stdin: {0}")]
     Stdin(#[source] io::Error),
     /// No model is chosen.
     #[error("no model is chosen: {advice}")]
-    NoModel {
-        /// What to set.
-        advice: String,
-    },
+    NoModel { advice: String },
     /// The model is not configured.
     #[error("no model named {name:?} is configured{}", meant_by(.meant))]
-    UnknownModel {
-        /// What was asked for.
-        name: String,
-        /// What was perhaps meant.
-        meant: Vec<String>,
-    },
+    UnknownModel { name: String, meant: Vec<String> },
     /// The model of a session is not configured here.
     #[error(
         "the model of the session, {name:?}, is not configured here; choose another one with --model (see annals models), \
          or describe this one as `models.{name:?}` in your configuration"
     )]
-    RecordedModel {
-        /// The name.
-        name: String,
-    },
+    RecordedModel { name: String },
     /// The agent is not configured.
     #[error("no agent named {name:?}; known agents: {}", known.join(", "))]
-    UnknownAgent {
-        /// What was asked for.
-        name: String,
-        /// The names of agents.
-        known: Vec<String>,
-    },
+    UnknownAgent { name: String, known: Vec<String> },
     /// The model cannot be asked: its key is missing, or its provider unknown.
     #[error("cannot use {model}: {why}")]
-    NoEndpoint {
-        /// Which model.
-        model: String,
-        /// Why, and what to set.
-        why: String,
-    },
+    NoEndpoint { model: String, why: String },
     /// The cassette cannot be played.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
     /// No Session works here yet.
     #[error("no session in {} yet; leave out -c to start one", directory.display())]
-    NothingToContinue {
-        /// The directory.
-        directory: PathBuf,
-    },
+    NothingToContinue { directory: PathBuf },
     /// The directory of a Session is not on this machine.
     #[error(
         "the directory of session {session}, {directory}, does not exist here; to continue in another one: \
@@ -104,7 +73,6 @@ pub enum HostError {
     NoDirectory {
         /// Which Session, in short.
         session: String,
-        /// Which directory.
         directory: String,
     },
     /// The Session works in another project.
@@ -115,23 +83,15 @@ pub enum HostError {
     OtherProject {
         /// Which Session, in short.
         session: String,
-        /// Where it was to continue.
         directory: String,
     },
     /// A directory cannot be worked in.
     #[error("{} cannot be the directory of a session: {why}", directory.display())]
-    BadDirectory {
-        /// The directory.
-        directory: PathBuf,
-        /// The reason.
-        why: String,
-    },
+    BadDirectory { directory: PathBuf, why: String },
     /// No server answers where a local model should be.
     #[error("{source} for {model}; start it, or correct `providers.{provider}.base_url` in your configuration")]
     NoServer {
-        /// Which model.
         model: String,
-        /// Its provider.
         provider: String,
         /// The address without a server, and what the system reported.
         #[source]
@@ -142,16 +102,13 @@ pub enum HostError {
     Editor(#[source] rustyline::error::ReadlineError),
     /// Another process runs the Session.
     #[error("another process runs session {session}; wait until it ends, or interrupt it there")]
-    Runs {
-        /// The session.
-        session: annals_core::SessionId,
-    },
+    Runs { session: annals_core::SessionId },
     /// The recorded session cannot be run again.
     #[error(transparent)]
     Rerun(#[from] RerunError),
-    /// The host's own tools do not fit together.
+    /// The runtime cannot be opened over the store.
     #[error(transparent)]
-    Tools(#[from] RegistrationError),
+    Open(#[from] OpenHostError),
     /// What was asked for is refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -187,7 +144,7 @@ impl HostError {
             | Self::NoEndpoint { .. }
             | Self::NoServer { .. }
             | Self::Runs { .. }
-            | Self::Tools(_)
+            | Self::Open(_)
             | Self::Rerun(RerunError::Read(_))
             | Self::Refused(_)
             | Self::Log(_) => 1,

@@ -4,12 +4,18 @@ use serde::Serialize;
 use std::io::{self, Write};
 
 /// Writes one value, indented.
-///
-/// # Errors
-/// When the output refuses.
 pub fn object<T: Serialize>(out: &mut dyn Write, value: &T) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)
+}
+
+/// Writes a whole list, one item a line, members sorted by name.
+pub fn list<T: Serialize>(out: &mut dyn Write, items: impl IntoIterator<Item = T>) -> io::Result<()> {
+    let mut list = List::begin(out)?;
+    for item in items {
+        list.item(&serde_json::to_value(item)?)?;
+    }
+    list.end()
 }
 
 /// Writes a list as its items come.
@@ -20,18 +26,12 @@ pub struct List<'a> {
 
 impl<'a> List<'a> {
     /// Begins a list.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn begin(out: &'a mut dyn Write) -> io::Result<Self> {
         out.write_all(b"[")?;
         Ok(Self { out, count: 0 })
     }
 
     /// Adds an item on a line of its own.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn item<T: Serialize>(&mut self, item: &T) -> io::Result<()> {
         self.out.write_all(if self.count == 0 { b"\n" } else { b",\n" })?;
         self.count += 1;
@@ -40,9 +40,6 @@ impl<'a> List<'a> {
     }
 
     /// Ends the list.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn end(self) -> io::Result<()> {
         self.out.write_all(if self.count == 0 { b"]\n" } else { b"\n]\n" })
     }

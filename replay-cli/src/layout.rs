@@ -125,7 +125,11 @@ impl<'a> Sheet<'a> {
             self.rule(left, "", emphasis)?;
             return writeln!(self.out, "     {}", self.style.paint(Emphasis::Dim, right));
         }
-        let line = "─".repeat(self.style.width.saturating_sub(sides).max(2));
+        if sides > self.style.width {
+            let left = self.style.paint(emphasis, left);
+            return writeln!(self.out, "{} {left}", self.style.paint(Emphasis::Dim, "────"));
+        }
+        let line = "─".repeat(self.style.width.saturating_sub(sides));
         let (dash, style) = (|text: &str| self.style.paint(Emphasis::Dim, text), self.style);
         let right = match right {
             "" => dash("──"),
@@ -283,6 +287,21 @@ mod tests {
     fn wide_characters_take_two_columns() {
         assert_eq!(wrap("日本語 日本語", 8), ["日本語", "日本語"]);
         assert_eq!(clip("日本語日本語", 7), "日本語…");
+    }
+
+    #[test]
+    fn a_rule_is_never_wider_than_the_sheet() -> io::Result<()> {
+        let style =
+            Style { width: 20, colour: false, json: false, zone: jiff::tz::TimeZone::UTC, now: annals_core::Time(0) };
+        let drawn = |left: &str, right: &str| -> io::Result<String> {
+            let mut out = Vec::new();
+            Sheet::new(&mut out, &style).rule(left, right, Emphasis::Plain)?;
+            Ok(String::from_utf8_lossy(&out).into_owned())
+        };
+        assert_eq!(drawn("one", "two")?, "──── one ──── two ──\n");
+        assert_eq!(drawn("twelve chars", "")?, "──── twelve chars ──\n");
+        assert_eq!(drawn("fourteen chars", "right")?, "──── fourteen chars\n     right\n");
+        Ok(())
     }
 
     #[test]

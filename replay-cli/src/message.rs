@@ -10,9 +10,6 @@ use annals_projections::{Assistant, Body, Content, Message, Status, ToolCall};
 use std::io;
 
 /// Draws a message; `mark` is at its right end (`reverted`, `pinned`).
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw(message: &Message, mark: &str, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result<()> {
     let seq = Some(message.seq);
     let time = sheet.style.clock(message.at);

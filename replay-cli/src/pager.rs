@@ -51,9 +51,6 @@ impl PagedOutput {
     }
 
     /// Ends the answer: everything is written, and the pager was left.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn finish(mut self) -> Result<(), CliError> {
         self.flush()?;
         if let Self::Pager(pager) = &mut self

@@ -1,6 +1,7 @@
 //! What a program that runs sessions for people needs around a [`Runtime`](crate::Runtime), with or without a terminal.
 //!
 //! ```text
+//! HostParts ─► StoreHost (Runtime, Leases, ports)      everything over one store
 //! ServicesAt ─► LocationCache ─► Ports::locations      each location is examined once
 //! QuestionSender ─► Ports::approver                    permission questions arrive on a channel
 //! Leases ─► run_leased ─► RunEnd                       one process at a time runs a session
@@ -14,11 +15,13 @@ mod lease;
 mod leased_run;
 mod locations;
 mod questions;
+mod store_host;
 
-pub use empty_answer::EmptyAnswer;
+pub use empty_answer::{EmptyAnswer, is_answered};
 pub use held_notices::HeldNotices;
 pub use json_lines::JsonLines;
 pub use lease::{Lease, LeaseError, Leases};
 pub use leased_run::{Elsewhere, LeasedRunError, RunEnd, RunGoal, run_leased};
 pub use locations::{LocationCache, ServicesAt};
 pub use questions::{QuestionSender, WaitingQuestion};
+pub use store_host::{HostParts, OUTPUTS, OpenHostError, StoreHost};

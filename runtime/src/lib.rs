@@ -49,7 +49,7 @@ pub use outcome::{Admitted, CompactionError, LogError, MissingItem, Outcome, Ref
 pub use runtime::NewSession;
 pub use session::{
     BackgroundEnded, Extent, FilesStay, Local, MessagePlace, MoveChoice, MovePlan, NewInput, RevertFiles, RevertPlan,
-    Session, SessionEditor, fork_title, local_fork,
+    Session, SessionEditor, fork_title, local_fork, next_redo, next_undo,
 };
 pub use settings::{Ports, Settings};
 pub use state::Runtime;

@@ -10,6 +10,7 @@ mod restoring;
 mod revert;
 mod selection;
 mod undo;
+mod undo_steps;
 
 pub use editor::SessionEditor;
 pub use fork::fork_title;
@@ -18,6 +19,7 @@ pub use local::{Local, local_fork};
 pub use moving::{FilesStay, MoveChoice, MovePlan};
 pub(crate) use restoring::settle_restore;
 pub use undo::{Extent, RevertFiles, RevertPlan};
+pub use undo_steps::{next_redo, next_undo};
 
 use crate::coordinator::{JobRunner, RunJob};
 use crate::outcome::{Outcome, Refusal, RunError};

@@ -8,15 +8,12 @@ use annals_core::event::Location;
 use annals_runtime::Boxed;
 use annals_runtime::context::instructions::{InstructionFiles, LinkOut};
 use annals_runtime::context::{Builtins, Instructions, SkillCatalogue};
-use annals_runtime::host::ServicesAt;
+use annals_runtime::host::{OUTPUTS, ServicesAt};
 use annals_runtime::ports::{RealFilesystem, StorePath, SystemClock};
 use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
 use std::path::Path;
 use std::sync::Arc;
-
-/// The folder of a store where whole tool outputs are kept for a while.
-pub const OUTPUTS: &str = "outputs";
 
 /// The folder of a store that names the temporary files of edits.
 pub const EDITS: &str = "edits";

@@ -89,6 +89,13 @@ fn an_undone_or_removed_compaction_is_not_due() {
 }
 
 #[test]
+fn the_newest_compaction_is_the_one_that_counts() {
+    let two = [compacted("one", ""), epoch(EpochCause::Compaction, &[]), compacted("two", "")];
+    assert_eq!(due(&after(&two)), Some(EpochCause::Compaction), "it has no epoch yet, the one before has");
+    assert_eq!(due(&after(&[&two[..], &[epoch(EpochCause::Compaction, &[])]].concat())), None);
+}
+
+#[test]
 fn an_advance_changes_the_snapshot_and_ends_a_block() {
     let epochs = fold::<Epochs>(&after(&[blocked(&["core/date"])]));
     let block = epochs.current.as_ref().and_then(|epoch| epoch.blocked.clone()).expect("a block");

@@ -40,6 +40,9 @@ pub(super) enum Command {
     Unpin(commands::pin::UnpinArgs),
     Verify(commands::verify::Args),
     Export(commands::export::Args),
+    Sign(commands::sign::Args),
+    Prove(commands::prove::Args),
+    Witness(commands::witness::Args),
     Doctor(commands::doctor::Args),
     Rerun(commands::rerun::Args),
     Scenario(commands::scenario::Args),
@@ -78,6 +81,9 @@ impl Command {
             | Self::Import(_)
             | Self::Export(_)
             | Self::Verify(_)
+            | Self::Sign(_)
+            | Self::Prove(_)
+            | Self::Witness(_)
             | Self::Doctor(_)
             | Self::Completions(_)
             | Self::Fork(_)
@@ -98,6 +104,8 @@ impl Command {
         match self {
             Self::Export(_) | Self::Completions(_) => true,
             Self::Requests(args) => args.gives_bytes(),
+            Self::Prove(args) => args.gives_bytes(),
+            Self::Witness(args) => args.gives_bytes(),
             _ => false,
         }
     }
@@ -138,6 +146,9 @@ impl Command {
             Self::Unpin(args) => commands::pin::run_unpin(args, cli).await,
             Self::Verify(args) => commands::verify::run(args, cli, out).await,
             Self::Export(args) => commands::export::run(args, cli, out).await,
+            Self::Sign(args) => commands::sign::run(args, cli, out).await,
+            Self::Prove(args) => commands::prove::run(args, cli, out).await,
+            Self::Witness(args) => commands::witness::run(args, cli, out),
             Self::Doctor(args) => commands::doctor::run(args, cli, out).await,
             Self::Rerun(args) => commands::rerun::run(args, cli, out).await,
             Self::Scenario(args) => commands::scenario::run(args, cli, out).await,

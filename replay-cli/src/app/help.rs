@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         &["history", "context", "requests", "why", "when", "diff", "cache", "compactions", "bisect"],
     ),
     ("Change a session", &["fork", "revert", "move", "inbox", "pin", "unpin"]),
-    ("Verify and maintain", &["verify", "export", "doctor"]),
+    ("Verify and maintain", &["verify", "export", "sign", "prove", "witness", "doctor"]),
     ("Repeat and test", &["rerun", "scenario", "fixture", "certify"]),
     ("Other", &["schema", "completions", "help"]),
 ];

@@ -34,10 +34,6 @@ pub struct Args {
     command: Vec<String>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the ends do not differ, the command cannot judge, the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let judge = match &args.pattern {
         Some(pattern) => annals_scenario::judge(pattern)?,
@@ -56,9 +52,6 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 }
 
 /// Draws the Batch after which it holds.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw(found: &BisectResult, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let last = found.bad.0.saturating_sub(1);
     sheet.rule(&format!("first true after event {last}"), "written together", Emphasis::Strong)?;

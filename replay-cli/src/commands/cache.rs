@@ -26,10 +26,6 @@ pub struct Args {
     deny_breaks: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let past = SessionAt::from(&cli.target(&args.target).await?);
     let asking = cache::Asking { last: args.last, ttl_ms: args.ttl.saturating_mul(1_000) };

@@ -31,10 +31,6 @@ pub struct Args {
     report: Option<PathBuf>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When something cannot be read, or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let expected = args.against.as_deref().map(Report::read).transpose()?;
     let bar = Bar::new(cli.shows_progress(), "folding");
@@ -100,9 +96,6 @@ fn list(report: &Report, style: &Style, out: &mut dyn Write) -> Result<(), CliEr
 }
 
 /// Draws differences, one a line.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw(differences: &[Difference], style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     for difference in differences {
         let side =

@@ -26,10 +26,6 @@ pub struct Args {
     with: With,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When there is no model, or no session to continue; when the store refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let options = args.with.options();
     let directory = options.directory.as_deref();
@@ -37,14 +33,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(found) => Some(opening::continued(found).await?.in_directory(directory, cli)?),
         None => None,
     };
-    let (parts, chosen) = configured(cli, &options, found.as_ref())?;
-    let definitions = parts.definitions.clone();
     let (put, questions) = QuestionSender::channel();
+    let (parts, chosen) = configured(cli, &options, found.as_ref(), put)?;
+    let definitions = parts.definitions.clone();
     let reader = match &found {
         Some(found) => found.reader.clone(),
         None => cli.store(OpenMode::Create).await?,
     };
-    let host = Host::open(cli, reader, parts, put)?;
+    let host = Host::open(cli, reader, parts)?;
     let session = match &found {
         Some(_) => Some(opening::open(&host, found.as_ref(), &chosen).await?),
         // An empty conversation leaves nothing in the store.

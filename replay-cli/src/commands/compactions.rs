@@ -13,7 +13,6 @@ use annals_inspect::compactions::ListedCompaction;
 use annals_inspect::timeline::one_line;
 use annals_projections::LedgerOutcome;
 use annals_store::OpenMode;
-use serde_json::json;
 use std::io::Write;
 
 /// List compactions and what each removed, or undo one.
@@ -30,10 +29,6 @@ pub struct Args {
     undo: Option<u64>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the Session cannot be read, or there is nothing to undo at that place.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     if let Some(seq) = args.undo {
         return undo(Seq(seq), args, cli).await;
@@ -41,11 +36,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let found = cli.target(&args.target).await?;
     let items = SessionAt::from(&found).compactions().await?;
     if cli.style.json {
-        let mut list = json::List::begin(out)?;
-        for item in &items {
-            list.item(&json!(item))?;
-        }
-        list.end()?;
+        json::list(out, &items)?;
         return Ok(Verdict::Fine);
     }
     items.iter().try_for_each(|item| draw(item, &cli.style, out))?;

@@ -16,9 +16,6 @@ pub struct Args {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// When the output refuses.
 pub fn run<C: CommandFactory>(args: &Args, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut C::command(), "annals", &mut text);

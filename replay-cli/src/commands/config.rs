@@ -45,10 +45,6 @@ struct ProjectDirectory {
     directory: Option<PathBuf>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When a file is wrong or cannot be read or written, or there is no project's file to trust.
 pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     match &args.what {
         None => show(&ProjectDirectory::default(), cli, out),

@@ -40,10 +40,6 @@ pub struct Args {
     stat: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When a Session cannot be read, there is no such place in it, or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     if let Some([m, n]) = args.steps.as_deref() {
         let one = past(&args.session, cli).await?;
@@ -120,9 +116,6 @@ async fn cuts(
 }
 
 /// Draws changes, view by view.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw(changes: &[Change], style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut view = "";
     for change in changes {
@@ -136,7 +129,10 @@ pub fn draw(changes: &[Change], style: &Style, out: &mut dyn Write) -> io::Resul
 }
 
 fn one(change: &Change, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let path = plain(&change.path);
+    let path = match change.path.strip_prefix("seq ") {
+        Some(item) => format!("event {}", plain(item)),
+        None => plain(&change.path),
+    };
     match (&change.before, &change.after) {
         (None, Some(after)) => side('+', Emphasis::Good, &path, after, style, out),
         (Some(before), None) => side('-', Emphasis::Bad, &path, before, style, out),

@@ -6,12 +6,12 @@ use crate::json;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted, size, thousands};
 use annals_store::disk::{
-    DiskUsage, Examination, FormatRepair, Gap, GapCause, Remark, StoreUsage, Tuning, UnusedBlobs, summary,
+    DiskUsage, Examination, FormatRepair, GapCause, Remark, StoreUsage, Tuning, UnusedBlobs, summary,
 };
 use annals_store::ipc::RemoteLog;
-use annals_store::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog, SharedError};
-use serde_json::json;
+use annals_store::{DiskLog, OpenError, OpenMode, OpeningReport, Position, ReadOnlyLog, SharedError};
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     bar.clear();
     let facts = facts?;
     if cli.style.json {
-        json::object(out, &in_json(&facts, &examination, garbage.as_ref()))?;
+        json::object(out, &examination.to_json(&facts, garbage.as_ref()))?;
     } else {
         draw(&facts, &examination, cli, out)?;
     }
@@ -168,49 +168,13 @@ fn some(lines: &[String], emphasis: Emphasis, cli: &CommandContext, out: &mut dy
     Ok(())
 }
 
-/// The places without a batch, in ranges of one kind.
+/// The places without a batch, one line for each range.
 fn gaps(examination: &Examination) -> Vec<String> {
-    let mut ranges: Vec<(u64, u64, &'static str)> = Vec::new();
-    for (position, gap) in &examination.gaps {
-        match ranges.last_mut().filter(|(_, end, what)| *end == position.0 && *what == cause_words(gap)) {
-            Some((_, end, _)) => *end = end.saturating_add(gap.count),
-            None => ranges.push((position.0, position.0.saturating_add(gap.count), cause_words(gap))),
-        }
-    }
-    let line = |(from, end, what): &(u64, u64, &'static str)| match end - from {
-        1 => format!("position {from}: {what}"),
-        _ => format!("positions {from} to {}: {what}", end - 1),
+    let line = |(range, cause): (Range<Position>, GapCause)| match range.end.0 - range.start.0 {
+        1 => format!("position {}: {}", range.start.0, cause.words()),
+        _ => format!("positions {} to {}: {}", range.start.0, range.end.0 - 1, cause.words()),
     };
-    ranges.iter().map(line).collect()
-}
-
-fn in_json(facts: &StoreUsage, examination: &Examination, garbage: Option<&UnusedBlobs>) -> serde_json::Value {
-    let usage = |usage: DiskUsage| json!({"files": usage.files, "bytes": usage.bytes});
-    let findings: Vec<String> = examination.findings.iter().map(ToString::to_string).collect();
-    let gaps: Vec<serde_json::Value> = examination
-        .gaps
-        .iter()
-        .map(|(position, gap)| json!({"position": position.0, "count": gap.count, "what": cause_words(gap)}))
-        .collect();
-    json!({
-        "journal": usage(facts.journal), "sealed": usage(facts.sealed), "index": usage(facts.sled),
-        "blobs": usage(facts.blobs), "views": usage(facts.cache), "outputs": usage(facts.outputs),
-        "worktrees": usage(facts.worktrees), "set_aside": facts.set_aside, "second_copy_unchecked": examination.unchecked,
-        "batches": examination.batches, "sound": examination.findings.is_empty(), "findings": findings,
-        "voids": gaps, "garbage": garbage.map(|garbage| json!({
-            "blobs": garbage.blobs.iter().map(|(hash, bytes)| json!({"blob": hash, "bytes": bytes})).collect::<Vec<_>>(),
-            "unfinished": garbage.unfinished.iter().map(|(path, bytes)| json!({"file": path, "bytes": bytes}))
-                .collect::<Vec<_>>(),
-        })),
-    })
-}
-
-/// What a place without a Batch is, in words.
-fn cause_words(gap: &Gap) -> &'static str {
-    match gap.cause {
-        GapCause::Torn => "an unfinished write was cut off here earlier; nothing acknowledged is missing",
-        GapCause::Lost => "damaged in every copy and lost",
-    }
+    examination.gap_ranges().into_iter().map(line).collect()
 }
 
 /// Says what will be done; whether to do it.

@@ -79,10 +79,6 @@ impl Written {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the Session cannot be read, a blob of it is missing, or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, session) = cli.find(&args.session).await?;
     let bar = Bar::new(cli.shows_progress() && args.file.is_some(), "exporting");

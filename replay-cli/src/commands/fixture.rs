@@ -29,10 +29,6 @@ pub struct Args {
     check: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When a file is there already, the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let past = SessionAt::from(&cli.target(&args.target).await?);
     if args.check {

@@ -1,17 +1,15 @@
 //! `annals fork`
 
 use crate::command_context::CommandContext;
+use crate::editing;
 use crate::error::{CliError, Verdict};
 use crate::host::opening;
 use crate::json;
 use crate::layout::plain;
 use crate::style::{Emphasis, counted};
-use annals_core::event::{Location, SessionForked, SessionMoved};
-use annals_core::{Seq, SessionId};
+use annals_core::Seq;
+use annals_core::event::Location;
 use annals_inspect::message_ref::MessageRef;
-use annals_runtime::fork_title;
-use annals_runtime::ports::{Ids, SeededIds};
-use annals_store::{Draft, append_rules};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -35,10 +33,6 @@ pub struct Args {
     directory: Option<PathBuf>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When there is no such Session or message, or the log refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let directory = args.directory.as_deref().map(|directory| opening::place(cli, Some(directory))).transpose()?;
     let (reader, parent) = cli.change(&args.session).await?;
@@ -48,36 +42,29 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(message) => message.find(&reader, parent, &view).await?,
         None => reader.until(parent, args.at.map(Seq)).await?,
     };
-    let ids = SeededIds::from_entropy()?;
-    let inherited = append_rules::fork_at(&**reader.log(), parent, cut, ids.session_key()).await?;
-    let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
-    let at = cli.style.now.max(head.at);
-    let session: SessionId = ids.session(at);
+    let editor =
+        editing::editor(&reader, parent, cli.style.now, editing::captured_files(reader.folder().clone())).await?;
     let there = reader.bounded(parent, cut).await?.session.location;
-    let moved =
-        directory.map(|directory| Location { directory, workspace: None }).filter(|to| Some(to) != there.as_ref());
-    let location = moved.clone().or(there);
-    let moved = moved.map(|location| SessionMoved { location }.into());
-    let events = [forked.clone().into()].into_iter().chain(moved).collect();
-    let draft = Draft { session, expected: cut, at, events, digest: None, states: Vec::new() };
-    reader.log().append(draft).await?;
+    let moved = directory.map(|directory| Location { directory, workspace: None });
+    let fork = editor.fork_into(cut, moved.filter(|to| Some(to) != there.as_ref())).await;
+    let fork = fork.map_err(editing::refused(parent))?;
+    let (session, forked) = (fork.id(), fork.view().await?);
+    let (title, location) = (&forked.session.title, &forked.session.location);
     if cli.style.json {
         json::object(
             out,
             &serde_json::json!({
-                "id": session, "from": parent, "parent": forked.parent, "cut": cut, "title": forked.title,
-                "directory": location.map(|location| location.directory),
+                "id": session, "from": parent, "parent": forked.session.fork.map(|fork| fork.parent), "cut": cut,
+                "title": title, "directory": location.as_ref().map(|location| &location.directory),
             }),
         )?;
         return Ok(Verdict::Fine);
     }
-    let title = forked.title.as_deref().map(|title| format!("  {}", plain(title))).unwrap_or_default();
+    let title = title.as_deref().map(|title| format!("  {}", plain(title))).unwrap_or_default();
     writeln!(out, "{}{title}", cli.style.paint(Emphasis::Context, &session.to_string()))?;
-    let until = reader.until(session, None).await?;
-    let messages = reader.view(session, until).await?.history.selected().count() as u64;
-    let messages = counted(messages, "message");
+    let messages = counted(forked.history.selected().count() as u64, "message");
     cli.remark(&format!("forked {parent} after event {}; its history has {messages}", cut.0.saturating_sub(1)));
-    if let Some(gone) = location.filter(|location| !Path::new(&location.directory).is_dir()) {
+    if let Some(gone) = location.as_ref().filter(|location| !Path::new(&location.directory).is_dir()) {
         cli.remark(&plain(&format!(
             "its directory {} does not exist here; to continue in another one: annals run -s {session} --directory DIR",
             gone.directory

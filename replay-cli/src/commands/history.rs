@@ -19,10 +19,6 @@ pub struct Args {
     target: Target,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(&args.target).await?;
     let view = found.reader.bounded(found.session, found.until).await?;

@@ -34,10 +34,6 @@ pub struct Args {
     queue: Option<String>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When there is no such Session or input, or the log refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     match (&args.withdraw, &args.steer, &args.queue) {
         (Some(input), ..) => change(args, cli, input, None).await,

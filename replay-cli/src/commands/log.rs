@@ -5,7 +5,6 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, wrap};
 use crate::style::{Emphasis, Style};
-use annals_core::event::SessionEvent;
 use annals_core::{Event, Kind, Record, Seq};
 use annals_inspect::reader::Reader;
 use annals_inspect::timeline::brief;
@@ -60,10 +59,6 @@ impl Args {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(&args.target).await?;
     let (reader, session) = (&found.reader, found.session);
@@ -114,11 +109,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 
 /// The directory that a Session was created in: paths below it are shown from there.
 pub(super) async fn directory(reader: &Reader, session: annals_core::SessionId) -> Result<String, CliError> {
-    let first = reader.log().batch_at(session, Seq::ZERO).await?;
-    Ok(match first.as_ref().and_then(|slice| slice.batch.events.first()) {
-        Some(Event::Session(SessionEvent::Created(created))) => created.location.directory.clone(),
-        _ => String::new(),
-    })
+    let created = reader.created(session).await?;
+    Ok(created.map(|created| created.location.directory).unwrap_or_default())
 }
 
 struct EventLines<'a> {

@@ -3,7 +3,7 @@
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error::{CliError, Verdict};
-use crate::json::List;
+use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
 use crate::style::{Emphasis, money, thousands};
 use annals_core::event::Prices;
@@ -30,10 +30,6 @@ pub struct Args {
     all: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the configuration is wrong.
 pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let config = cli.environment.config(&cli.environment.directory)?;
     let word = args.word.as_deref().unwrap_or_default().to_lowercase();
@@ -42,11 +38,7 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Ver
     };
     let listed: Vec<CatalogModel> = config.catalog.models().filter(fits).collect();
     if cli.style.json {
-        let mut list = List::begin(out)?;
-        for model in &listed {
-            list.item(&in_json(model, &config))?;
-        }
-        list.end()?;
+        json::list(out, listed.iter().map(|model| in_json(model, &config)))?;
         return Ok(Verdict::Fine);
     }
     let providers: Vec<CatalogProvider> = config.catalog.providers().collect();

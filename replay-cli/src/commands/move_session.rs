@@ -38,10 +38,6 @@ pub struct Args {
     dry_run: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When there is no such Session or directory, another process runs the Session, or the changes do not fit DIR.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let directory = opening::place(cli, Some(&args.directory))?;
     let (reader, id) = match args.dry_run {

@@ -10,7 +10,6 @@ use annals_inspect::SessionAt;
 use annals_inspect::prove::Wire;
 use annals_inspect::requests::ListedRequest;
 use annals_projections::{Block, Request, RequestMark, Role, Span};
-use serde_json::json;
 use std::io::Write;
 
 /// List the requests of a session, or rebuild one from the log.
@@ -39,10 +38,6 @@ impl Args {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the Session cannot be read, there is no such request, or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(&args.target).await?;
     match args.step {
@@ -60,11 +55,7 @@ async fn list(
     let items = SessionAt::from(found).requests(prove).await?;
     let wrong = items.iter().filter(|item| item.flaw.is_some()).count();
     if cli.style.json {
-        let mut list = json::List::begin(out)?;
-        for item in &items {
-            list.item(&json!(item))?;
-        }
-        list.end()?;
+        json::list(out, &items)?;
         return Ok(Verdict::bad_if(wrong > 0));
     }
     items.iter().try_for_each(|item| line(item, &cli.style, out))?;

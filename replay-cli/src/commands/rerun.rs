@@ -37,10 +37,6 @@ pub struct Args {
     with: With,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When there is no such Session or message, or no model to ask; when the store refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let options = args.with.options();
     let Some(found) = opening::find(false, Some(&args.session), None, cli).await? else {
@@ -50,7 +46,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let recorded = RecordedRun::read(reader.log(), found.session, args.from.map(Seq)).await?;
     let then = reader.bounded(found.session, recorded.cut).await?.session;
     let found = opening::ExistingSession { agent: then.agent, model: then.model, ..found };
-    let (mut parts, chosen) = configured(cli, &options, Some(&found))?;
+    let (put, questions) = QuestionSender::channel();
+    let (mut parts, chosen) = configured(cli, &options, Some(&found), put)?;
     // Titles are requested in the background; the fork has one.
     parts.settings.title = None;
     let frozen = args.recorded || options.replay.is_some();
@@ -59,8 +56,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         parts.settings.output = UNBOUNDED;
         parts.subagents.clear();
     }
-    let (put, questions) = QuestionSender::channel();
-    let host = Host::open(cli, reader.clone(), parts, put)?;
+    let host = Host::open(cli, reader.clone(), parts)?;
     let original = match frozen {
         true => host.runtime.session(found.session).await?,
         false => host.session(found.session).await?,

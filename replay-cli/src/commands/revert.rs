@@ -8,7 +8,7 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::plain;
 use crate::style::counted;
-use annals_core::event::{SessionEvent, StepEvent};
+use annals_core::event::StepEvent;
 use annals_core::{Event, InputId, Seq, SessionId};
 use annals_inspect::message_ref::MessageRef;
 use annals_inspect::reader::Reader;
@@ -77,10 +77,6 @@ enum FileEffect {
     StayRestored(usize),
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When there is no such Session or message, the log refuses, or files cannot be put back.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, named) = cli.change(&args.session).await?;
     let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
@@ -205,13 +201,8 @@ impl RevertContext {
         if let Some(origin) = &self.view.session.origin {
             return Ok(Some(origin.agent.clone()));
         }
-        let first = self.reader.log().batch_at(self.session, Seq::ZERO).await?;
-        Ok(first.and_then(|slice| match slice.batch.events.first()? {
-            Event::Session(SessionEvent::Created(created)) => {
-                created.origin.as_ref().map(|origin| origin.agent.clone())
-            }
-            _ => None,
-        }))
+        let created = self.reader.created(self.session).await?;
+        Ok(created.and_then(|created| created.origin).map(|origin| origin.agent))
     }
 
     /// What an undo does to files, in words where it does nothing.

@@ -6,11 +6,10 @@ use crate::host::{
     ApprovalMode, Chosen, Frontend, Host, HostError, Interaction, Options, Screen, TypedLines, advice, closing,
     configured, opening, run_interactive,
 };
-use annals_core::event::{Attachment, Finish, ModelProfile};
-use annals_projections::{Body, SessionView};
+use annals_core::event::{Attachment, ModelProfile};
 use annals_providers::wire::is_sent;
 use annals_runtime::NewInput;
-use annals_runtime::host::{JsonLines, QuestionSender, RunEnd, RunGoal};
+use annals_runtime::host::{JsonLines, QuestionSender, RunEnd, RunGoal, is_answered};
 use annals_runtime::ports::{Ids, SeededIds};
 use annals_store::OpenMode;
 use annals_tools::attachment;
@@ -90,10 +89,6 @@ impl With {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When there is no prompt, no model, or no session to continue; when the store refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let prompt = prompt(&args.prompt)?;
     if prompt.is_none() && !args.go_on && args.session.is_none() {
@@ -110,20 +105,20 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     };
     if let (None, Some(found)) = (&prompt, &found) {
         let until = found.reader.until(found.session, None).await?;
-        if is_done(&found.reader.view(found.session, until).await?) {
+        if is_answered(&found.reader.view(found.session, until).await?) {
             return Err(HostError::NothingWaits.into());
         }
     }
-    let (parts, chosen) = configured(cli, &options, found.as_ref())?;
+    let (put, questions) = QuestionSender::channel();
+    let (parts, chosen) = configured(cli, &options, found.as_ref(), put)?;
     // Before anything is made.
     let profile = parts.definitions.model(&chosen.model);
     let attachments = attached(&args.files, &cli.environment.directory, &chosen, profile.as_ref())?;
-    let (put, questions) = QuestionSender::channel();
     let reader = match &found {
         Some(found) => found.reader.clone(),
         None => cli.store(OpenMode::Create).await?,
     };
-    let host = Host::open(cli, reader, parts, put)?;
+    let host = Host::open(cli, reader, parts)?;
     let session = opening::open(&host, found.as_ref(), &chosen).await?;
     let before = session.view().await?;
     let person = std::io::stdin().is_terminal() && cli.shows_progress();
@@ -155,15 +150,6 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         cli.remarks.say(crate::style::Emphasis::Bad, &advice(error, &view));
     }
     Ok(Verdict::bad_if(!matches!(ended, RunEnd::Idle | RunEnd::Elsewhere)))
-}
-
-/// Whether the last turn came to its end and nothing waits: to ask again would ask for an answer to an answer.
-fn is_done(view: &SessionView) -> bool {
-    let answered = view.history.selected().last().is_some_and(|message| match &message.body {
-        Body::Assistant(answer) => answer.finish == Some(Finish::Stop),
-        _ => false,
-    });
-    answered && view.inbox.pending.is_empty() && !view.session.running
 }
 
 /// The files that go with the prompt, each called as the model's tools would call it.

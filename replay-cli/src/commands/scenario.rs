@@ -9,6 +9,7 @@ use annals_scenario::{Backend, STARTER, Scenario, ScenarioOutcome, ScenarioRepor
 use clap::{Subcommand, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Run, create or record scenario files.
 ///
@@ -65,10 +66,6 @@ enum BackendKind {
     Memory,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When a file is no scenario, a store cannot be made, or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     match &args.what {
         ScenarioCommand::Run { files, report, backend, keep } => {
@@ -119,20 +116,17 @@ fn run_all(
 ) -> Result<ScenarioReport, CliError> {
     // All of them first: when one is no scenario, nothing is run.
     let scenarios = files.iter().map(|file| Scenario::load(file)).collect::<Result<Vec<_>, _>>()?;
-    let temporary = tempfile::Builder::new().prefix("annals-scenario-").tempdir()?;
+    let stores = Stores::new(cli.named.clone(), files.len(), keep)?;
     let mut report = ScenarioReport::default();
     for (at, (file, scenario)) in files.iter().zip(&scenarios).enumerate() {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let folder = match &cli.named {
-            Some(dir) if files.len() == 1 => dir.clone(),
-            Some(dir) => dir.join(format!("{:03}-{name}", at + 1)),
-            None => temporary.path().join(format!("{:03}-{name}", at + 1)),
-        };
+        let folder = stores.folder(at, &name);
         let backend = match backend {
-            BackendKind::Sled => Backend::Sled(folder),
+            BackendKind::Sled => Backend::Sled(folder.clone()),
             BackendKind::Memory => Backend::Memory,
         };
         let outcome = play(&file.to_string_lossy(), scenario, &backend)?;
+        stores.remove(&folder)?;
         if !cli.style.json {
             draw(&outcome, cli, out)?;
         }
@@ -145,9 +139,44 @@ fn run_all(
         failed => format!("{failed} of {count} failed"),
     });
     if keep && backend == BackendKind::Sled && cli.named.is_none() {
-        cli.remark(&format!("the stores are in {}", temporary.keep().display()));
+        cli.remark(&format!("the stores are in {}", stores.temporary.keep().display()));
     }
     Ok(report)
+}
+
+/// Where the stores of a run are. Temporary ones are removed one by one: each takes some 17 MB.
+struct Stores {
+    named: Option<PathBuf>,
+    single: bool,
+    keep: bool,
+    temporary: TempDir,
+}
+
+impl Stores {
+    fn new(named: Option<PathBuf>, files: usize, keep: bool) -> std::io::Result<Self> {
+        let temporary = tempfile::Builder::new().prefix("annals-scenario-").tempdir()?;
+        Ok(Self { named, single: files == 1, keep, temporary })
+    }
+
+    /// The folder of the store of scenario `at`, counted from 0.
+    fn folder(&self, at: usize, name: &str) -> PathBuf {
+        match &self.named {
+            Some(dir) if self.single => dir.clone(),
+            Some(dir) => dir.join(format!("{:03}-{name}", at + 1)),
+            None => self.temporary.path().join(format!("{:03}-{name}", at + 1)),
+        }
+    }
+
+    /// Removes a temporary store unless it is to be kept.
+    fn remove(&self, folder: &Path) -> std::io::Result<()> {
+        if self.keep || self.named.is_some() {
+            return Ok(());
+        }
+        match std::fs::remove_dir_all(folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            result => result,
+        }
+    }
 }
 
 fn draw(outcome: &ScenarioOutcome, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
@@ -158,4 +187,24 @@ fn draw(outcome: &ScenarioOutcome, cli: &CommandContext, out: &mut dyn Write) ->
         writeln!(out, "  {}: {}", outcome.file, style.paint(Emphasis::Bad, &plain(&failure.to_string())))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_store_is_removed_after_its_scenario_and_others_stay() -> std::io::Result<()> {
+        let place = tempfile::tempdir()?;
+        let named = Some(place.path().to_owned());
+        for (named, keep, stays) in [(None, false, false), (None, true, true), (named, false, true)] {
+            let stores = Stores::new(named, 2, keep)?;
+            let folder = stores.folder(0, "one");
+            stores.remove(&folder)?;
+            std::fs::create_dir(&folder)?;
+            stores.remove(&folder)?;
+            assert_eq!(folder.exists(), stays);
+        }
+        Ok(())
+    }
 }

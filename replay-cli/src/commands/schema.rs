@@ -33,9 +33,6 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// When the output refuses.
 pub fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let Some(name) = &args.name else {
         if cli.style.json {

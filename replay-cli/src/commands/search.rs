@@ -48,10 +48,6 @@ const fn emphasis(author: TextAuthor) -> Emphasis {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the store cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, session) = match &args.session {
         Some(name) => cli.find(name).await.map(|(reader, session)| (reader, Some(session)))?,

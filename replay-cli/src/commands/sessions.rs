@@ -8,8 +8,7 @@ use crate::style::{Emphasis, counted, thousands};
 use annals_inspect::pricing::Cost;
 use annals_inspect::reader::short_ids;
 use annals_inspect::sessions::{SessionFilter, SessionOrder, SessionOverview, list};
-use clap::ValueEnum;
-use serde_json::json;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::Write;
 
 /// List the sessions of the store, newest first.
@@ -30,8 +29,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     directory: Option<String>,
     /// Sort by this.
-    #[arg(long, value_enum, default_value = "updated")]
-    sort: SortOrder,
+    #[arg(long, default_value = "updated", value_parser = orders())]
+    sort: SessionOrder,
     /// Reverse the order.
     #[arg(long)]
     reverse: bool,
@@ -43,34 +42,12 @@ pub struct Args {
     children: bool,
 }
 
-/// An order of Sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SortOrder {
-    /// Most recently changed first.
-    Updated,
-    /// Newest first.
-    Created,
-    /// By title.
-    Title,
-    /// Most expensive first.
-    Cost,
-    /// Most turns first.
-    Turns,
-    /// Most events first.
-    Events,
-}
-
-impl From<SortOrder> for SessionOrder {
-    fn from(order: SortOrder) -> Self {
-        match order {
-            SortOrder::Updated => Self::Updated,
-            SortOrder::Created => Self::Created,
-            SortOrder::Title => Self::Title,
-            SortOrder::Cost => Self::Cost,
-            SortOrder::Turns => Self::Turns,
-            SortOrder::Events => Self::Events,
-        }
-    }
+fn orders() -> impl TypedValueParser<Value = SessionOrder> {
+    let values = SessionOrder::ALL.map(|order| PossibleValue::new(order.name()).help(order.meaning()));
+    PossibleValuesParser::new(values).try_map(|name| {
+        let mut all = SessionOrder::ALL.into_iter();
+        all.find(|order| order.name() == name).ok_or("no order of this name")
+    })
 }
 
 impl Args {
@@ -85,25 +62,17 @@ impl Args {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the store cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let catalogue = cli.reader().await?.catalogue().await?;
     let ids = short_ids(&catalogue.sessions.keys().copied().collect::<Vec<_>>());
     let all = catalogue.sessions.len();
-    let mut rows = list(catalogue, &args.filter(), args.sort.into(), &cli.pricing());
+    let mut rows = list(catalogue, &args.filter(), args.sort, &cli.pricing());
     if args.reverse {
         rows.reverse();
     }
     rows.truncate(args.limit.unwrap_or(usize::MAX));
     if cli.style.json {
-        let mut items = json::List::begin(out)?;
-        for row in &rows {
-            items.item(&json!(row))?;
-        }
-        items.end()?;
+        json::list(out, &rows)?;
         return Ok(Verdict::Fine);
     }
     let table: Vec<[String; 5]> = rows

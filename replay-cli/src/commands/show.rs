@@ -20,13 +20,10 @@ pub struct Args {
     session_and_seq: Vec<String>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When there is no such event, the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (name, seq) = match args.session_and_seq.as_slice() {
-        [seq] => ("@last", seq),
+        [seq] if seq.parse::<u64>().is_ok() => ("@last", seq),
+        [session] => return Err(CliError::EventMissing { session: session.clone() }),
         [name, seq, ..] => (name.as_str(), seq),
         [] => return Err(CliError::NotASeq { text: String::new() }),
     };
@@ -61,9 +58,6 @@ fn about(batch: &Batch) -> Value {
 }
 
 /// Draws an event whole.
-///
-/// # Errors
-/// When the output refuses.
 pub(super) fn draw(
     record: &Record<'_>,
     batch: &Batch,

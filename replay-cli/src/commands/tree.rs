@@ -10,7 +10,6 @@ use annals_core::event::ChildOutcome;
 use annals_inspect::reader::short_ids;
 use annals_inspect::tree::TreeSession;
 use annals_projections::FileTotals;
-use serde_json::json;
 use std::io::Write;
 
 /// Show forks and sub-agents as a tree.
@@ -24,10 +23,6 @@ pub struct Args {
     session: Option<String>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When there is no such Session, the store cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, asked) = match &args.session {
         Some(name) => cli.find(name).await.map(|(reader, session)| (reader, Some(session)))?,
@@ -35,11 +30,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     };
     let trees = reader.trees(asked).await?;
     if cli.style.json {
-        let mut list = json::List::begin(out)?;
-        for session in &trees.sessions {
-            list.item(&json!(session))?;
-        }
-        list.end()?;
+        json::list(out, &trees.sessions)?;
         return Ok(Verdict::Fine);
     }
     draw(&trees.sessions, asked, &cli.style, out)?;

@@ -2,6 +2,7 @@
 
 mod revealed;
 
+use super::signed::{self, SignedArgs};
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
@@ -41,6 +42,8 @@ pub struct Args {
     /// Prove that the texts in this file are what the export withholds (see annals export --reveal).
     #[arg(long, value_name = "FILE", requires = "what", conflicts_with = "requests")]
     reveal: Option<PathBuf>,
+    #[command(flatten)]
+    signatures: SignedArgs,
 }
 
 /// Runs the command.
@@ -48,19 +51,26 @@ pub struct Args {
 /// # Errors
 /// When there is no such Session or file, or the store refuses. Damage is an answer, not an error.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    if let Some(proof) = args.signatures.proof() {
+        return args.signatures.verify_proof(proof, args.what.as_deref(), cli, out).await;
+    }
     let bar = Bar::new(cli.shows_progress(), "verifying");
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
     let mut requests = RequestCheck::default();
     let mut revealed = RevealCheck::default();
-    let (report, subject) = match &args.what {
+    let (report, subject, signed) = match &args.what {
         None => {
             let reader = cli.reader().await?;
             let report = verify_store(&**reader.log(), &mut tell).await?;
             requests.prove(args, &reader, &report).await?;
-            (report, "the store".to_owned())
+            let signed = args.signatures.compare(cli, &reader, None).await?;
+            (report, "the store".to_owned(), signed)
         }
         Some(what) if cli.file.is_none() && Path::new(what).is_file() => {
             let path = Path::new(what);
+            if args.signatures.signed {
+                return Err(CliError::OnlyInTheStore { file: path.to_owned() });
+            }
             let at = |source| CliError::File { path: path.to_owned(), source };
             let mut file = TextFile::open(path).map_err(at)?;
             let report = verify_file(&mut file, args.head, &mut tell).map_err(at)?;
@@ -71,14 +81,15 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
                 let reader = cli.read_file(path).await?;
                 requests.prove(args, &reader, &report).await?;
             }
-            (report, what.clone())
+            (report, what.clone(), None)
         }
         Some(_) if args.reveal.is_some() => return Err(CliError::RevealNeedsFile),
         Some(what) => {
             let (reader, session) = cli.find(what).await?;
             let report = verify_session(&**reader.log(), session, args.head, &mut tell).await?;
             requests.prove(args, &reader, &report).await?;
-            (report, format!("session {session}"))
+            let signed = args.signatures.compare(cli, &reader, Some(session)).await?;
+            (report, format!("session {session}"), signed)
         }
     };
     let copies = if args.what.is_none() { CopyCheck::compared(cli).await? } else { CopyCheck::met(cli) };
@@ -89,6 +100,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             fields.insert("requests".to_owned(), requests.to_json(args.wire));
         }
         revealed.add_to(&mut value);
+        if let (Some(signed), serde_json::Value::Object(fields)) = (&signed, &mut value) {
+            fields.insert("signed".to_owned(), serde_json::to_value(signed).map_err(std::io::Error::from)?);
+        }
         copies.add_to(&mut value);
         json::object(out, &value)?;
     } else {
@@ -98,9 +112,13 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         if args.requests {
             requests.draw(args.wire, cli, out)?;
         }
+        if let Some(signed) = &signed {
+            signed::draw(signed, cli, out)?;
+        }
     }
     let proved = !args.requests || requests.proofs.are_proved();
-    Ok(Verdict::bad_if(!report.is_sound() || !proved || !revealed.are_proved()))
+    let continues = signed.is_none_or(|signed| signed.problems.is_empty());
+    Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues || !revealed.are_proved()))
 }
 
 /// What is known of the two copies of the log: the answer holds when one of them serves.

@@ -20,10 +20,6 @@ pub struct Args {
     at: Option<u64>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (session, text) = match args.session_and_text.as_slice() {
         [session, text, ..] => (session.clone(), text.as_str()),

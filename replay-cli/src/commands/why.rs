@@ -27,10 +27,6 @@ pub struct Args {
     full: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When there is no such request, the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let past = SessionAt::from(&cli.target(&args.target).await?);
     let answer = why::ask(&past, args.step, args.text.as_deref()).await?;

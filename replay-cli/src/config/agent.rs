@@ -22,7 +22,6 @@ pub enum Mode {
 /// An agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
-    /// Its name.
     pub name: AgentName,
     /// What it is good for.
     pub description: String,

@@ -51,7 +51,6 @@ pub enum Project {
 /// A key.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigKey {
-    /// Its name.
     pub name: &'static str,
     /// What it holds.
     pub kind: ValueKind,

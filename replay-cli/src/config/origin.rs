@@ -21,14 +21,7 @@ pub enum ValueOrigin {
     /// An environment variable.
     Environment(&'static str),
     /// A line of a file, from 1.
-    File {
-        /// Whose it is.
-        layer: ConfigLayer,
-        /// The path.
-        path: Arc<PathBuf>,
-        /// The line.
-        line: usize,
-    },
+    File { layer: ConfigLayer, path: Arc<PathBuf>, line: usize },
 }
 
 impl fmt::Display for ValueOrigin {

@@ -29,7 +29,6 @@ pub struct Places {
 pub struct ProjectFile {
     /// The project's folder.
     pub root: PathBuf,
-    /// The file.
     pub file: PathBuf,
 }
 

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 /// Something wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The place of the setting.
     pub origin: ValueOrigin,
     /// What, and what to do.
     pub message: String,
@@ -31,18 +30,10 @@ pub enum ConfigError {
         "{}\nA project's configuration may not do this by itself. Read {}, then say `annals config trust {}`, or \
          take these lines out.", listed(.problems), file.display(), project.display()
     )]
-    Untrusted {
-        /// What it does.
-        problems: Vec<Problem>,
-        /// The file.
-        file: PathBuf,
-        /// The folder to trust.
-        project: PathBuf,
-    },
+    Untrusted { problems: Vec<Problem>, file: PathBuf, project: PathBuf },
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// The path.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -53,10 +44,7 @@ pub enum ConfigError {
     NoHome,
     /// There is no project's file to trust.
     #[error("{}: there is no .annals/config.toml here or above, up to the folder with .git", directory.display())]
-    NoProject {
-        /// Where it was looked for.
-        directory: PathBuf,
-    },
+    NoProject { directory: PathBuf },
 }
 
 fn listed(problems: &[Problem]) -> String {

@@ -11,9 +11,6 @@ use std::io::Write;
 const HEADS: [&str; 7] = ["request", "event", "size", "tokens", "shared", "blocks", "cache read"];
 
 /// Draws the answer.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw(cached: &Cached, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     lacking(&cached.lacks, style, out)?;
     let rows: Vec<[String; 7]> = cached.requests.iter().map(cells).collect();
@@ -68,9 +65,6 @@ pub fn draw(cached: &Cached, style: &Style, out: &mut dyn Write) -> Result<(), C
 }
 
 /// Says what the log lacks.
-///
-/// # Errors
-/// When the output refuses.
 pub(crate) fn lacking(lacks: &BTreeSet<Lack>, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     for line in Lack::told(lacks).iter().flat_map(|told| wrap(&format!("missing: {told}"), style.width)) {
         writeln!(out, "{}", style.paint(Emphasis::Warn, &line))?;

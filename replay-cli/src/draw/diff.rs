@@ -15,9 +15,6 @@ const AROUND: usize = 2;
 const BRIEF: usize = 4;
 
 /// Draws how two requests differ; with `stat`, only how much.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw_requests(found: &RequestDiff, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     for (mark, emphasis, step) in [("-", Emphasis::Bad, &found.a), ("+", Emphasis::Good, &found.b)] {
         let line = format!("{mark} {} · event {}", heading(step, None), step.seq);
@@ -91,9 +88,6 @@ fn texts(before: &str, after: &str, style: &Style, out: &mut dyn Write) -> Resul
 }
 
 /// Draws how two Sessions differ, turns side by side from the first that does; with `stat`, only how much.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw_sessions(found: &SessionDiff, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     if found.inherited > 0 {
         let line = format!("they share their first {}", counted(found.inherited, "event"));

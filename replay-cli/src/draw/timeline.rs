@@ -44,9 +44,6 @@ impl Detail {
 }
 
 /// Draws one entry.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw(entry: &TimelineEntry, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blobs) -> io::Result<()> {
     let seq = Some(entry.seq);
     let undone = detail.undone.iter().find(|(from, until)| entry.seq >= *from && entry.seq < *until);

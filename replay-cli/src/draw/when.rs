@@ -6,9 +6,6 @@ use crate::style::{Emphasis, counted};
 use annals_inspect::when::{Left, LeftBy, Sighting, Stay, Through, When};
 
 /// Draws the answer.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw(when: &When, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let here = when.sightings.iter().filter(|it| it.stays.last().is_some_and(|stay| stay.left.is_none())).count();
     let right = match (when.sightings.len(), here) {

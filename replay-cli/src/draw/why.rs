@@ -11,9 +11,6 @@ use annals_inspect::{IndexedRequest, Lack};
 const BRIEF: usize = 3;
 
 /// Draws the answer; with `full`, every text whole.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw(why: &Why, full: bool, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let style = sheet.style;
     let right = format!("event {} · {}", why.step.seq, style.clock(why.step.at));

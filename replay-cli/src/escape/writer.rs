@@ -40,9 +40,6 @@ impl<W: Write> EscapingWriter<W> {
     }
 
     /// Writes what was held back: nothing follows.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn finish(&mut self) -> io::Result<()> {
         let held = std::mem::take(&mut self.held);
         self.pass(&held, true)?;

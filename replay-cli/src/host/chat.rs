@@ -82,9 +82,6 @@ impl<'a> Chat<'a> {
     }
 
     /// Converses until the user leaves.
-    ///
-    /// # Errors
-    /// When the output or the store refuses.
     pub async fn talk(mut self, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
         let mut above = self.printer.clone().map(|printer| EscapingWriter::new(printer, Escaping::Text));
         let out: &mut (dyn Write + Send) = match &mut above {

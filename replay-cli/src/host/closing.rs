@@ -56,9 +56,6 @@ pub fn used(view: &SessionView) -> String {
 }
 
 /// Prints it as a JSON line.
-///
-/// # Errors
-/// When the output refuses.
 pub fn in_json(view: &SessionView, ended: &RunEnd, out: &mut dyn Write) -> Result<(), CliError> {
     let message = match ended {
         RunEnd::Failed(error) => advice(error, view),

@@ -1,7 +1,7 @@
 //! What configuration, environment and options make of a host.
 
+use super::HostError;
 use super::opening::{ExistingSession, place};
-use super::{HostError, HostParts};
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error::CliError;
@@ -9,6 +9,7 @@ use annals_core::{AgentName, ModelName};
 use annals_providers::http::{Endpoint, Endpoints, HttpProvider, KeySource, check_local_server};
 use annals_providers::{CassettePlayer, CassetteRecorder};
 use annals_runtime::Settings;
+use annals_runtime::host::{HostParts, QuestionSender};
 use annals_runtime::ports::{Provider, SystemClock, now_of};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::TitleSettings;
@@ -24,9 +25,7 @@ const OFFERED: usize = 3;
 /// What was said on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The agent.
     pub agent: Option<String>,
-    /// The model.
     pub model: Option<String>,
     /// Where answers are recorded.
     pub record: Option<PathBuf>,
@@ -39,9 +38,7 @@ pub struct Options {
 /// What a run begins with.
 #[derive(Clone, Debug)]
 pub struct Chosen {
-    /// The agent.
     pub agent: AgentName,
-    /// The model.
     pub model: ModelName,
     /// Where it works.
     pub directory: String,
@@ -55,6 +52,7 @@ pub fn configured(
     cli: &CommandContext,
     options: &Options,
     found: Option<&ExistingSession>,
+    questions: QuestionSender,
 ) -> Result<(HostParts, Chosen), CliError> {
     let directory = match found {
         Some(found) => found.directory.clone(),
@@ -100,6 +98,7 @@ pub fn configured(
         settings,
         services_at: Arc::new(place),
         subagents: subagents.collect(),
+        approver: Arc::new(questions),
     };
     Ok((parts, Chosen { agent, model, directory }))
 }

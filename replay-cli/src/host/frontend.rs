@@ -18,9 +18,6 @@ pub enum Frontend {
 
 impl Frontend {
     /// Starts to show a session in its current state.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn begin(&mut self, view: &SessionView, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => {
@@ -49,9 +46,6 @@ impl Frontend {
     }
 
     /// Shows what happened.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn notice(&mut self, notice: &Notice, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.notice(notice, blobs, out),
@@ -60,9 +54,6 @@ impl Frontend {
     }
 
     /// Asks the user; `waiting` more questions wait.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn question(&mut self, question: &PermissionQuestion, waiting: usize, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.question(question, waiting, out),
@@ -71,9 +62,6 @@ impl Frontend {
     }
 
     /// Shows the user everything that a question is about, and asks again; a program has it already.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn details(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.details(question, out),
@@ -82,9 +70,6 @@ impl Frontend {
     }
 
     /// Asks again for what was not understood.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn not_understood(&mut self) -> io::Result<()> {
         if let Self::Screen(screen) = self {
             screen.ask_for_reply();
@@ -93,9 +78,6 @@ impl Frontend {
     }
 
     /// Prints a remark for the user; programs read it from the events.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn aside(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.aside(text, out),
@@ -104,9 +86,6 @@ impl Frontend {
     }
 
     /// Prints an error for the user; programs read it from the events.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn warning(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.warning(text, out),
@@ -115,9 +94,6 @@ impl Frontend {
     }
 
     /// The run is over: what was held back is written.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.finish(out),

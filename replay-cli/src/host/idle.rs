@@ -16,9 +16,6 @@ const SETTLED: Duration = Duration::from_secs(5);
 /// the turns that their results lead to, and the questions of both.
 ///
 /// A line that was begun before a question appeared is given as any other; one that answers it is not.
-///
-/// # Errors
-/// When the output or the log refuses.
 pub async fn idle(
     host: &Host,
     session: Option<&Session>,
@@ -64,9 +61,6 @@ pub async fn idle(
 }
 
 /// Cancels the tasks in the background and shows that they are settled, when the user leaves the session.
-///
-/// # Errors
-/// When the output refuses.
 pub async fn leave(
     host: &Host,
     session: &Session,

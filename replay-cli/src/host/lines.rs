@@ -8,12 +8,7 @@ use tokio::sync::mpsc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypedLine {
     /// A line, or several that belong together.
-    Text {
-        /// What was typed.
-        text: String,
-        /// When its first character was, if that is known.
-        begun: Option<Instant>,
-    },
+    Text { text: String, begun: Option<Instant> },
     /// Ctrl-C where the terminal does not make a signal of it.
     Interrupt,
     /// There is no more.

@@ -4,19 +4,16 @@ use super::{Chosen, Host, HostError};
 use crate::command_context::CommandContext;
 use crate::editing;
 use crate::error::CliError;
-use annals_core::event::{Location, SessionEvent};
-use annals_core::{AgentName, Event, ModelName, Seq, SessionId};
+use annals_core::event::Location;
+use annals_core::{AgentName, ModelName, SessionId};
 use annals_inspect::reader::Reader;
-use annals_projections::CatalogueEntry;
 use annals_runtime::{NewSession, Refusal, Session};
 use annals_store::OpenMode;
 use std::path::Path;
 
 /// A Session that is there already.
 pub struct ExistingSession {
-    /// Reads it.
     pub reader: Reader,
-    /// The session.
     pub session: SessionId,
     /// The agent that is selected in it.
     pub agent: AgentName,
@@ -73,9 +70,6 @@ pub fn place(cli: &CommandContext, directory: Option<&Path>) -> Result<String, H
 }
 
 /// The Session that is named, or the last one of `directory`, or of this one; `None` for a new one.
-///
-/// # Errors
-/// When there is no such session.
 pub async fn find(
     go_on: bool,
     name: Option<&str>,
@@ -92,12 +86,7 @@ pub async fn find(
                 Err(CliError::NoStore { .. }) => return Err(nothing().into()),
                 reader => reader?,
             };
-            let catalogue = reader.catalogue().await?;
-            let own = |entry: &CatalogueEntry| {
-                entry.directory == directory && entry.parent.is_none() && entry.origin.is_none()
-            };
-            let here = catalogue.sessions.iter().filter(|(_, entry)| own(entry));
-            let last = here.max_by_key(|(id, entry)| (entry.updated, **id)).map(|(id, _)| *id);
+            let last = reader.newest_in(&directory).await?;
             (reader, last.ok_or_else(nothing)?)
         }
     };
@@ -106,9 +95,6 @@ pub async fn find(
 
 /// The session in which `found` is continued: itself, or the fork that takes what is added to an imported one, if it was made
 /// already.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn continued(found: ExistingSession) -> Result<ExistingSession, CliError> {
     match editing::local_fork(&found.reader, found.session).await? {
         Some(fork) => described(found.reader, fork).await,
@@ -120,10 +106,7 @@ async fn described(reader: Reader, session: SessionId) -> Result<ExistingSession
     let until = reader.until(session, None).await?;
     let info = reader.bounded(session, until).await?.session;
     let directory = info.location.map(|location| location.directory).unwrap_or_default();
-    let first = reader.log().batch_at(session, Seq::ZERO).await?;
-    let created = first.as_ref().and_then(|slice| slice.batch.events.first());
-    let is_imported =
-        matches!(created, Some(Event::Session(SessionEvent::Created(created))) if created.origin.is_some());
+    let is_imported = reader.created(session).await?.is_some_and(|created| created.origin.is_some());
     Ok(ExistingSession {
         reader,
         session,

@@ -22,9 +22,6 @@ pub struct Signals {
 
 impl Signals {
     /// Listens from now on.
-    ///
-    /// # Errors
-    /// When the system refuses.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,

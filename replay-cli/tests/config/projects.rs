@@ -36,7 +36,7 @@ const DANGEROUS: [(&str, &str); 19] = [
     ),
     ("[agents.build.options]\nbody = { metadata = \"x\" }", ":2: `agents.build.options.body`: it could send keys"),
     ("[models.\"openai/x\".options]\nstore = true", ":2: `models.\"openai/x\".options.store`: it could send keys"),
-    ("[instructions]\nnames = [\".env\"]", ":2: `instructions.names`: the rules for reading guard \".env\" more"),
+    ("[instructions]\nnames = [\".env\"]", ":2: `instructions.names`: the rules for `read` protect \".env\" more"),
     ("[agents.x]\ntext_file = \"~/.ssh/id\"", ":2: `agents.x.text_file`: \"~/.ssh/id\" leads out of the project"),
 ];
 
@@ -136,7 +136,7 @@ fn a_project_does_not_tell_what_is_asked_for_before_it_is_read() {
         world.write("project/.env", "private");
         std::os::unix::fs::symlink(".env", world.folder.path().join("project/link")).expect("a link");
         let told = world.refusal();
-        assert!(told.contains(&format!("`agents.x.text_file`: the rules for reading guard {named:?} more")), "{told}");
+        assert!(told.contains(&format!("`agents.x.text_file`: the rules for `read` protect {named:?} more")), "{told}");
     }
 }
 

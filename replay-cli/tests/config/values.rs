@@ -109,8 +109,8 @@ fn a_value_of_another_kind_is_named_with_what_was_expected() {
              found [\"read\", \"*\", \"maybe\"]",
             ":6: `compaction.buffer`: expected a whole number, 0 or more, found -1; write `buffer = 1000`",
             ":8: `agents.build.mode`: expected one of primary, subagent, all, found \"boss\"; write `mode = \"primary\"`",
-            ":9: `agents.build.options`: expected a table, found 3; write `[agents.build.options]` and its keys \
-             below that",
+            ":9: `agents.build.options`: expected a table, found 3; write `[agents.build.options]` with its keys \
+             below",
             ":11: `models.\"a/b\".price.input`: expected an amount of dollars: finer than a nano-dollar (nine decimal \
              places), found 0.1234567891; write `input = \"2.50\"`",
             ":11: `models.\"a/b\".price.output`: expected an amount of dollars: not an amount of dollars such as 0.25, \

@@ -2,7 +2,7 @@
 
 use super::{MessagePlace, SessionEditor};
 use crate::outcome::{LogError, MissingItem, Refusal};
-use annals_core::event::SessionForked;
+use annals_core::event::{Location, SessionForked, SessionMoved};
 use annals_core::{Seq, SessionId};
 use annals_store::{Draft, append_rules};
 
@@ -26,6 +26,14 @@ impl SessionEditor {
     /// # Errors
     /// [`Refusal::NotFound`] when the log is not that long, or nothing would be inherited.
     pub async fn fork_at(&self, cut: Seq) -> Result<Self, Refusal> {
+        self.fork_into(cut, None).await
+    }
+
+    /// Forks at a Seq, with another Location if one is given: the fork moves there in the Batch that begins it.
+    ///
+    /// # Errors
+    /// See [`SessionEditor::fork_at`].
+    pub async fn fork_into(&self, cut: Seq, location: Option<Location>) -> Result<Self, Refusal> {
         let nothing = || Refusal::NotFound(MissingItem::EventBefore(cut));
         let view = self.view().await?;
         if cut == Seq::ZERO || cut > view.cut().next {
@@ -39,7 +47,9 @@ impl SessionEditor {
         let at = ports.clock.now();
         let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
         let session: SessionId = ports.ids.session(at);
-        let draft = Draft { session, expected: cut, at, events: vec![forked.into()], digest: None, states: Vec::new() };
+        let moved = location.map(|location| SessionMoved { location }.into());
+        let events = [forked.into()].into_iter().chain(moved).collect();
+        let draft = Draft { session, expected: cut, at, events, digest: None, states: Vec::new() };
         ports.log.append(draft).await.map_err(LogError::from)?;
         Ok(Self::of(self.state.clone(), session))
     }

@@ -11,6 +11,7 @@
 //! A crash in any of them leaves what a crash while opening leaves: see `recovery` and `index`.
 
 pub(in crate::disk) mod doctor;
+mod json;
 pub(in crate::disk) mod open_error;
 pub(in crate::disk) mod report;
 pub(in crate::disk) mod summary;

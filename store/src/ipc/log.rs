@@ -8,6 +8,7 @@ use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
     append_each,
 };
+use crate::store_id::StoreId;
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
 use std::io;
 use std::path::Path;
@@ -59,6 +60,11 @@ impl SharedLog {
         Ok(Self {
             shared: Arc::new(SharedState { dir, id, mode, blobs, role, renewing: tokio::sync::Mutex::default() }),
         })
+    }
+
+    /// Which store it is; `None` when its owner does not say.
+    pub fn store(&self) -> Option<StoreId> {
+        self.shared.id
     }
 
     /// The relation of this process to the store now. When the owner ends, the first guest to notice becomes the owner.

@@ -1,5 +1,6 @@
 //! Small files that are replaced as a whole, and locks on folders.
 
+use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -10,9 +11,16 @@ pub(super) fn make_folder(dir: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
+/// Opens a file for writing, which is made for the user alone; no link is followed.
+pub(super) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
+}
+
 /// Waits until no other process writes in a folder, and keeps others out while what is returned lives.
 pub(super) fn lock(dir: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(dir.join("lock"))?;
+    let file = private().truncate(false).open(dir.join("lock"))?;
     file.lock()?;
     Ok(file)
 }
@@ -20,7 +28,7 @@ pub(super) fn lock(dir: &Path) -> io::Result<File> {
 /// Writes a file durably: after a crash it has its old content or its new one.
 pub(super) fn replace(dir: &Path, name: &str, content: &str) -> io::Result<()> {
     let temporary = dir.join(format!("{name}.tmp"));
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
+    let mut file = private().truncate(true).open(&temporary)?;
     file.write_all(content.as_bytes())?;
     file.sync_data()?;
     fs::rename(&temporary, dir.join(name))?;

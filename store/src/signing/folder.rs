@@ -17,6 +17,7 @@ use super::files;
 use super::heads::{HeadList, NotAHead};
 use super::tree::TreeHash;
 use crate::disk::StorePath;
+use crate::store_id::StoreId;
 pub use locked::LockedTree;
 use reading::{read_in, read_newest};
 use std::fs;
@@ -98,8 +99,8 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> SignedTreeError {
 
 impl TreeFolder {
     /// The tree of `store` in a store's folder.
-    pub fn new(folder: &StorePath, store: &str) -> Self {
-        Self { dir: folder.join(CHECKPOINTS).join(store) }
+    pub fn new(folder: &StorePath, store: StoreId) -> Self {
+        Self { dir: folder.join(CHECKPOINTS).join(store.to_string()) }
     }
 
     /// All trees in a store's folder: its own, and those of the stores that it was copied from.
@@ -152,6 +153,16 @@ impl TreeFolder {
         let lock = files::lock(&dir).map_err(at(&shown))?;
         let tree = read_newest(&dir).map_err(|error| error.shown_in(&dir, &shown))?;
         Ok(LockedTree { folder: self.clone(), dir, tree, _lock: lock })
+    }
+
+    /// The same in a thread that may wait for other processes.
+    ///
+    /// # Errors
+    /// As [`TreeFolder::lock`].
+    pub async fn locked(&self) -> Result<LockedTree, SignedTreeError> {
+        let (folder, shown) = (self.clone(), self.shown());
+        let lost = |error| SignedTreeError::Io { path: shown, source: io::Error::other(error) };
+        tokio::task::spawn_blocking(move || folder.lock()).await.map_err(lost)?
     }
 }
 

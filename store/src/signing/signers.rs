@@ -121,9 +121,14 @@ impl AllowedSigners {
         if valid.iter().any(|signature| signature.witnessed_at.is_none()) {
             return Ok(valid);
         }
-        let found: Vec<String> = note.signatures.iter().map(named).collect();
-        Err(SignatureError::NotSigned { origin: head.origin.clone(), size: head.size, found: found.join(", ") })
+        let found = named_keys(checkpoint).join(", ");
+        Err(SignatureError::NotSigned { origin: head.origin.clone(), size: head.size, found })
     }
+}
+
+/// The keys that the signatures of a checkpoint name. Nothing is verified.
+pub fn named_keys(checkpoint: &SignedCheckpoint) -> Vec<String> {
+    checkpoint.note.signatures.iter().map(named).collect()
 }
 
 /// How a signature names its key.

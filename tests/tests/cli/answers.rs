@@ -286,6 +286,11 @@ fn answers_are_json_of_their_schemas() {
         of_its_schema("diff", log, &json(&["diff", &file, &fixture(LOGS[0])]));
         of_its_schema("diff-requests", log, &json(&["diff", &file, "--steps", "1", "2"]));
         of_its_schema("diff-views", log, &json(&["diff", &file, "2"]));
+        of_its_schema("compactions", log, &json(&["compactions", &file]));
+        of_its_schema("request-list", log, &json(&["requests", &file]));
+        of_its_schema("sessions", log, &json(&["sessions", "--in", &file]));
+        of_its_schema("tree", log, &json(&["tree", "--in", &file]));
+        of_its_schema("search", log, &json(&["search", "the", "--in", &file]));
         let grown = r#"{"history": {"$length": {"$gte": 1}}}"#;
         let last = json(&["log", &file]).as_array().map_or(0, |events| events.len() - 1).to_string();
         let bisect = annals.run(&["bisect", &file, "--good", "0", "--bad", &last, "--where", grown, "--json"]);

@@ -13,4 +13,5 @@ mod output;
 mod questions;
 mod reader;
 mod session_methods;
+mod signing;
 mod validate;

@@ -67,6 +67,18 @@ pub fn wrong(schema: &Value, value: &Value) -> Option<String> {
                     rule => Some(format!("{name}: {}", wrong(rule, value)?)),
                 })
         }
+        "unevaluatedProperties" => {
+            let variants =
+                ["oneOf", "anyOf", "allOf"].iter().filter_map(|word| fields.get(*word)?.as_array()).flatten();
+            let fitting = variants.filter(|variant| wrong(variant, value).is_none());
+            let named: Vec<&str> = std::iter::once(schema)
+                .chain(fitting)
+                .filter_map(|schema| schema.get("properties")?.as_object())
+                .flat_map(|properties| properties.keys().map(String::as_str))
+                .collect();
+            let mut names = value.as_object()?.keys();
+            names.find(|name| !named.contains(&name.as_str())).map(|name| format!("unknown field {name}"))
+        }
         "propertyNames" => value.as_object()?.keys().find_map(|name| wrong(rule, &Value::from(name.as_str()))),
         "anyOf" | "oneOf" => {
             let all: Vec<String> = rule.as_array()?.iter().map(|rule| wrong(rule, value)).collect::<Option<_>>()?;

@@ -1,9 +1,7 @@
 //! A host over a log in memory, with a scripted model and one tool that needs permission, and what it showed.
 
 use annals_cli::command_context::CommandContext;
-use annals_cli::host::{
-    ApprovalMode, Frontend, Host, HostParts, Interaction, Screen, TypedLine, TypedLines, run_interactive,
-};
+use annals_cli::host::{ApprovalMode, Frontend, Host, Interaction, Screen, TypedLine, TypedLines, run_interactive};
 use annals_cli::remarks::Remarks;
 use annals_cli::store_choice::StoreChoice;
 use annals_cli::style::Style;
@@ -11,7 +9,7 @@ use annals_core::event::Location;
 use annals_core::{Seq, Time};
 use annals_inspect::reader::Reader;
 use annals_projections::SessionView;
-use annals_runtime::host::{JsonLines, Lease, QuestionSender, RunEnd, RunGoal, ServicesAt};
+use annals_runtime::host::{HostParts, JsonLines, Lease, QuestionSender, RunEnd, RunGoal, ServicesAt};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, bare_model};
 use annals_runtime::testing::{ScriptedAttempt, ScriptedProvider};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput, ToolRegistry};
@@ -105,16 +103,17 @@ impl Theatre {
         let told = Remarks::new(Box::new(beside), style.clone(), watched);
         let place = StoreChoice::of(Some(folder.path()), None).expect("a place");
         let cli = CommandContext::new(place, None, None, style.clone(), told.clone());
+        let (put, questions) = QuestionSender::channel();
         let equipment = adapt(HostParts {
+            approver: Arc::new(put),
             provider: Arc::new(ScriptedProvider::new(script)),
             definitions: Arc::new(FixedDefinitions::default().model(bare_model(&"demo/one".into(), 100_000, 4_000))),
             settings: Settings::default(),
             services_at: Arc::new(Looking),
             subagents: Vec::new(),
         });
-        let (put, questions) = QuestionSender::channel();
         let reader = Reader::new(log.clone(), None, folder.path().to_owned());
-        let host = Host::open(&cli, reader, equipment, put).expect("a host");
+        let host = Host::open(&cli, reader, equipment).expect("a host");
         let session = match new {
             Some(new) => host.runtime.create(new).await.expect("a Session"),
             None => {

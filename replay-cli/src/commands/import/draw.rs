@@ -8,9 +8,6 @@ use annals_inspect::reader::short_ids;
 use std::io::Write;
 
 /// Shows each session that the import changed or that needs attention, and one total.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let ids = short_ids(&report.sessions.iter().map(|session| session.session).collect::<Vec<_>>());
     for session in report.sessions.iter().filter(|session| is_shown(session)) {

@@ -122,15 +122,14 @@ impl Wanted {
     }
 
     fn in_json(&self, out: &mut dyn Write) -> Result<(), CliError> {
-        let mut items = json::List::begin(out)?;
-        for one in &self.listed {
-            items.item(&json!({
+        let item = |one: &ListedSession| {
+            json!({
                 "agent": one.agent, "id": one.foreign, "title": one.title, "created": one.created,
                 "updated": one.updated, "bytes": one.bytes, "rows": one.rows,
                 "file": one.source.path.to_string_lossy(),
-            }))?;
-        }
-        items.end()?;
+            })
+        };
+        json::list(out, self.listed.iter().map(item))?;
         Ok(())
     }
 }

@@ -45,9 +45,6 @@ impl RevertContext {
 }
 
 /// What changes on disk: file by file, then the diff, then what stays and why.
-///
-/// # Errors
-/// When the output refuses.
 pub(super) fn files(
     going: &FileEffect,
     plan: &Plan,

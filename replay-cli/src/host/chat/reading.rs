@@ -20,7 +20,6 @@ const PROMPT: &str = "› ";
 
 /// Where a chat's lines come from.
 pub struct ChatInput {
-    /// The lines.
     pub lines: TypedLines,
     /// Writes above the line that is edited; `None` where nothing is edited.
     pub printer: Option<Printer>,
@@ -33,9 +32,6 @@ impl ChatInput {
     }
 
     /// Lines that are edited at the terminal, with those of earlier chats in `history`.
-    ///
-    /// # Errors
-    /// When the terminal refuses.
     pub fn edited(history: StorePath) -> Result<Self, ReadlineError> {
         let mut editor: Editor<ChatHelper, FileHistory> = Editor::new()?;
         let words = ChatHelper::default();

@@ -7,15 +7,13 @@ use crate::style::counted;
 use annals_core::Seq;
 use annals_inspect::timeline::one_line;
 use annals_projections::{Body, SessionView};
-use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, Session};
+use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, Session, next_redo, next_undo};
 
 impl Chat<'_> {
     pub(super) async fn undo(&mut self, session: &Session) -> Result<(), CliError> {
         let view = session.view().await?;
-        let standing = user_messages(&view);
-        let end = view.session.revert.as_ref().map_or(Seq(u64::MAX), |revert| revert.first_removed);
-        match standing.iter().rev().find(|seq| **seq < end) {
-            Some(seq) => self.stage_at(session, &view, *seq).await,
+        match next_undo(&view) {
+            Some(seq) => self.stage_at(session, &view, seq).await,
             None => {
                 self.aside("there is nothing more to undo");
                 Ok(())
@@ -25,12 +23,12 @@ impl Chat<'_> {
 
     pub(super) async fn redo(&mut self, session: &Session) -> Result<(), CliError> {
         let view = session.view().await?;
-        let Some(staged) = &view.session.revert else {
+        if view.session.revert.is_none() {
             self.aside("nothing to redo");
             return Ok(());
-        };
-        match user_messages(&view).iter().find(|seq| **seq > staged.first_removed) {
-            Some(seq) => self.stage_at(session, &view, *seq).await,
+        }
+        match next_redo(&view) {
+            Some(seq) => self.stage_at(session, &view, seq).await,
             None => {
                 match session.clear_revert().await {
                     Ok(_) => self.aside("everything is restored"),
@@ -84,10 +82,4 @@ impl Chat<'_> {
             }
         }
     }
-}
-
-/// The user messages that no committed revert removed, oldest first.
-fn user_messages(view: &SessionView) -> Vec<Seq> {
-    let transcript = &view.transcript;
-    transcript.items.iter().filter(|item| item.user && !transcript.is_removed(item.seq)).map(|item| item.seq).collect()
 }

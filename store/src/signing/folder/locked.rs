@@ -6,9 +6,8 @@ use crate::signing::checkpoint::SignedCheckpoint;
 use crate::signing::files;
 use crate::signing::heads::{HeadList, SignedHead};
 use crate::signing::ssh::signature_file;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The folder of a tree that no other process writes while the value lives.
@@ -98,7 +97,7 @@ fn write_checkpoint(dir: &Path, checkpoint: &SignedCheckpoint) -> Result<(), Sig
 fn append(path: &Path, known: &[SignedHead], all: &[SignedHead]) -> io::Result<()> {
     let lines = |heads: &[SignedHead]| heads.iter().map(|head| format!("{head}\n")).collect::<String>();
     let end = lines(known).len() as u64;
-    let mut file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+    let mut file = files::private().truncate(false).open(path)?;
     file.set_len(end)?;
     io::Seek::seek(&mut file, io::SeekFrom::Start(end))?;
     file.write_all(lines(all.get(known.len()..).unwrap_or_default()).as_bytes())?;

@@ -52,14 +52,14 @@ fn verified(folder: &TreeFolder) -> bool {
 #[test]
 fn what_is_signed_is_read_again() -> Tested {
     let here = tempfile::tempdir()?;
-    let folder = TreeFolder::new(&here.path().into(), "0011");
+    let folder = TreeFolder::new(&here.path().into(), StoreId([0x11; 16]));
     assert!(TreeFolder::all(&here.path().into())?.is_empty());
     signed_twice(&folder)?;
     assert!(verified(&folder));
     let tree = folder.read()?;
     assert_eq!(tree.heads.heads(), [head(1), head(2), head(3)]);
     let [all] = &TreeFolder::all(&here.path().into())?[..] else { return Err("one tree".into()) };
-    assert_eq!(all.shown(), here.path().join("checkpoints/0011"));
+    assert_eq!(all.shown(), here.path().join("checkpoints/11111111111111111111111111111111"));
     let mut names: Vec<_> =
         fs::read_dir(folder.shown())?.map(|entry| entry.map(|it| it.file_name())).collect::<Result<_, _>>()?;
     names.sort();
@@ -81,7 +81,7 @@ fn what_is_signed_is_read_again() -> Tested {
 #[test]
 fn one_altered_bit_in_any_file_is_found() -> Tested {
     let here = tempfile::tempdir()?;
-    let folder = TreeFolder::new(&here.path().into(), "0011");
+    let folder = TreeFolder::new(&here.path().into(), StoreId([0x11; 16]));
     signed_twice(&folder)?;
     for name in ["heads", "2.checkpoint", "3.checkpoint", "3.text", "2.text.sig"] {
         let path = folder.shown().join(name);
@@ -101,7 +101,7 @@ fn one_altered_bit_in_any_file_is_found() -> Tested {
 #[test]
 fn what_a_crash_left_behind_the_newest_checkpoint_is_replaced() -> Tested {
     let here = tempfile::tempdir()?;
-    let folder = TreeFolder::new(&here.path().into(), "0011");
+    let folder = TreeFolder::new(&here.path().into(), StoreId([0x11; 16]));
     signed_twice(&folder)?;
     let path = folder.shown().join("heads");
     let whole = fs::read_to_string(&path)?;
@@ -123,7 +123,7 @@ fn what_a_crash_left_behind_the_newest_checkpoint_is_replaced() -> Tested {
 #[test]
 fn a_witness_is_added_to_the_checkpoint_that_it_signed() -> Tested {
     let here = tempfile::tempdir()?;
-    let folder = TreeFolder::new(&here.path().into(), "0011");
+    let folder = TreeFolder::new(&here.path().into(), StoreId([0x11; 16]));
     signed_twice(&folder)?;
     let mut checkpoint = folder.read()?.checkpoints.remove(0);
     let witness = NoteKey::new("w", NoteKeyKind::Cosignature, [3; 32]).ok_or("a name")?;

@@ -1,4 +1,6 @@
-use super::*;
+//! What could steer a terminal is drawn, whatever pieces it arrives in.
+
+use annals_cli::escape::*;
 use std::io::{self, Write as _};
 
 fn written(form: Escaping, text: &str, step: usize) -> io::Result<String> {

@@ -1,0 +1,210 @@
+//! What `annals verify` answers about signatures: `--signed` and `--proof`.
+
+use crate::command_context::CommandContext;
+use crate::error::{CliError, SigningError, Verdict};
+use crate::json;
+use crate::style::{Emphasis, counted};
+use annals_core::SessionId;
+use annals_inspect::reader::Reader;
+use annals_inspect::signing::{KnownSignature, ProvedBatch, SignedCheck, SignedStore, check_proof, verify_signed};
+use annals_store::disk::StorePath;
+use annals_store::exchange::verify_session;
+use annals_store::signing::checkpoint::SignedCheckpoint;
+use annals_store::signing::proof::InclusionProof;
+use annals_store::signing::signers::AllowedSigners;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Options about signatures.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SignedArgs {
+    /// Also verify that the store continues what was signed with `annals sign`.
+    #[arg(long)]
+    pub signed: bool,
+    /// The keys that count: OpenSSH's allowed signers, or public keys of `annals sign` (default: those kept in the store).
+    #[arg(long, value_name = "FILE")]
+    allowed_signers: Option<PathBuf>,
+    /// A checkpoint that you kept elsewhere; fail if the store does not continue it.
+    #[arg(long, value_name = "FILE", requires = "signed")]
+    checkpoint: Option<PathBuf>,
+    /// Verify a proof of `annals prove`; with WHAT, also that WHAT contains what is proved.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["signed", "requests", "head"])]
+    proof: Option<PathBuf>,
+}
+
+fn read(path: &Path) -> Result<String, CliError> {
+    std::fs::read_to_string(path).map_err(|source| CliError::File { path: path.to_owned(), source })
+}
+
+/// Reads a file of allowed signers.
+///
+/// # Errors
+/// When no key in it can be used.
+pub(super) fn allowed_signers(path: &Path) -> Result<AllowedSigners, CliError> {
+    let signers = AllowedSigners::parse(&read(path)?);
+    if signers.is_empty() {
+        let why = signers.ignored.first().map(|(line, why)| format!("line {line}: {why}"));
+        return Err(SigningError::NoSigners { path: path.to_owned(), why }.into());
+    }
+    Ok(signers)
+}
+
+impl SignedArgs {
+    /// The file with the proof that is to be verified.
+    pub fn proof(&self) -> Option<&Path> {
+        self.proof.as_deref()
+    }
+
+    fn signers(&self) -> Result<Option<AllowedSigners>, CliError> {
+        self.allowed_signers.as_deref().map(allowed_signers).transpose()
+    }
+
+    /// Compares the store, or one session of it, with what was signed.
+    ///
+    /// # Errors
+    /// When nothing was signed, or a file cannot be read.
+    pub async fn compare(
+        &self,
+        cli: &CommandContext,
+        reader: &Reader,
+        session: Option<SessionId>,
+    ) -> Result<Option<SignedStore>, CliError> {
+        if !self.signed {
+            return Ok(None);
+        }
+        if let Some(file) = &cli.file {
+            return Err(CliError::OnlyInTheStore { file: file.clone() });
+        }
+        let kept = match &self.checkpoint {
+            None => None,
+            Some(path) => {
+                let parsed: Result<SignedCheckpoint, _> = read(path)?.parse();
+                Some(parsed.map_err(|source| SigningError::Checkpoint { path: path.clone(), source })?)
+            }
+        };
+        let (signers, store) = (self.signers()?, StorePath::from(cli.place.dir()));
+        let check = SignedCheck {
+            log: &**reader.log(),
+            store: &store,
+            session,
+            signers: signers.as_ref(),
+            kept: kept.as_ref(),
+        };
+        Ok(Some(verify_signed(check).await.map_err(SigningError::from)?))
+    }
+
+    /// Verifies a proof, and that a log, if one is given, contains what is proved.
+    ///
+    /// # Errors
+    /// When a file cannot be read. A proof that does not hold is an answer.
+    pub async fn verify_proof(
+        &self,
+        path: &Path,
+        what: Option<&str>,
+        cli: &CommandContext,
+        out: &mut (dyn Write + Send),
+    ) -> Result<Verdict, CliError> {
+        let (text, signers) = (read(path)?, self.signers()?);
+        let checked =
+            text.parse::<InclusionProof>().map_err(Into::into).and_then(|it| check_proof(&it, signers.as_ref()));
+        let mut problem = checked.as_ref().err().map(ToString::to_string);
+        if let (Ok(proved), Some(what)) = (&checked, what) {
+            problem = missing(proved, what, cli).await?;
+        }
+        if cli.style.json {
+            json::object(out, &serde_json::json!({"proved": checked.ok(), "problem": problem}))?;
+        } else {
+            let style = &cli.style;
+            match (&problem, &checked) {
+                (None, Ok(proved)) => draw_proof(proved, what, cli, out)?,
+                (problem, _) => {
+                    let problem = problem.as_deref().unwrap_or_default();
+                    writeln!(out, "{} {}: {problem}", style.paint(Emphasis::Bad, "✗"), path.display())?;
+                }
+            }
+        }
+        Ok(Verdict::bad_if(problem.is_some()))
+    }
+}
+
+/// Why a session does not contain what is proved; `None` when it does.
+async fn missing(proved: &ProvedBatch, what: &str, cli: &CommandContext) -> Result<Option<String>, CliError> {
+    let (reader, session) = cli.find(what).await?;
+    if session != proved.session {
+        return Ok(Some(format!("the proof is about session {}, {what} is session {session}", proved.session)));
+    }
+    let found = reader.log().batch_at(session, proved.last).await?;
+    let report = verify_session(&**reader.log(), session, Some(proved.digest), &mut |_| {}).await?;
+    let is_there = report.is_sound() && found.is_some_and(|slice| slice.batch.digest == proved.digest);
+    let last = proved.last;
+    Ok((!is_there).then(|| format!("session {session}: event {last} is not the one that was signed")))
+}
+
+fn draw_proof(
+    proved: &ProvedBatch,
+    what: Option<&str>,
+    cli: &CommandContext,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let style = &cli.style;
+    let ProvedBatch { session, first, last, digest, signed_seq, origin, size, signatures, named, .. } = proved;
+    let events = if first == last { format!("event {first}") } else { format!("events {first} to {last}") };
+    writeln!(out, "{} session {session}, {events}", style.paint(Emphasis::Good, "✓"))?;
+    writeln!(out, "  {}", style.paint(Emphasis::Strong, &digest.to_string()))?;
+    writeln!(out, "  signed when the session ended with event {signed_seq}: checkpoint {size} of {origin}")?;
+    draw_signatures(signatures, cli, out)?;
+    if let Some(what) = what {
+        writeln!(out, "  {what} contains these events")?;
+    }
+    if signatures.is_empty() {
+        let names = named.join(", ");
+        writeln!(out, "  {}", style.paint(Emphasis::Warn, &format!("signatures not verified: {names}")))?;
+        cli.remark("anyone can make a checkpoint: name the keys that you trust with --allowed-signers FILE");
+    }
+    Ok(())
+}
+
+fn draw_signatures(signatures: &[KnownSignature], cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+    for KnownSignature { signer, key, witnessed_at } in signatures {
+        match witnessed_at {
+            None => writeln!(out, "  signed by {signer} ({key})")?,
+            Some(seconds) => {
+                let at = cli.style.exact(annals_core::Time(seconds.saturating_mul(1000)));
+                writeln!(out, "  witnessed by {signer} at {at} ({key})")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Draws what `--signed` found.
+///
+/// # Errors
+/// When the output refuses.
+pub fn draw(found: &SignedStore, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+    let style = &cli.style;
+    for problem in &found.problems {
+        writeln!(out, "{} {}", style.paint(Emphasis::Bad, "✗"), style.paint(Emphasis::Bad, problem))?;
+    }
+    let continued = counted(found.sessions, "session");
+    if found.problems.is_empty() {
+        let verb = if found.sessions == 1 { "continues" } else { "continue" };
+        writeln!(out, "{} {continued} {verb} what was signed", style.paint(Emphasis::Good, "✓"))?;
+    }
+    for tree in &found.trees {
+        let checkpoints = counted(tree.checkpoints, "checkpoint");
+        writeln!(out, "  {}: {checkpoints} over {}", tree.origin, counted(tree.heads, "head"))?;
+        draw_signatures(&tree.signatures, cli, out)?;
+    }
+    if found.unsigned_events > 0 {
+        let events = counted(found.unsigned_events, "event");
+        let (grown, new) = (counted(found.grown_sessions, "session"), found.unsigned_sessions);
+        writeln!(out, "  not signed yet: {events} ({grown} grown, {new} never signed)")?;
+    }
+    if !found.trusted {
+        cli.remark(
+            "the keys are those that the store itself names: name those that you trust with --allowed-signers FILE",
+        );
+    }
+    Ok(())
+}
