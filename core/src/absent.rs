@@ -1,4 +1,4 @@
-//! Texts that are not in a Batch any more, or whose key is stored with them (`docs/reference/digest.md#withheld-and-erased-texts`).
+//! Texts that are not in a batch any more, or whose key is stored with them (`docs/reference/digest.md#withheld-and-erased-texts`).
 
 use crate::commitment::{Commitment, SessionKey, TextKey};
 use crate::digest::Digest;
@@ -46,10 +46,10 @@ impl fmt::Display for AbsentText {
     }
 }
 
-/// What a Batch holds about one of its texts when the key of the Session does not prove it.
+/// What a batch holds about one of its texts when the key of the session does not prove it.
 #[derive(Clone, Debug, PartialEq, Eq, SchemaRead, SchemaWrite)]
 pub struct TextState {
-    /// Which event of the Batch, from 0.
+    /// Which event of the batch, from 0.
     pub event: u32,
     /// The RFC 6901 pointer of the text in the export form of the event.
     pub place: String,
@@ -57,7 +57,7 @@ pub struct TextState {
     pub known: KnownText,
 }
 
-/// What is known of a text without the key of its Session.
+/// What is known of a text without the key of its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, SchemaRead, SchemaWrite)]
 pub enum KnownText {
     /// The text is in the event, and this is its key.
@@ -66,7 +66,7 @@ pub enum KnownText {
     Absent(AbsentText),
 }
 
-/// The states of the texts of a Batch, in order of event and place. Empty in a Session whose key is known and that erased nothing.
+/// The states of the texts of a batch, in order of event and place. Empty in a session whose key is known and that erased nothing.
 pub type TextStates = Vec<TextState>;
 
 /// The state of one text.

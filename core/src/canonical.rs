@@ -32,7 +32,7 @@ pub enum CanonicalError {
     /// A text is a blob that cannot be read: it cannot be committed to.
     #[error("blob {0} is not in the store, or cannot be read")]
     MissingBlob(BlobHash),
-    /// A text can be committed to neither with a key of its own nor with the Session's.
+    /// A text can be committed to neither with a key of its own nor with the session's.
     #[error("the key of the session is not known")]
     NoKey,
     /// A map key that is no text, or a message of a `Serialize` implementation.

@@ -1,4 +1,4 @@
-//! The codec form of a Batch: bincode-1 bytes, written by `wincode` (`docs/reference/store.md#batches`).
+//! The codec form of a batch: bincode-1 bytes, written by `wincode` (`docs/reference/store.md#batches`).
 //!
 //! ```text
 //! session [u8; 16] | first u64 | at u64 | digest [u8; 32] | prev Option<[u8; 32]> | count u64 | count x (kind u16, length u64, payload)
@@ -52,12 +52,12 @@ pub fn header(batch: &Batch) -> BatchHeader {
     BatchHeader { session, first, at, digest, prev, count: events.len() as u64 }
 }
 
-/// A length does not fit the codec: split the Batch.
+/// A length does not fit the codec: split the batch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the batch cannot be encoded: {0}")]
 pub struct EncodeError(pub String);
 
-/// Encodes a Batch.
+/// Encodes a batch.
 ///
 /// # Errors
 /// When a length does not fit the format.
@@ -78,7 +78,7 @@ pub fn encode(batch: &Batch) -> Result<Vec<u8>, EncodeError> {
     Ok(out)
 }
 
-/// How many bytes of the encoded Batch the states of its texts take.
+/// How many bytes of the encoded batch the states of its texts take.
 ///
 /// # Errors
 /// When a length does not fit the format.
@@ -92,7 +92,7 @@ pub(crate) fn states_length(batch: &Batch) -> Result<usize, EncodeError> {
     }
 }
 
-/// Reads the header of an encoded Batch; its events are not touched.
+/// Reads the header of an encoded batch; its events are not touched.
 ///
 /// # Errors
 /// When the bytes are too short or malformed.
@@ -100,14 +100,14 @@ pub fn decode_header(bytes: &[u8]) -> Result<BatchHeader, DecodeError> {
     wincode::deserialize(bytes).map_err(|error| malformed(error.to_string()))
 }
 
-/// The Session and the first Seq of an encoded Batch: its first 24 bytes, for who looks through many for one.
+/// The session and the first Seq of an encoded batch: its first 24 bytes, for who looks through many for one.
 pub fn place(bytes: &[u8]) -> Option<(SessionId, Seq)> {
     let (session, rest) = bytes.split_first_chunk::<16>()?;
     let (first, _) = rest.split_first_chunk::<8>()?;
     Some((SessionId(*session), Seq(u64::from_le_bytes(*first))))
 }
 
-/// Decodes a Batch. Does not check its digest.
+/// Decodes a batch. Does not check its digest.
 ///
 /// # Errors
 /// When an event kind is unknown, or bytes are missing, left over or malformed.
@@ -137,7 +137,7 @@ pub fn decode(bytes: &[u8]) -> Result<Batch, DecodeError> {
     Ok(Batch { session, first, at, prev, events, digest, states })
 }
 
-/// The states behind the events: at least one, in order, of events that the Batch has.
+/// The states behind the events: at least one, in order, of events that the batch has.
 fn decode_states(bytes: &[u8], events: u64) -> Result<TextStates, DecodeError> {
     let left_over = || malformed(alloc::format!("{} bytes left over", bytes.len()));
     let states: TextStates = wincode::deserialize_exact(bytes).map_err(|_| left_over())?;

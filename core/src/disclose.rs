@@ -17,23 +17,23 @@ pub enum DiscloseError {
     /// A blob cannot be read, or a text has no key.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
-    /// The Batch does not read back: a defect of this program.
+    /// The batch does not read back: a defect of this program.
     #[error(transparent)]
     Decode(#[from] DecodeError),
 }
 
-/// What shall be done with a text of a Batch.
+/// What shall be done with a text of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disclosure {
     /// It is kept as it is.
     Keep,
-    /// It is kept, with a key of its own: for a Batch that leaves the key of its Session.
+    /// It is kept, with a key of its own: for a batch that leaves the key of its session.
     Disclose,
     /// It is left out.
     Withhold,
 }
 
-/// One text of a Batch, for who decides what is withheld.
+/// One text of a batch, for who decides what is withheld.
 #[derive(Clone, Copy, Debug)]
 pub struct TextAt<'a> {
     /// The event.
@@ -47,8 +47,8 @@ pub struct TextAt<'a> {
 }
 
 impl Batch {
-    /// The Batch after `decide` chose for each text whether it is kept, disclosed with a key of its own, or left out. Its digest is
-    /// the same. The key of the Session is not in it any more. `blobs` gives the texts of blobs; those that are disclosed are
+    /// The batch after `decide` chose for each text whether it is kept, disclosed with a key of its own, or left out. Its digest is
+    /// the same. The key of the session is not in it any more. `blobs` gives the texts of blobs; those that are disclosed are
     /// inline in the result.
     ///
     /// # Errors

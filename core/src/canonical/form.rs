@@ -122,7 +122,7 @@ impl<'w> TextForm<'w> {
 }
 
 impl Marked<'_> {
-    /// What the Batch holds about the text at the current place.
+    /// What the batch holds about the text at the current place.
     fn known(&self) -> Option<KnownText> {
         if self.states.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! Texts that are withheld or disclosed, in Sessions with their key and without.
+//! Texts that are withheld or disclosed, in sessions with their key and without.
 
 use super::material::{KEY, admitted, created, draft, fork, promoted, session, story, two, whole};
 use super::{LawResult, Violation, hold};
@@ -9,7 +9,7 @@ use annals_core::text::Texts;
 use annals_core::{Batch, Digest, Disclosure, Event, KnownText, NoBlobs, Seq, SessionId, Text};
 use std::sync::Arc;
 
-/// The Batches of a Session, made outside any log, with texts withheld or disclosed in turn.
+/// The batches of a session, made outside any log, with texts withheld or disclosed in turn.
 fn sealed_elsewhere(of: SessionId, batches: Vec<Vec<Event>>) -> Result<Vec<Batch>, Violation> {
     let (mut made, mut prev, mut first, mut number): (_, Option<Digest>, _, _) = (Vec::new(), None, Seq::ZERO, 0u32);
     let failed = |error: String| Violation(format!("a batch could not be made: {error}"));

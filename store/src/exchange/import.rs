@@ -9,7 +9,7 @@ use annals_core::{Batch, BlobHash, Digest, Seq, SessionId};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// How many Batches are appended together: enough to share a flush of the disk.
+/// How many batches are appended together: enough to share a flush of the disk.
 const WINDOW: usize = 256;
 
 /// What an import did.
@@ -32,7 +32,7 @@ pub struct ImportedSession {
     pub blobs: u64,
 }
 
-/// An import stopped. What was appended before stays: it is an unaltered beginning of the Session, and importing a
+/// An import stopped. What was appended before stays: it is an unaltered beginning of the session, and importing a
 /// sound file later continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -52,16 +52,16 @@ pub enum ImportError {
     Diverged {
         /// Which line, from 1.
         line: u64,
-        /// Which Session.
+        /// Which session.
         session: SessionId,
-        /// The first Seq of the file's Batch.
+        /// The first Seq of the file's batch.
         seq: Seq,
-        /// The digest of the log's Batch that begins there, if one does.
+        /// The digest of the log's batch that begins there, if one does.
         expected: Option<Digest>,
-        /// The digest of the file's Batch.
+        /// The digest of the file's batch.
         found: Digest,
     },
-    /// The log refused a Batch.
+    /// The log refused a batch.
     #[error("line {line}: {source}")]
     Append {
         /// Which line, from 1.

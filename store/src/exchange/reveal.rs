@@ -13,7 +13,7 @@ use std::io::{BufRead, Write};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevealedText {
-    /// The Session that wrote the event.
+    /// The session that wrote the event.
     pub session: SessionId,
     /// The event.
     pub seq: Seq,

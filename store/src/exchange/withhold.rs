@@ -86,10 +86,10 @@ impl WithholdRules {
     }
 }
 
-/// A text of a Batch: its event, its place, and the text if it is known.
+/// A text of a batch: its event, its place, and the text if it is known.
 pub(super) type SelectableText = (Seq, String, Option<String>);
 
-/// What one reading of a Session found out about the rules: a call may be selected by what ended it.
+/// What one reading of a session found out about the rules: a call may be selected by what ended it.
 #[derive(Debug)]
 pub(super) struct Selection<'a> {
     rules: &'a WithholdRules,
@@ -101,7 +101,7 @@ pub(super) struct Selection<'a> {
     questions: BTreeMap<PermissionId, CallId>,
     /// The calls that began children.
     children: BTreeMap<SessionId, CallId>,
-    /// Where the Session is.
+    /// Where the session is.
     directory: String,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Takes a Batch in. `texts` gives each text of it that is known, with its place in the Batch.
+    /// Takes a batch in. `texts` gives each text of it that is known, with its place in the batch.
     pub fn take(&mut self, batch: &Batch, texts: &[SelectableText]) {
         for record in batch.records() {
             self.note(record.event);
@@ -154,7 +154,7 @@ impl<'a> Selection<'a> {
         rules.into_iter().find(|(_, matched)| !**matched).map(|(rule, _)| rule.written.as_str())
     }
 
-    /// Whether a rule selects each of these texts of a Batch.
+    /// Whether a rule selects each of these texts of a batch.
     pub fn selected(&self, batch: &Batch, texts: &[SelectableText]) -> Vec<bool> {
         let mut selected = Vec::with_capacity(texts.len());
         let mut event: Option<(Seq, bool)> = None;
@@ -223,7 +223,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// A path matches as it is recorded, and relative to the directory of the Session.
+    /// A path matches as it is recorded, and relative to the directory of the session.
     fn path_matches(&self, glob: &GlobMatcher, path: &str) -> bool {
         let relative = Path::new(path).strip_prefix(&self.directory).ok();
         glob.is_match(path) || relative.is_some_and(|relative| glob.is_match(relative))
@@ -274,7 +274,7 @@ fn paths_in(value: &Value, is_path: bool, found: &mut Vec<String>) {
     }
 }
 
-/// Decides about the texts of a Session, Batch after Batch, in order.
+/// Decides about the texts of a session, batch after batch, in order.
 #[derive(Debug)]
 pub(super) struct Withholding<'a> {
     selection: Selection<'a>,
@@ -293,12 +293,12 @@ impl<'a> Withholding<'a> {
         Self { selection, any: false, of_profile: false, texts: 0, withheld: 0 }
     }
 
-    /// Whether each of these texts of a Batch is withheld. A hash is, when a text that was withheld may have gone into it.
+    /// Whether each of these texts of a batch is withheld. A hash is, when a text that was withheld may have gone into it.
     pub fn decide(&mut self, slice: &Slice, texts: &[SelectableText]) -> Vec<bool> {
         let batch = &slice.batch;
         let mut decided = self.selection.selected(batch, texts);
         if let WithholdRules::Only(_) = self.selection.rules {
-            // What a fork did not inherit and is in a Batch with the cut inside is not selected.
+            // What a fork did not inherit and is in a batch with the cut inside is not selected.
             for (decided, (seq, ..)) in decided.iter_mut().zip(texts) {
                 *decided = !*decided || *seq >= slice.until;
             }
