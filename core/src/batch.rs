@@ -1,4 +1,4 @@
-//! Records, Batches, and the chain of digests that proves them (`docs/reference/store.md#batches`).
+//! Records, batches, and the chain of digests that proves them (`docs/reference/store.md#batches`).
 
 use crate::canonical::{self, CanonicalError};
 use crate::commitment::SessionKey;
@@ -12,10 +12,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// The largest encoded Batch, in bytes (`docs/reference/store.md#batches`).
+/// The largest encoded batch, in bytes (`docs/reference/store.md#batches`).
 pub const RECORD_MAX: usize = 64 * 1024;
 
-/// A place between two Batches where a replay may stop: everything before `next` is folded.
+/// A place between two batches where a replay may stop: everything before `next` is folded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cut {
@@ -26,17 +26,17 @@ pub struct Cut {
 /// A fact with its place in the log: what a fold is fed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Record<'a> {
-    /// The Session whose log holds it. For an inherited fact this is the fork's ancestor.
+    /// The session whose log holds it. For an inherited fact this is the fork's ancestor.
     pub session: SessionId,
     /// Its place.
     pub seq: Seq,
-    /// When its Batch was appended.
+    /// When its batch was appended.
     pub at: Time,
     /// The fact.
     pub event: &'a Event,
 }
 
-/// Facts of one Session that land together or not at all: 1..n events.
+/// Facts of one session that land together or not at all: 1..n events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The session.
@@ -45,7 +45,7 @@ pub struct Batch {
     pub first: Seq,
     /// When it was appended.
     pub at: Time,
-    /// The digest of the Batch before it; of the parent's for the first Batch of a fork; `None` at the start of a log.
+    /// The digest of the batch before it; of the parent's for the first batch of a fork; `None` at the start of a log.
     pub prev: Option<Digest>,
     /// The facts. Never empty.
     pub events: Vec<Event>,
@@ -76,7 +76,7 @@ struct ExportedBatch<'a> {
 }
 
 impl Batch {
-    /// The digest that this Batch must carry, in a session with this key. It is the same for an inline text and a
+    /// The digest that this batch must carry, in a session with this key. It is the same for an inline text and a
     /// blob; `blobs` gives the texts of blobs.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Batch {
         canonical::committed(&hashed, first, key, blobs, room).map(|text| Digest::of(text.as_bytes()))
     }
 
-    /// The key of the Session, if this Batch begins one and the key is known.
+    /// The key of the session, if this batch begins one and the key is known.
     pub fn session_key(&self) -> Option<SessionKey> {
         self.events.first().and_then(|event| event.stored_key()?.key)
     }
@@ -118,7 +118,7 @@ impl Batch {
         canonical::exported(&ExportedBatch { at, digest, events: Tagging(events), first, prev, session })
     }
 
-    /// Reads what [`Batch::to_canonical`] wrote. Does not check the digest; the key of a Session that begins is not in it.
+    /// Reads what [`Batch::to_canonical`] wrote. Does not check the digest; the key of a session that begins is not in it.
     ///
     /// # Errors
     /// When a field is missing, unknown or malformed, a text is withheld, or an event has an unknown type.

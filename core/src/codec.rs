@@ -1,4 +1,4 @@
-//! The codec form of a Batch: bincode-1 bytes, written by `wincode` (`docs/reference/store.md#batches`).
+//! The codec form of a batch: bincode-1 bytes, written by `wincode` (`docs/reference/store.md#batches`).
 //!
 //! ```text
 //! session [u8; 16] | first u64 | at u64 | digest [u8; 32] | prev Option<[u8; 32]> | count u64 | count x (kind u16, length u64, payload)
@@ -49,12 +49,12 @@ fn header(batch: &Batch) -> BatchHeader {
     BatchHeader { session, first, at, digest, prev, count: events.len() as u64 }
 }
 
-/// A length does not fit the codec: split the Batch.
+/// A length does not fit the codec: split the batch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the batch cannot be encoded: {0}")]
 pub struct EncodeError(pub String);
 
-/// Encodes a Batch.
+/// Encodes a batch.
 ///
 /// # Errors
 /// When a length does not fit the format.
@@ -72,7 +72,7 @@ pub fn encode(batch: &Batch) -> Result<Vec<u8>, EncodeError> {
     Ok(out)
 }
 
-/// Reads the header of an encoded Batch; its events are not touched.
+/// Reads the header of an encoded batch; its events are not touched.
 ///
 /// # Errors
 /// When the bytes are too short or malformed.
@@ -80,14 +80,14 @@ pub fn decode_header(bytes: &[u8]) -> Result<BatchHeader, DecodeError> {
     wincode::deserialize(bytes).map_err(|error| malformed(error.to_string()))
 }
 
-/// The Session and the first Seq of an encoded Batch: its first 24 bytes, for who looks through many for one.
+/// The session and the first Seq of an encoded batch: its first 24 bytes, for who looks through many for one.
 pub fn place(bytes: &[u8]) -> Option<(SessionId, Seq)> {
     let (session, rest) = bytes.split_first_chunk::<16>()?;
     let (first, _) = rest.split_first_chunk::<8>()?;
     Some((SessionId(*session), Seq(u64::from_le_bytes(*first))))
 }
 
-/// Decodes a Batch. Does not check its digest.
+/// Decodes a batch. Does not check its digest.
 ///
 /// # Errors
 /// When an event kind is unknown, or bytes are missing, left over or malformed.

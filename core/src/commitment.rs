@@ -18,18 +18,18 @@ use wincode::{SchemaRead, SchemaWrite};
 /// A commitment to a text: 32 bytes, 64 lower-case hex digits in JSON.
 pub type Commitment = Digest;
 
-/// The key of a Session: 32 random bytes, or those derived from an import secret. It allows to test guesses of texts.
+/// The key of a session: 32 random bytes, or those derived from an import secret. It allows to test guesses of texts.
 ///
 /// It is shown nowhere but in the header of an export.
 #[derive(Clone, Copy, PartialEq, Eq, SchemaRead, SchemaWrite)]
 pub struct SessionKey(pub [u8; 32]);
 
-/// The key of one text of a Session.
+/// The key of one text of a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TextKey(pub [u8; 32]);
 
 impl SessionKey {
-    /// The hash that the first event of a Session holds.
+    /// The hash that the first event of a session holds.
     pub fn hash(&self) -> Digest {
         Digest::of(&self.0)
     }
@@ -99,7 +99,7 @@ impl<'de> Deserialize<'de> for SessionKey {
     }
 }
 
-/// The key of a Session as its first event holds it. In JSON it is its hash alone: the key is in the codec form, and so becomes
+/// The key of a session as its first event holds it. In JSON it is its hash alone: the key is in the codec form, and so becomes
 /// durable together with the event.
 #[derive(Clone, Copy, Debug, SchemaRead, SchemaWrite)]
 pub struct StoredKey {
@@ -147,7 +147,7 @@ impl<'de> Deserialize<'de> for StoredKey {
     }
 }
 
-/// What importers derive the keys of Sessions from: 32 bytes that all stores of a user share, so that importing a source again,
+/// What importers derive the keys of sessions from: 32 bytes that all stores of a user share, so that importing a source again,
 /// into any of them, gives the same digests.
 ///
 /// The default is all zero: for a source that is looked at and not imported.
@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for StoredKey {
 pub struct ImportSecret(pub [u8; 32]);
 
 impl ImportSecret {
-    /// The key of an imported Session: keyed BLAKE3 (the secret) of the foreign id, a zero byte, and the first record.
+    /// The key of an imported session: keyed BLAKE3 (the secret) of the foreign id, a zero byte, and the first record.
     pub fn session_key(&self, foreign: &str, first: &[u8]) -> SessionKey {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         hasher.update(foreign.as_bytes()).update(&[0]).update(first);

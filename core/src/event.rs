@@ -1,4 +1,4 @@
-//! The catalogue: every fact of a Session, in the past tense (`docs/reference/events.md`).
+//! The catalogue: every fact of a session, in the past tense (`docs/reference/events.md`).
 //!
 //! A kind has a permanent number and a dotted name. Its JSON form is `{type: NAME, ...payload}`, its codec form
 //! `(number, length, payload)`; only payload structs derive. A changed shape is a new kind; an unknown one is an error
@@ -78,7 +78,7 @@ macro_rules! catalogue {
     ($( $group:ident $set:ident $about:literal {
         $( $number:literal $name:literal $variant:ident $kind:ident ($($boxed:ident)?) $doc:literal )*
     } )*) => {
-        /// One fact of a Session, in groups of kinds. See each payload for what it says and what it does not.
+        /// One fact of a session, in groups of kinds. See each payload for what it says and what it does not.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Event {
             $( #[doc = $about] $group($set), )*

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// A text in an export line: an object with exactly the members of one of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExportedText {
-    /// `{"text"}`: the text, of a Session whose key is in the header.
+    /// `{"text"}`: the text, of a session whose key is in the header.
     Text(String),
     /// `{"blob", "bytes", "chars"}`: it is on a blob line before.
     Blob(BlobRef),
@@ -59,7 +59,7 @@ impl ExportedText {
 /// What a visitor of texts returns: what replaces the text, `None` to keep it, or why the visit ends.
 pub type ReplacedText<E> = Result<Option<Value>, E>;
 
-/// Calls `visit` for every text in the events of a Batch line: its Seq, its place in the event, and what it is there. What
+/// Calls `visit` for every text in the events of a batch line: its Seq, its place in the event, and what it is there. What
 /// `visit` gives takes its place; `None` leaves it.
 ///
 /// # Errors
@@ -108,10 +108,10 @@ fn walk<E>(
     Ok(())
 }
 
-/// Why the digest of a Batch line cannot be checked.
+/// Why the digest of a batch line cannot be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unprovable {
-    /// A text has no key of its own, and the key of the Session is missing or another.
+    /// A text has no key of its own, and the key of the session is missing or another.
     #[error("the key of the session is missing or wrong")]
     Key,
     /// A blob is missing or has another text.
@@ -119,7 +119,7 @@ pub enum Unprovable {
     Blob(BlobHash),
 }
 
-/// The digest that a Batch line must carry, by the rule of `fixtures/FORMAT.md` alone. `blobs` gives sound texts only.
+/// The digest that a batch line must carry, by the rule of `fixtures/FORMAT.md` alone. `blobs` gives sound texts only.
 ///
 /// # Errors
 /// See [`Unprovable`].

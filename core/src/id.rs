@@ -126,15 +126,15 @@ macro_rules! text_id {
 }
 
 text_id!(
-    /// A user's input, unique within its Session; used up by its first admission.
+    /// A user's input, unique within its session; used up by its first admission.
     InputId
 );
 text_id!(
-    /// A tool call, unique within its Session.
+    /// A tool call, unique within its session.
     CallId
 );
 text_id!(
-    /// A permission question, unique within its Session.
+    /// A permission question, unique within its session.
     PermissionId
 );
 text_id!(

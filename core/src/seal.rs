@@ -1,4 +1,4 @@
-//! Making a Batch: large texts move to blobs, the rest is encoded and chained to the Batch before.
+//! Making a batch: large texts move to blobs, the rest is encoded and chained to the batch before.
 
 use crate::batch::{Batch, RECORD_MAX};
 use crate::canonical::CanonicalError;
@@ -21,7 +21,7 @@ pub enum SealError {
     /// A Batch holds at least one event: do not append nothing.
     #[error("a batch needs at least one event")]
     Empty,
-    /// The Batch does not fit even with every text moved to blobs: split it, or shorten names and lists.
+    /// The batch does not fit even with every text moved to blobs: split it, or shorten names and lists.
     #[error("the batch takes {bytes} bytes after its texts were moved to blobs; at most {RECORD_MAX} fit")]
     TooLarge {
         /// Encoded size in bytes.
@@ -30,7 +30,7 @@ pub enum SealError {
     /// A number is not below 2^53, or a blob that it names cannot be read.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
-    /// The first event of a Session must bring the Session's key.
+    /// The first event of a session must bring the session's key.
     #[error("the session begins without its key")]
     NoKey,
     /// A length does not fit the codec.
@@ -47,15 +47,15 @@ pub struct Sealed {
     pub blobs: Vec<(BlobHash, String)>,
     /// What it refers to and does not bring along, in order, repetitions included: it must be stored already.
     pub needed: Vec<BlobHash>,
-    /// The codec form of the Batch, at most [`RECORD_MAX`] bytes.
+    /// The codec form of the batch, at most [`RECORD_MAX`] bytes.
     pub encoded: Vec<u8>,
 }
 
 impl Batch {
-    /// Makes a Batch of a Session with this key: chains it to `prev`, moves large texts to blobs, and encodes it. `blobs` gives
+    /// Makes a batch of a session with this key: chains it to `prev`, moves large texts to blobs, and encodes it. `blobs` gives
     /// the texts of blobs that it names and does not bring along.
     ///
-    /// A text above [`INLINE_MAX`] bytes always becomes a blob; if the Batch still exceeds [`RECORD_MAX`], its largest
+    /// A text above [`INLINE_MAX`] bytes always becomes a blob; if the batch still exceeds [`RECORD_MAX`], its largest
     /// texts follow until it fits. The result depends on nothing but the arguments.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Batch {
         batch.pack()
     }
 
-    /// Moves large texts to blobs and encodes it, with the digest that it has: for who sends a Batch to where it is sealed.
+    /// Moves large texts to blobs and encodes it, with the digest that it has: for who sends a batch to where it is sealed.
     ///
     /// # Errors
     /// See [`SealError`].

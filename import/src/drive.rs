@@ -169,7 +169,7 @@ struct Driver<'a> {
     source: &'a ImportSource,
     /// Only these sessions are appended, with their branches; `None` for all.
     only: Option<&'a [SessionReport]>,
-    /// What the keys of new Sessions are derived from.
+    /// What the keys of new sessions are derived from.
     secret: ImportSecret,
     running: HashMap<SessionId, RunningSession>,
     order: Vec<SessionId>,
@@ -296,14 +296,14 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Gives the first Batch of a Session its key: the one that the Session has in the log, or else the one that follows from the
+    /// Gives the first batch of a session its key: the one that the session has in the log, or else the one that follows from the
     /// import secret, the foreign id and the first record (the first event as the importer makes it).
     async fn set_key(&self, draft: &mut Draft) {
         let Some(event) = draft.events.first_mut().filter(|event| event.stored_key().is_some()) else { return };
         let Some(running) = self.running.get(&draft.session) else { return };
         let stored = match running.head {
             Seq::ZERO => None,
-            // An error of reading is reported where the Batch is appended.
+            // An error of reading is reported where the batch is appended.
             _ => self.log.read(draft.session, draft.expected, 1).await.ok().and_then(|page| page.into_iter().next()),
         };
         let stored = stored.and_then(|slice| slice.batch.session_key());

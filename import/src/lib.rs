@@ -75,7 +75,7 @@ pub struct ImportOptions {
     /// Also imports a Claude Code transcript with a prompt and no answer yet. It is created with the model
     /// `anthropic/unknown`, and the first answer's model is a switch.
     pub prompts: bool,
-    /// What the keys of Sessions that are new to the log are derived from. With the same secret a source has the same digests in
+    /// What the keys of sessions that are new to the log are derived from. With the same secret a source has the same digests in
     /// every store.
     pub secret: ImportSecret,
 }

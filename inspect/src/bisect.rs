@@ -1,5 +1,5 @@
-//! The first Cut at which something holds: a binary search, each probe a fold onwards from the last place where it did
-//! not hold. What only grows (requests, events) is made once, and each probe looks at the part before its Cut.
+//! The first cut at which something holds: a binary search, each probe a fold onwards from the last place where it did
+//! not hold. What only grows (requests, events) is made once, and each probe looks at the part before its cut.
 
 use super::{AskError, Fact, SessionAt, views};
 use annals_core::{Record, Seq};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What is looked for in the views at a Cut.
+/// What is looked for in the views at a cut.
 pub enum Judge {
     /// A predicate over the JSON of some views, by their names.
     Where {
@@ -26,17 +26,17 @@ pub enum Judge {
     },
 }
 
-/// The first Cut where it holds.
+/// The first cut where it holds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BisectResult {
-    /// The last Cut where it does not hold: everything before this Seq.
+    /// The last cut where it does not hold: everything before this Seq.
     pub good: Seq,
-    /// The first Cut where it holds.
+    /// The first cut where it holds.
     pub bad: Seq,
-    /// What landed between the two: one Batch.
+    /// What landed between the two: one batch.
     pub facts: Vec<Fact>,
-    /// How many Cuts were looked at.
+    /// How many cuts were looked at.
     pub probes: u64,
     /// How many records were folded for them, in addition to the saved view that the search began from.
     pub folded: u64,
@@ -86,7 +86,7 @@ fn run(words: &[String], views: &Value) -> Result<bool, AskError> {
     }
 }
 
-/// A place in the search: a Cut, its view, and its messages if the judge looks at the transcript.
+/// A place in the search: a cut, its view, and its messages if the judge looks at the transcript.
 struct Place {
     cut: Seq,
     view: SessionView,
@@ -100,7 +100,7 @@ struct Grown {
     items: Vec<Value>,
 }
 
-/// Finds the first Cut between `good` and `bad` where it holds. Both name an event; the Cut is the one after its Batch.
+/// Finds the first cut between `good` and `bad` where it holds. Both name an event; the cut is the one after its batch.
 ///
 /// # Errors
 /// When it holds at `good` already or not at `bad`, a judge fails, or the log cannot be read.
@@ -185,7 +185,7 @@ impl Search<'_> {
             };
             all.insert((*name).to_owned(), view);
         }
-        // Lists are lent up to the Cut and taken back: they may be as large as the log.
+        // Lists are lent up to the cut and taken back: they may be as large as the log.
         let mut later = Vec::new();
         for grown in &mut self.grown {
             let before = grown.places.partition_point(|seq| *seq < place.cut);
@@ -217,7 +217,7 @@ impl Search<'_> {
         Ok(Place { cut: until, view, messages })
     }
 
-    /// A Cut strictly between two others, near the middle; `None` when one Batch is all that lies between them.
+    /// A Cut strictly between two others, near the middle; `None` when one batch is all that lies between them.
     async fn between(&self, low: Seq, high: Seq) -> Result<Option<Seq>, AskError> {
         let middle = Seq(low.0 + (high.0 - low.0) / 2);
         let after = self.past.cut_after(middle).await?;

@@ -16,7 +16,7 @@ use prefix::{Before, compare};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What a provider's cache could keep of a Session's requests.
+/// What a provider's cache could keep of a session's requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cached {

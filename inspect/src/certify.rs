@@ -17,11 +17,11 @@ pub struct Report {
     pub certificate: u32,
     /// The version of the program that made it.
     pub program: String,
-    /// Every Session, by file and then by id.
+    /// Every session, by file and then by id.
     pub sessions: Vec<Certified>,
 }
 
-/// One Session of an archive.
+/// One session of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Certified {
@@ -31,7 +31,7 @@ pub struct Certified {
     pub session: SessionId,
     /// The Seq that its next event would get.
     pub next: Seq,
-    /// The digest of its last Batch: what the archive itself says.
+    /// The digest of its last batch: what the archive itself says.
     pub head: Digest,
     /// The digest of each view at its end.
     pub views: BTreeMap<String, Digest>,
@@ -48,7 +48,7 @@ pub struct Certified {
 pub struct Difference {
     /// The file.
     pub file: String,
-    /// The Session.
+    /// The session.
     pub session: SessionId,
     /// What differs: a view, `turns`, `request 3`, `head` (the archive itself), `next`, or `session` when one has none.
     pub what: String,
@@ -64,7 +64,7 @@ pub const FORM: u32 = 2;
 const WITH_BODIES: u32 = 2;
 const AT_TURNS: [&str; 4] = ["history", "baseline", "snapshot", "usage"];
 
-/// Certifies every Session of a log.
+/// Certifies every session of a log.
 ///
 /// # Errors
 /// When the log cannot be read.

@@ -40,7 +40,7 @@ pub enum UndoCompactionError {
     /// No compaction in force started or ended there.
     #[error("event {seq} is not a compaction in force (see annals compactions)")]
     NotInForce {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
         /// What was asked for.
         seq: Seq,
@@ -51,7 +51,7 @@ pub enum UndoCompactionError {
          {limit} of the model; switch to a model with a larger context first"
     )]
     WouldNotFit {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
         /// Which compaction.
         seq: Seq,

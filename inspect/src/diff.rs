@@ -1,4 +1,4 @@
-//! What differs: two Sessions aligned by turns, two requests part by part. (Two Cuts: [`crate::view_diff`].)
+//! What differs: two sessions aligned by turns, two requests part by part. (Two cuts: [`crate::view_diff`].)
 
 mod requests;
 mod said;

@@ -12,10 +12,10 @@ pub enum AskError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The Session has no such request: `annals cache` lists them.
+    /// The session has no such request: `annals cache` lists them.
     #[error("session {session} has {count} requests; there is no request {wanted}")]
     NoStep {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
         /// What was asked for, from 1.
         wanted: u64,
@@ -25,7 +25,7 @@ pub enum AskError {
     /// The request cannot be rebuilt.
     #[error("session {session}, event {seq}: {source}")]
     Build {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
         /// The Seq of `request.sent`.
         seq: Seq,
@@ -33,10 +33,10 @@ pub enum AskError {
         #[source]
         source: BuildError,
     },
-    /// The Session ends earlier: `annals log` lists its events.
+    /// The session ends earlier: `annals log` lists its events.
     #[error("session {session} has no event {seq} (see annals log)")]
     NoEvent {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
         /// The event.
         seq: Seq,

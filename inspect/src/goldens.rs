@@ -1,4 +1,4 @@
-//! Golden files of a Session: every view and every request body, written once and compared from then on.
+//! Golden files of a session: every view and every request body, written once and compared from then on.
 
 use super::{AskError, SessionAt, certify, views};
 use annals_core::Digest;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A golden file that does not hold what the Session gives now.
+/// A golden file that does not hold what the session gives now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stale {
     /// The file.
@@ -23,7 +23,7 @@ struct Golden {
     text: String,
 }
 
-/// The goldens of a Session: a file a view, `requests.jsonl` with a request body a line, `certificate.json`.
+/// The goldens of a session: a file a view, `requests.jsonl` with a request body a line, `certificate.json`.
 async fn goldens(past: &SessionAt, dir: &Path) -> Result<Vec<Golden>, AskError> {
     let view = past.view(past.until).await?;
     let json = views::json(past, &view, past.until, &views::NAMES).await?;
@@ -69,7 +69,7 @@ pub async fn write(past: &SessionAt, dir: &Path, force: bool) -> Result<Vec<Path
     Ok(files.into_iter().map(|golden| golden.path).collect())
 }
 
-/// Compares the goldens that are there with what the Session gives now; gives those that do not hold it.
+/// Compares the goldens that are there with what the session gives now; gives those that do not hold it.
 ///
 /// # Errors
 /// When something cannot be read.

@@ -29,7 +29,7 @@ pub struct Reader {
     saved: Option<Arc<ViewCache>>,
     store: PathBuf,
     folder: StorePath,
-    /// The Sessions that a file is about, without those that they only inherit from.
+    /// The sessions that a file is about, without those that they only inherit from.
     subjects: Vec<SessionId>,
 }
 
@@ -46,7 +46,7 @@ impl Reader {
         Self { folder, ..self }
     }
 
-    /// The same, about these Sessions.
+    /// The same, about these sessions.
     pub fn about(self, subjects: Vec<SessionId>) -> Self {
         Self { subjects, ..self }
     }
@@ -81,16 +81,16 @@ impl Reader {
         SessionAt::new(Arc::clone(&self.log), self.saved.clone(), session, until)
     }
 
-    /// Where a Session ends.
+    /// Where a session ends.
     ///
     /// # Errors
-    /// When there is no such Session, or the log cannot be read.
+    /// When there is no such session, or the log cannot be read.
     pub async fn head(&self, session: SessionId) -> Result<Head, FindError> {
         self.log.head(session).await?.ok_or(FindError::Read(ReadError::NoSession(session)))
     }
 
-    /// The first Seq that is not in view: the end of the Session, or what follows the Batch that holds `at` (facts of a
-    /// Batch landed together, so a view has all of them or none).
+    /// The first Seq that is not in view: the end of the session, or what follows the batch that holds `at` (facts of a
+    /// batch landed together, so a view has all of them or none).
     ///
     /// # Errors
     /// [`FindError::PastTheEnd`] when there is no event at `at`.
@@ -108,7 +108,7 @@ impl Reader {
         self.log.pages(session, from..until)
     }
 
-    /// Folds every record of a Session before `until`.
+    /// Folds every record of a session before `until`.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -118,7 +118,7 @@ impl Reader {
         Ok(view)
     }
 
-    /// Visits the records of a Session in `[from, until)`.
+    /// Visits the records of a session in `[from, until)`.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -185,7 +185,7 @@ impl Reader {
         Ok(Seq::ZERO)
     }
 
-    /// All views of a Session before `until`, whole: the nearest saved view and the rest.
+    /// All views of a session before `until`, whole: the nearest saved view and the rest.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -193,7 +193,7 @@ impl Reader {
         Ok(self.views.whole(session, until).await?.0)
     }
 
-    /// All views of a Session before `until`, for looking: lists that grow with the log hold their newest items only.
+    /// All views of a session before `until`, for looking: lists that grow with the log hold their newest items only.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -201,7 +201,7 @@ impl Reader {
         Ok(self.views.bounded(session, until).await?.0)
     }
 
-    /// The list of all Sessions.
+    /// The list of all sessions.
     ///
     /// # Errors
     /// When the log cannot be read.

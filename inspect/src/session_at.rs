@@ -1,4 +1,4 @@
-//! The past of one Session up to a Cut: its log, its views, its facts.
+//! The past of one session up to a cut: its log, its views, its facts.
 
 use super::{AskError, RequestIndex};
 use annals_core::{Blobs, Record, Seq, SessionId, Time};
@@ -18,7 +18,7 @@ const STEPS: FoldVersion<'static> = FoldVersion { name: RequestIndex::NAME, vers
 /// How many records fill a page of an index.
 const LEAF: u64 = 512;
 
-/// The past of one Session up to a Cut.
+/// The past of one session up to a cut.
 #[derive(Clone)]
 pub struct SessionAt {
     log: Arc<dyn EventLog>,
@@ -26,7 +26,7 @@ pub struct SessionAt {
     views: Views,
     cache: Option<Arc<ViewCache>>,
     leaf: u64,
-    /// Which Session.
+    /// Which session.
     pub session: SessionId,
     /// The first Seq that is not in view.
     pub until: Seq,
@@ -85,7 +85,7 @@ impl SessionAt {
         &*self.log
     }
 
-    /// All views at the Cut before `until`: the nearest saved view and the rest.
+    /// All views at the cut before `until`: the nearest saved view and the rest.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -169,7 +169,7 @@ impl SessionAt {
         Ok(facts)
     }
 
-    /// The Cut after the Batch that holds `at`.
+    /// The cut after the batch that holds `at`.
     ///
     /// # Errors
     /// When the log cannot be read or ends before.

@@ -1,4 +1,4 @@
-//! What changed in every view between two Cuts of a Session.
+//! What changed in every view between two cuts of a session.
 
 mod words;
 
@@ -66,7 +66,7 @@ fn views(view: &SessionView, blobs: &dyn Blobs) -> [(&'static str, Value); 10] {
     ]
 }
 
-/// Everything that differs between two views of a Session.
+/// Everything that differs between two views of a session.
 pub fn changes(before: &SessionView, after: &SessionView, blobs: &dyn Blobs) -> Vec<Change> {
     let mut found = Vec::new();
     for ((view, before), (_, after)) in views(before, blobs).into_iter().zip(views(after, blobs)) {

@@ -1,4 +1,4 @@
-//! Every view of a Session by name, in its public JSON form (scenarios/FORMAT.md, "Views").
+//! Every view of a session by name, in its public JSON form (scenarios/FORMAT.md, "Views").
 
 use super::{AskError, Lack, SessionAt, each_request};
 use annals_core::event::Purpose;
@@ -41,7 +41,7 @@ pub fn named(name: &str) -> Result<&'static str, AskError> {
     known.ok_or_else(|| AskError::NoView { name: name.to_owned(), known: NAMES.to_vec() })
 }
 
-/// The JSON of some views at a Cut. `view` is the fold before `until`; requests and events are read only when named.
+/// The JSON of some views at a cut. `view` is the fold before `until`; requests and events are read only when named.
 ///
 /// # Errors
 /// When the log cannot be read.
@@ -84,7 +84,7 @@ pub(super) fn folded(view: &SessionView, name: &str, blobs: &dyn Blobs) -> Value
     }
 }
 
-/// The views that only grow, `requests` and `events`, item by item with the place of each: the view at an earlier Cut is
+/// The views that only grow, `requests` and `events`, item by item with the place of each: the view at an earlier cut is
 /// the part before it.
 pub(super) async fn list(past: &SessionAt, until: Seq, name: &str) -> Result<Vec<(Seq, Value)>, AskError> {
     if name == "requests" {
@@ -119,7 +119,7 @@ async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, Ask
     Ok(requests)
 }
 
-/// Visits the body of every request before a Cut: all that is sent, before its wire encoding, as canonical JSON on one
+/// Visits the body of every request before a cut: all that is sent, before its wire encoding, as canonical JSON on one
 /// line. One that a damaged log does not give back has the reason in its place.
 ///
 /// # Errors

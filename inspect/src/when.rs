@@ -83,7 +83,7 @@ pub enum LeftBy {
     Revert,
     /// A new Context Epoch began.
     Epoch(EpochCause),
-    /// The Session moved; its Context Epoch ended.
+    /// The session moved; its Context Epoch ended.
     Move,
     /// An undone compaction gave back what it had summarised.
     CompactionUndone,

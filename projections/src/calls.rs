@@ -94,7 +94,7 @@ impl Calls {
         self.open.iter().any(|open| open.call == *call)
     }
 
-    /// Whether an id was used before, in this Session or in what it inherits.
+    /// Whether an id was used before, in this session or in what it inherits.
     pub fn is_used(&self, call: &CallId) -> bool {
         self.used.contains(&hash(call))
     }

@@ -1,4 +1,4 @@
-//! The catalogue over all Sessions of a store: what a list of Sessions shows, without opening any.
+//! The catalogue over all sessions of a store: what a list of sessions shows, without opening any.
 
 use crate::Projection;
 use crate::changed::ChangedFiles;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// How many characters of the first input replace a missing title.
 const OPENING: usize = 80;
 
-/// One Session in the list.
+/// One session in the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CatalogueEntry {
     /// Its title, or the beginning of its first input.
@@ -24,11 +24,11 @@ pub struct CatalogueEntry {
     pub agent: AgentName,
     /// The selected model.
     pub model: ModelName,
-    /// Directory of its Location.
+    /// Directory of its location.
     pub directory: String,
-    /// The agent that recorded it, for an imported Session.
+    /// The agent that recorded it, for an imported session.
     pub origin: Option<String>,
-    /// The parent of a child Session.
+    /// The parent of a child session.
     pub parent: Option<Parent>,
     /// Where a fork continues from.
     pub fork: Option<Fork>,
@@ -48,7 +48,7 @@ pub struct CatalogueEntry {
     pub changed: ChangedFiles,
 }
 
-/// Every Session of a store. Fed with the records of all Sessions, each Session's in order.
+/// Every session of a store. Fed with the records of all sessions, each session's in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Catalogue {
     /// By id.
@@ -56,7 +56,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Takes in one record of any Session.
+    /// Takes in one record of any session.
     pub fn apply(&mut self, record: &Record<'_>) {
         if let Event::Session(SessionEvent::Forked(forked)) = record.event {
             let inherited = self.sessions.get(&forked.parent).cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a Session changed in its project's files so far (`docs/reference/revert.md#files`).
+//! What a session changed in its project's files so far (`docs/reference/revert.md#files`).
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ pub struct FileTotals {
     pub deletions: u64,
 }
 
-/// The files of a Session's own steps at its present Location: a revert takes away what the removed steps changed, and
+/// The files of a session's own steps at its present location: a revert takes away what the removed steps changed, and
 /// a fork begins with nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedFiles {

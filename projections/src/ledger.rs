@@ -74,7 +74,7 @@ pub struct LedgerEntry {
     pub pinned: Vec<Seq>,
 }
 
-/// Every compaction of a Session, in order.
+/// Every compaction of a session, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// In order of their starts.

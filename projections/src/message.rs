@@ -1,4 +1,4 @@
-//! Messages: what the events of a Session add up to for a reader, before any cut (`docs/reference/events.md#folds`).
+//! Messages: what the events of a session add up to for a reader, before any cut (`docs/reference/events.md#folds`).
 
 use alloc::boxed::Box;
 use alloc::string::String;

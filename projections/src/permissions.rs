@@ -1,4 +1,4 @@
-//! Permission questions that wait, and what was answered for the rest of the Session (`docs/reference/permissions.md`).
+//! Permission questions that wait, and what was answered for the rest of the session (`docs/reference/permissions.md`).
 
 use crate::Projection;
 use crate::anomaly::Anomalies;
@@ -29,7 +29,7 @@ pub struct PendingQuestion {
 pub struct Permissions {
     /// By id.
     pub waiting: BTreeMap<PermissionId, PendingQuestion>,
-    /// Rules that replies added for the rest of the Session, in order.
+    /// Rules that replies added for the rest of the session, in order.
     pub rules: Vec<Rule>,
     /// What is wrong in this part of the log.
     pub anomalies: Anomalies,

@@ -261,7 +261,7 @@ impl Request {
     }
 }
 
-/// Rebuilds the request that `sent` announces from the view at the Cut before it. The runtime builds requests by the
+/// Rebuilds the request that `sent` announces from the view at the cut before it. The runtime builds requests by the
 /// same function, so the request in the log is the one that was sent.
 ///
 /// # Errors

@@ -27,7 +27,7 @@ pub struct RequestMark {
     pub digest: Digest,
 }
 
-/// Every request of a Session, its own ones only.
+/// Every request of a session, its own ones only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
     /// In order; after [`Requests::evict`] the newest ones.

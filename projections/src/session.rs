@@ -1,4 +1,4 @@
-//! What a Session is now: agent, model, Location, title, a staged revert, children, todos.
+//! What a session is now: agent, model, location, title, a staged revert, children, todos.
 
 use crate::Projection;
 use crate::anomaly::Anomalies;
@@ -20,7 +20,7 @@ pub struct Fork {
     pub parent: SessionId,
     /// The first Seq that is not inherited.
     pub cut: Seq,
-    /// The digest of the parent's Batch that holds `cut - 1`.
+    /// The digest of the parent's batch that holds `cut - 1`.
     pub parent_digest: Digest,
 }
 
@@ -52,7 +52,7 @@ pub struct Restoring {
     pub to: String,
 }
 
-/// How a Session's title was asked for.
+/// How a session's title was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Titling {
     /// The request that has no end yet.
@@ -61,7 +61,7 @@ pub struct Titling {
     pub asked: u32,
 }
 
-/// A child Session and how it went.
+/// A child session and how it went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Child {
@@ -77,7 +77,7 @@ pub struct Child {
     pub outcome: Option<ChildOutcome>,
 }
 
-/// What a Session is now.
+/// What a session is now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionInfo {
     /// Its id; `None` before its first event.
@@ -92,9 +92,9 @@ pub struct SessionInfo {
     pub title: Option<String>,
     /// What switches do.
     pub policy: Policy,
-    /// The parent of a child Session.
+    /// The parent of a child session.
     pub parent: Option<Parent>,
-    /// Where an imported Session comes from.
+    /// Where an imported session comes from.
     pub origin: Option<Origin>,
     /// Where a fork continues from.
     pub fork: Option<Fork>,
@@ -121,11 +121,11 @@ pub struct SessionInfo {
     pub running: bool,
     /// Whether a compaction that the user asked for began and has not ended.
     summarising: bool,
-    /// Nested instruction files discovered at this Location, in order.
+    /// Nested instruction files discovered at this location, in order.
     pub instructions: Vec<String>,
     /// The todo list.
     pub todos: Vec<Todo>,
-    /// Child Sessions, in order.
+    /// Child sessions, in order.
     pub children: Vec<Child>,
     /// What is wrong in this part of the log.
     pub anomalies: Anomalies,

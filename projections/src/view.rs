@@ -1,4 +1,4 @@
-//! All views of a Session at one Cut.
+//! All views of a session at one cut.
 
 use crate::anomaly::Anomaly;
 use crate::{
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// How many messages and requests a view for looking keeps.
 const SCREENS: usize = 512;
 
-/// All views of a Session at one Cut: what a turn is decided from, and what a saved view holds.
+/// All views of a session at one cut: what a turn is decided from, and what a saved view holds.
 ///
 /// ```
 /// use annals_core::event::{InputAdmitted, InputPromoted};
@@ -38,7 +38,7 @@ const SCREENS: usize = 512;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionView {
-    /// Agent, model, Location, title, revert.
+    /// Agent, model, location, title, revert.
     pub session: SessionInfo,
     /// What the model would see next.
     pub history: History,
@@ -61,7 +61,7 @@ pub struct SessionView {
 }
 
 impl SessionView {
-    /// The Cut that this view is of.
+    /// The cut that this view is of.
     pub fn cut(&self) -> Cut {
         Cut { next: self.session.next }
     }

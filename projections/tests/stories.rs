@@ -13,7 +13,7 @@ struct Line {
     events: Vec<serde_json::Value>,
 }
 
-/// Seals a hand-written log: one line a Batch.
+/// Seals a hand-written log: one line a batch.
 fn log(story: &str) -> Vec<Batch> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/stories").join(story).join("log.jsonl");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -29,7 +29,7 @@ pub trait Provider: Send + Sync {
 pub struct ProviderRequest {
     /// For affinity and cache keys; not a part of what the model sees.
     pub session: SessionId,
-    /// The Session that began this one, if any.
+    /// The session that began this one, if any.
     pub parent: Option<SessionId>,
     /// The same for every attempt.
     pub id: RequestId,

@@ -151,7 +151,7 @@ impl BodyError {
 /// The body of a request in the protocol and encoding of its model; `None` for a model that nothing is encoded for
 /// ([`SCRIPTED`]).
 ///
-/// The same request of the same Session gives the same bytes, on any machine, next year.
+/// The same request of the same session gives the same bytes, on any machine, next year.
 ///
 /// # Errors
 /// When the request asks for what the protocol cannot say, or this build does not know the encoding.

@@ -1,4 +1,4 @@
-//! What every command is given: where Sessions are, and how answers look.
+//! What every command is given: where sessions are, and how answers look.
 
 use crate::config::Environment;
 use crate::diagnostics::Diagnostics;
@@ -48,7 +48,7 @@ pub struct CommandContext {
     opened: Arc<Mutex<Vec<OpenedStore>>>,
 }
 
-/// A Session, and a Cut of it.
+/// A Session, and a cut of it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Target {
     /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
@@ -231,7 +231,7 @@ impl CommandContext {
         Ok(Reader::new(file.log, None, path.to_owned()).about(file.sessions))
     }
 
-    /// Finds a Session by name; a path to a file means the Session in it.
+    /// Finds a session by name; a path to a file means the session in it.
     ///
     /// # Errors
     /// When no session has the name, or several match.
@@ -251,7 +251,7 @@ impl CommandContext {
         found.await.map_err(|error| self.missing(name, error))
     }
 
-    /// Says of what looks like a file, and names no Session, that there is no such file.
+    /// Says of what looks like a file, and names no session, that there is no such file.
     fn missing(&self, name: &str, error: CliError) -> CliError {
         let path = Path::new(name);
         let is_kind = |end: &str| path.extension().is_some_and(|extension| extension == end);
@@ -266,7 +266,7 @@ impl CommandContext {
         }
     }
 
-    /// Finds a Session of the store, to append to it.
+    /// Finds a session of the store, to append to it.
     ///
     /// # Errors
     /// See [`CommandContext::stored`].
@@ -276,7 +276,7 @@ impl CommandContext {
         Ok(found)
     }
 
-    /// Finds a Session of the store.
+    /// Finds a session of the store.
     ///
     /// # Errors
     /// See [`CommandContext::find`]; [`CliError::OnlyInTheStore`] when a file is named instead.
@@ -294,7 +294,7 @@ impl CommandContext {
         found.await.map_err(|error| self.missing(name, error))
     }
 
-    /// Finds a Session and the Cut that a view of it is wanted at.
+    /// Finds a session and the cut that a view of it is wanted at.
     ///
     /// # Errors
     /// See [`CommandContext::find`]; [`FindError::PastTheEnd`].

@@ -169,7 +169,7 @@ impl Config {
         self.settings.text(&["small_model"]).map(ModelName::from)
     }
 
-    /// Whether untitled Sessions are given a title.
+    /// Whether untitled sessions are given a title.
     pub fn titles(&self) -> bool {
         self.settings.flag(&["titles"]).unwrap_or(false)
     }

@@ -89,7 +89,7 @@ impl Host {
     /// A Session of the store, and the right to run it, unless another process has it.
     ///
     /// # Errors
-    /// When there is no such Session, its directory is gone, or the store's folder cannot be written.
+    /// When there is no such session, its directory is gone, or the store's folder cannot be written.
     pub async fn session(&self, session: SessionId) -> Result<Session, CliError> {
         let session = self.runtime.session(session).await?;
         let view = session.view().await?;

@@ -61,27 +61,27 @@ pub enum HostError {
     /// The cassette cannot be played.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
-    /// No Session works here yet.
+    /// No session works here yet.
     #[error("no session in {} yet; leave out -c to start one", directory.display())]
     NothingToContinue { directory: PathBuf },
-    /// The directory of a Session is not on this machine.
+    /// The directory of a session is not on this machine.
     #[error(
         "the directory of session {session}, {directory}, does not exist here; to continue in another one: \
          annals run -s {session} --directory DIR \"...\" (or annals chat -s {session} --directory DIR); to move it: \
          annals move {session} DIR; to branch it: annals fork {session} --directory DIR"
     )]
     NoDirectory {
-        /// Which Session, in short.
+        /// Which session, in short.
         session: String,
         directory: String,
     },
-    /// The Session works in another project.
+    /// The session works in another project.
     #[error(
         "{directory} is not a checkout of the project of session {session}; to continue there, branch it: \
          annals fork {session} --directory {directory}"
     )]
     OtherProject {
-        /// Which Session, in short.
+        /// Which session, in short.
         session: String,
         directory: String,
     },
@@ -100,7 +100,7 @@ pub enum HostError {
     /// The terminal cannot be edited on.
     #[error("cannot use the terminal: {0}")]
     Editor(#[source] rustyline::error::ReadlineError),
-    /// Another process runs the Session.
+    /// Another process runs the session.
     #[error("another process runs session {session}; wait until it ends, or interrupt it there")]
     Runs { session: annals_core::SessionId },
     /// The recorded session cannot be run again.

@@ -20,7 +20,7 @@ pub enum Notice {
     Busy(SessionId),
     /// A Session is idle again.
     Idle {
-        /// The Session.
+        /// The session.
         session: SessionId,
         /// How its run ended; `None` when it failed.
         outcome: Option<Outcome>,
@@ -28,7 +28,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// The Session that it concerns.
+    /// The session that it concerns.
     pub fn session(&self) -> SessionId {
         match self {
             Self::Committed(batch) => batch.session,
@@ -41,7 +41,7 @@ impl Notice {
 /// A delta of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
-    /// The Session that receives the answer.
+    /// The session that receives the answer.
     pub session: SessionId,
     /// The request that is answered.
     pub request: RequestId,

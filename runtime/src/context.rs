@@ -1,4 +1,4 @@
-//! System Context with the world: sources that are loaded, the registry of a Location, and the built-in sources.
+//! System Context with the world: sources that are loaded, the registry of a location, and the built-in sources.
 //!
 //! What an observation decides is `annals_core::context`; this module makes observations. At a Safe Provider-Turn
 //! Boundary [`compose`] runs every producer once and [`SystemContext::observe`] every loader once, each concurrently, so
@@ -34,9 +34,9 @@ use annals_core::event::Rule;
 pub struct Guidance<'a> {
     /// The agent's permission rules; `None` for an agent without a definition, which gets no skill guidance.
     pub rules: Option<&'a [Rule]>,
-    /// The skills of the Location.
+    /// The skills of the location.
     pub skills: Option<&'a dyn SkillCatalogue>,
-    /// The project references of the Location.
+    /// The project references of the location.
     pub references: Option<&'a dyn ReferenceCatalogue>,
 }
 

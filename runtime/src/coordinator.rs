@@ -1,7 +1,7 @@
-//! One coordinator for all Sessions of a process: at most one busy period per Session
+//! One coordinator for all sessions of a process: at most one busy period per session
 //! (`docs/reference/inbox.md#waking-and-running`).
 //!
-//! An idle Session costs no task and no memory here. Different Sessions run in parallel.
+//! An idle session costs no task and no memory here. Different sessions run in parallel.
 
 use crate::Boxed;
 use crate::bus::{Bus, Notice};
@@ -39,7 +39,7 @@ pub(crate) enum RunJob {
 
 /// Does what a busy period is for, until it is done or cancelled.
 pub(crate) trait JobRunner: Send + Sync {
-    /// One job of one Session. After a cancellation it settles what is open and ends.
+    /// One job of one session. After a cancellation it settles what is open and ends.
     fn work(self: Arc<Self>, session: SessionId, job: RunJob, cancel: Arc<Cancel>) -> Boxed<'static, RunResult>;
 }
 
@@ -74,7 +74,7 @@ impl Coordinator {
         Self { active: Arc::default(), bus }
     }
 
-    /// Something arrived: drains an idle Session, and lets a busy one drain once more. Any number of wakes before that
+    /// Something arrived: drains an idle session, and lets a busy one drain once more. Any number of wakes before that
     /// count as one. Gives the busy period that this is part of.
     pub(crate) fn wake(&self, work: &Arc<dyn JobRunner>, session: SessionId) -> PendingRun {
         let mut active = self.active();
@@ -105,7 +105,7 @@ impl Coordinator {
         }
     }
 
-    /// Interrupts a busy Session and discards the wakes so far. Acknowledged at once; an idle Session is left alone.
+    /// Interrupts a busy session and discards the wakes so far. Acknowledged at once; an idle session is left alone.
     pub(crate) fn interrupt(&self, session: SessionId) {
         if let Some(busy) = self.active().busy.get_mut(&session).filter(|busy| !busy.stopping) {
             busy.stopping = true;
@@ -114,7 +114,7 @@ impl Coordinator {
         }
     }
 
-    /// A committed revert removed what a busy Session works on: its turn ends, and the busy period continues with what is
+    /// A committed revert removed what a busy session works on: its turn ends, and the busy period continues with what is
     /// pending. A compaction finds out by itself.
     pub(crate) fn overtake(&self, session: SessionId) {
         if let Some(busy) = self.active().busy.get(&session).filter(|busy| !busy.stopping && busy.job.is_drain()) {
@@ -122,17 +122,17 @@ impl Coordinator {
         }
     }
 
-    /// Whether a Session is busy.
+    /// Whether a session is busy.
     pub(crate) fn is_busy(&self, session: SessionId) -> bool {
         self.active().busy.contains_key(&session)
     }
 
-    /// Every busy Session.
+    /// Every busy session.
     pub(crate) fn busy(&self) -> Vec<SessionId> {
         self.active().busy.keys().copied().collect()
     }
 
-    /// Waits until a Session is not busy.
+    /// Waits until a session is not busy.
     pub(crate) async fn idle(&self, session: SessionId) {
         loop {
             let Some(ended) = self.active().busy.get(&session).map(|busy| busy.ended.clone()) else { return };

@@ -9,7 +9,7 @@ use crate::turn::{Promotion, Runner, Stop, title, turn};
 use annals_core::event::{CompactionReason, ToolOutcome};
 use annals_projections::{Body, Content, SessionView};
 
-/// Promotes what is pending and takes turns until the Session is idle; if forced, takes at least one turn.
+/// Promotes what is pending and takes turns until the session is idle; if forced, takes at least one turn.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), forced))]
 pub(crate) async fn drain(runner: &Runner, forced: bool) -> RunResult {
     run(runner, forced).await.map_or_else(Stop::ended, |()| Ok(Outcome::Idle))

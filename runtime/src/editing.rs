@@ -14,7 +14,7 @@ use annals_store::cache::ViewCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Gives the files of a Location; `None` where they are not captured.
+/// Gives the files of a location; `None` where they are not captured.
 pub type FilesAt = Arc<dyn Fn(&Location) -> Option<Arc<dyn Files>> + Send + Sync>;
 
 /// What a [`SessionEditor`](crate::SessionEditor) works with: no provider, no tools, no settings of turns.
@@ -28,7 +28,7 @@ pub struct EditorPorts {
     pub clock: Arc<dyn Clock>,
     /// The ids of forks.
     pub ids: Arc<dyn Ids>,
-    /// Saved views, so that a long Session is folded at the cost of what is new.
+    /// Saved views, so that a long session is folded at the cost of what is new.
     pub views: Option<Arc<ViewCache>>,
     /// Replaces secrets before anything is appended; without one nothing is replaced.
     pub redactor: Option<Arc<Redactor>>,

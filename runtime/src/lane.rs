@@ -1,7 +1,7 @@
-//! The writer lane of one Session: read what is there, decide, append, fold what was committed
+//! The writer lane of one session: read what is there, decide, append, fold what was committed
 //! (`docs/reference/turn.md#appending`).
 //!
-//! Every write to a Session in this process goes through its lane, one at a time. Another process may still append first;
+//! Every write to a session in this process goes through its lane, one at a time. Another process may still append first;
 //! then its events are folded and the decision is made again.
 
 use crate::bus::{Bus, Notice};
@@ -15,7 +15,7 @@ use annals_store::{AppendError, Draft, EventLog, Head, Slice};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// How often a Batch is appended again when the log does not know whether it was written.
+/// How often a batch is appended again when the log does not know whether it was written.
 const ASKED_AGAIN: usize = 3;
 
 /// A decision from a view: events to append, if any, and the value to return once they are durable.
@@ -37,7 +37,7 @@ impl<T> Decision<T> {
     }
 }
 
-/// The lane of one Session.
+/// The lane of one session.
 pub(crate) struct Lane {
     session: SessionId,
     log: Arc<dyn EventLog>,
@@ -78,7 +78,7 @@ impl Lane {
         }
     }
 
-    /// The Session of this lane.
+    /// The session of this lane.
     pub(crate) fn session(&self) -> SessionId {
         self.session
     }
@@ -91,7 +91,7 @@ impl Lane {
     /// The view of everything up to now.
     ///
     /// # Errors
-    /// When there is no such Session, or the log cannot be read.
+    /// When there is no such session, or the log cannot be read.
     pub(crate) async fn view(&self) -> Result<Arc<SessionView>, LogError> {
         let mut loaded = self.loaded.lock().await;
         self.catch_up(&mut loaded).await?;

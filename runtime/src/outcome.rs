@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub enum Outcome {
     /// Nothing is left to do.
     Idle,
-    /// It was interrupted, a permission was declined, or the Session moved while it ran.
+    /// It was interrupted, a permission was declined, or the session moved while it ran.
     Interrupted,
 }
 
@@ -69,7 +69,7 @@ impl From<AppendError> for LogError {
     }
 }
 
-/// What a caller named that the Session does not contain.
+/// What a caller named that the session does not contain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MissingItem {
     /// A Session.
@@ -95,13 +95,13 @@ pub enum Refusal {
     /// The id was used before with another text or delivery: choose another id.
     #[error("input {0} was admitted before with another text or delivery")]
     Conflict(InputId),
-    /// It names something that the Session does not contain.
+    /// It names something that the session does not contain.
     #[error("there is no {0}")]
     NotFound(MissingItem),
-    /// The Session runs: interrupt it, or wait until it is idle.
+    /// The session runs: interrupt it, or wait until it is idle.
     #[error("the session is running; interrupt it or wait until it is idle")]
     Busy,
-    /// The Session has new events since the plan was made: plan again.
+    /// The session has new events since the plan was made: plan again.
     #[error("the session has changed since this was planned; try again")]
     Outdated,
     /// The destination is no other checkout of the same project.

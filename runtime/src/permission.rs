@@ -8,7 +8,7 @@ use annals_core::{AgentName, CallId, PermissionId, SessionId};
 /// A permission question as it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PermissionQuestion {
-    /// Whose Session.
+    /// Whose session.
     pub session: SessionId,
     /// The question, as `permission.asked` names it.
     pub permission: PermissionId,
@@ -31,7 +31,7 @@ pub struct PermissionQuestion {
 pub enum PermissionAnswer {
     /// This time.
     Once,
-    /// For the rest of the Session.
+    /// For the rest of the session.
     Always,
     /// No. Without feedback the turn ends; with it the model reads the feedback and continues.
     Reject {

@@ -8,7 +8,7 @@ use annals_core::event::{CompactionFailed, Failure, StepFailed, TitleFailed, Too
 use annals_core::{CallId, Event};
 use annals_projections::SessionView;
 
-/// Settles open calls, the open step, an open compaction and a lost title request as interrupted, in one Batch. Nothing
+/// Settles open calls, the open step, an open compaction and a lost title request as interrupted, in one batch. Nothing
 /// is run again.
 pub(crate) async fn settle_open(shared: &RuntimeState, lane: &Lane) -> Result<(), LogError> {
     lane.decide(|view| Ok(Decision::append(settlements(shared, view), ()))).await

@@ -1,4 +1,4 @@
-//! A recorded Session, run again from a point in a fork of it.
+//! A recorded session, run again from a point in a fork of it.
 //!
 //! The user's actions after that point are repeated, in order: inputs are given, agents and models switched, compactions
 //! asked for. Inputs that joined together are given together; one that joined in the middle of a turn is given when that
@@ -68,7 +68,7 @@ pub enum RerunError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The recorded Session holds no input to be given again.
+    /// The recorded session holds no input to be given again.
     #[error("session {session} has no user message at event {from} or later; nothing to rerun")]
     NoUserMessage {
         /// The session.
@@ -78,7 +78,7 @@ pub enum RerunError {
     },
 }
 
-/// What happened in a Session from a point on.
+/// What happened in a session from a point on.
 #[derive(Debug, Default)]
 pub struct RecordedRun {
     /// The first Seq that is not inherited by a fork that does it again.
@@ -94,7 +94,7 @@ pub struct RecordedRun {
 }
 
 impl RecordedRun {
-    /// Reads what happened in a Session from the user message at `from` on, or from its first one.
+    /// Reads what happened in a session from the user message at `from` on, or from its first one.
     ///
     /// # Errors
     /// When the log cannot be read, or there is no user message at `from` or later.
@@ -133,7 +133,7 @@ struct ActionReader<'a> {
     begun: bool,
     admitted: BTreeMap<InputId, InputAdmitted>,
     called: BTreeMap<CallId, (String, String)>,
-    /// Where the Batch of the last promotion began.
+    /// Where the batch of the last promotion began.
     joined: Option<Seq>,
 }
 

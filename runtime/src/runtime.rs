@@ -20,7 +20,7 @@ use annals_core::{AgentName, ModelName, Seq, SessionId};
 use annals_store::Draft;
 use std::sync::{Arc, Mutex};
 
-/// The initial state of a Session.
+/// The initial state of a session.
 #[derive(Clone, Debug)]
 pub struct NewSession {
     /// Its id; chosen by the id port without one.
@@ -35,7 +35,7 @@ pub struct NewSession {
     pub policy: Policy,
     /// Its title.
     pub title: Option<String>,
-    /// The Session and call that begin it, if it is a child.
+    /// The session and call that begin it, if it is a child.
     pub parent: Option<Parent>,
     /// Where it comes from, if it is imported.
     pub origin: Option<Origin>,
@@ -74,7 +74,7 @@ impl Runtime {
         Self { shared, _halting: halting }
     }
 
-    /// Creates a Session.
+    /// Creates a session.
     ///
     /// # Errors
     /// When the id is taken, or the log refuses.
@@ -105,7 +105,7 @@ impl Runtime {
         &self.shared.bus
     }
 
-    /// Every Session that runs.
+    /// Every session that runs.
     pub fn running(&self) -> Vec<SessionId> {
         self.shared.coordinator.busy()
     }

@@ -29,7 +29,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 /// A Session of a [`Runtime`]: a [`SessionEditor`], to which it dereferences, that can also be run. Clones are the same
-/// Session; while one lives, its view stays in memory.
+/// session; while one lives, its view stays in memory.
 #[derive(Clone)]
 pub struct Session {
     runtime: Runtime,
@@ -81,7 +81,7 @@ impl Session {
         Ok(Self::new(self.runtime.clone(), self.editor.fork_at(cut).await?))
     }
 
-    /// The Session that takes local facts. See [`SessionEditor::local`].
+    /// The session that takes local facts. See [`SessionEditor::local`].
     ///
     /// # Errors
     /// When the log cannot be read or written.

@@ -35,20 +35,20 @@ pub struct Ports {
     pub outputs: Arc<dyn OutputFiles>,
     /// Answers permission questions.
     pub approver: Arc<dyn Approver>,
-    /// The services of each Location.
+    /// The services of each location.
     pub locations: Arc<dyn Locations>,
     /// The definitions of agents and models.
     pub definitions: Arc<dyn Definitions>,
 }
 
-/// Gives the services of a Location. Called once per run, so that a moved Session finds the services of its
+/// Gives the services of a location. Called once per run, so that a moved session finds the services of its
 /// destination when it next runs (`docs/reference/revert.md#moves`).
 pub trait Locations: Send + Sync {
-    /// The services of a Location. The same Location gives the same registries.
+    /// The services of a location. The same location gives the same registries.
     fn at(&self, location: &Location) -> LocationServices;
 }
 
-/// The services of a Location.
+/// The services of a location.
 #[derive(Clone, Default)]
 pub struct LocationServices {
     /// Who contributes Context Sources.
@@ -68,13 +68,13 @@ pub struct LocationServices {
 /// Where nested instruction files are looked for, and by which names (`docs/reference/context.md#instructions`).
 #[derive(Clone)]
 pub struct NestedInstructions {
-    /// The files of the Location.
+    /// The files of the location.
     pub files: Arc<dyn Filesystem>,
     /// As for the ambient ones.
     pub config: Arc<InstructionFiles>,
 }
 
-/// The same services at every Location: for a host with one.
+/// The same services at every location: for a host with one.
 impl Locations for LocationServices {
     fn at(&self, _: &Location) -> LocationServices {
         self.clone()
@@ -182,9 +182,9 @@ pub struct CompactionSettings {
     pub buffer: u64,
     /// How much of the end of the conversation is kept verbatim.
     pub keep_tokens: u64,
-    /// The agent whose profile summary requests carry; the Session's own without one.
+    /// The agent whose profile summary requests carry; the session's own without one.
     pub agent: Option<AgentName>,
-    /// The model that summarises; the Session's own without one.
+    /// The model that summarises; the session's own without one.
     pub model: Option<ModelName>,
 }
 
@@ -194,10 +194,10 @@ impl Default for CompactionSettings {
     }
 }
 
-/// How titles are requested for Sessions that have none (`docs/reference/turn.md#titles`).
+/// How titles are requested for sessions that have none (`docs/reference/turn.md#titles`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TitleSettings {
-    /// The agent whose profile and options title requests carry; the Session's own without one.
+    /// The agent whose profile and options title requests carry; the session's own without one.
     pub agent: Option<AgentName>,
     /// A small model; the model of the session if this is absent or not defined.
     pub model: Option<ModelName>,
@@ -247,7 +247,7 @@ pub struct Settings {
     /// Replaces secrets in everything that comes in: by default formats of common keys and values with names of secrets, no
     /// environment variables ([`Redactor::with_environment`]). Without one nothing is replaced.
     pub redactor: Option<Arc<Redactor>>,
-    /// Where views are saved, so that a long Session is resumed at the cost of what is new.
+    /// Where views are saved, so that a long session is resumed at the cost of what is new.
     pub views: Option<Arc<ViewCache>>,
     /// After how many failures in a row of calls with one name, one input and one result a further such call is not made
     /// any more; 0 is never.

@@ -19,9 +19,9 @@ pub struct Runtime {
     pub(crate) _halting: Arc<Halting>,
 }
 
-/// The state that the Sessions of a runtime share.
+/// The state that the sessions of a runtime share.
 pub(crate) struct RuntimeState {
-    /// What edits of Sessions need, the lanes among it.
+    /// What edits of sessions need, the lanes among it.
     pub(crate) editing: Arc<EditorState>,
     pub(crate) ports: Ports,
     pub(crate) settings: Settings,

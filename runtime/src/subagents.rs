@@ -1,4 +1,4 @@
-//! Subagents: a tool by which an agent lets a child Session do a task (`docs/reference/turn.md#children`).
+//! Subagents: a tool by which an agent lets a child session do a task (`docs/reference/turn.md#children`).
 //!
 //! Both sides record it: the child's `session.created` names its parent and the call, the parent has `child.started` and
 //! `child.settled`. A child ends with its parent's run, and may do nothing that its parent is denied.
@@ -39,7 +39,7 @@ pub struct Subagent {
 pub struct Subagents {
     /// The agents.
     pub agents: Vec<Subagent>,
-    /// The deepest nesting of children below a Session of the user; 1 allows no grandchildren.
+    /// The deepest nesting of children below a session of the user; 1 allows no grandchildren.
     pub depth: usize,
 }
 
@@ -50,7 +50,7 @@ impl Subagents {
     }
 }
 
-/// The tool `task`: begins a child Session, or resumes one by its id, and gives its last text.
+/// The tool `task`: begins a child session, or resumes one by its id, and gives its last text.
 pub struct TaskTool {
     shared: Weak<RuntimeState>,
     subagents: Subagents,

@@ -27,7 +27,7 @@ struct TitleTask {
 }
 
 impl Titles {
-    /// Whether this process asks for the title of a Session right now.
+    /// Whether this process asks for the title of a session right now.
     pub(crate) fn asks_for(&self, session: SessionId) -> bool {
         self.state().asking.contains_key(&session)
     }
@@ -57,7 +57,7 @@ impl Titles {
         state.asking.values().filter_map(|titling| titling.task.as_ref()).for_each(AbortHandle::abort);
     }
 
-    /// Registers a request for a Session; `None` if one is open, or the runtime was halted.
+    /// Registers a request for a session; `None` if one is open, or the runtime was halted.
     pub(crate) fn take_on(&self, session: SessionId) -> Option<(TitleGuard, Arc<Cancel>)> {
         let mut state = self.state();
         if state.halted || state.asking.contains_key(&session) {
@@ -85,7 +85,7 @@ impl Titles {
     }
 }
 
-/// Takes a Session off the list when its task ends, however it ends.
+/// Takes a session off the list when its task ends, however it ends.
 pub(crate) struct TitleGuard {
     titles: Titles,
     session: SessionId,

@@ -44,7 +44,7 @@ use record_request::{RecordedRequest, RequestDecision};
 use std::future::Future;
 use std::sync::Arc;
 
-/// The context of a run: one Session, at the Location where the run began.
+/// The context of a run: one session, at the location where the run began.
 pub(crate) struct Runner {
     pub(crate) shared: Arc<RuntimeState>,
     pub(crate) lane: Arc<Lane>,
@@ -52,7 +52,7 @@ pub(crate) struct Runner {
     pub(crate) services: LocationServices,
     /// What the agents above a child are denied.
     pub(crate) limits: InheritedDenials,
-    /// Whether another Session began this one.
+    /// Whether another session began this one.
     is_child: bool,
     /// Ends the run: what a declined permission does, and an interruption from outside.
     pub(crate) cancel: Arc<Cancel>,
@@ -138,10 +138,10 @@ pub(crate) async fn turn(runner: &Runner, promotion: Promotion, step: u32) -> Re
 }
 
 impl Runner {
-    /// A run of a Session at its present Location.
+    /// A run of a session at its present location.
     pub(crate) async fn new(shared: Arc<RuntimeState>, lane: Arc<Lane>, cancel: Arc<Cancel>) -> Result<Self, LogError> {
         let view = lane.view().await?;
-        // Only a damaged log has no Location; an empty one matches no Session that moves.
+        // Only a damaged log has no location; an empty one matches no session that moves.
         let location = view.session.location.clone().unwrap_or(Location { directory: String::new(), workspace: None });
         let services = shared.ports.locations.at(&location);
         let cancellation = cancel.watch();
@@ -150,7 +150,7 @@ impl Runner {
         Ok(Self { shared, lane, location, services, limits, is_child, cancel, cancellation })
     }
 
-    /// The profile of an agent in this Session.
+    /// The profile of an agent in this session.
     pub(crate) fn agent(&self, agent: &AgentName) -> Option<AgentProfile> {
         let profile = self.shared.ports.definitions.agent(agent);
         if self.is_child { profile.map(as_child) } else { profile }
@@ -167,7 +167,7 @@ impl Runner {
         if self.cancellation.is_cancelled() { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
-    /// Ends the run if the Session is not at the run's Location any more.
+    /// Ends the run if the session is not at the run's location any more.
     pub(crate) fn check_location(&self, view: &SessionView) -> Result<(), Stop> {
         let here = view.session.location.as_ref().is_none_or(|location| *location == self.location);
         if here { Ok(()) } else { Err(Stop::Interrupted) }

@@ -93,6 +93,6 @@ pub struct Checkout {
     pub project: PathBuf,
     /// The root of the worktree.
     pub root: PathBuf,
-    /// The Location's directory below the root; empty for the root itself.
+    /// The location's directory below the root; empty for the root itself.
     pub below: String,
 }

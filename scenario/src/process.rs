@@ -115,7 +115,7 @@ impl Process {
         self.world.session()
     }
 
-    /// Every view of a Session.
+    /// Every view of a session.
     ///
     /// # Errors
     /// When the log cannot be read.

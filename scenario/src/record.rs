@@ -43,7 +43,7 @@ struct RecordedEvent {
     event: Event,
 }
 
-/// The text of a scenario that plays a Session of `log` again and expects its present views.
+/// The text of a scenario that plays a session of `log` again and expects its present views.
 ///
 /// # Errors
 /// When the log cannot be read, or contains something that a scenario cannot express.

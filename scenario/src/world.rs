@@ -166,7 +166,7 @@ impl ScriptedWorld {
     }
 
     /// Adds the views that are an addition to `fixtures/scenarios/FORMAT.md`: the file tree, where it is
-    /// captured, and what Sessions are to each other, where there are subagents.
+    /// captured, and what sessions are to each other, where there are subagents.
     pub fn add_to(&self, view: &SessionView, views: &mut Value) {
         let session = &view.session;
         if let Some(captures) = &self.captures {

@@ -8,10 +8,10 @@ use annals_core::canonical::CanonicalError;
 use annals_core::event::{SessionEvent, SessionForked};
 use annals_core::{Batch, Blobs, Digest, Event, SealError, Sealed, Seq, SessionId, SessionKey};
 
-/// The end of a Session's log is lost: nothing may be chained to what is not there.
+/// The end of a session's log is lost: nothing may be chained to what is not there.
 pub const LOST_END: &str = "its last batches are damaged in every copy; to continue, fork it before the damage";
 
-/// Without its key nothing can be appended to a Session.
+/// Without its key nothing can be appended to a session.
 pub const NO_KEY: &str = "its key is not in this store; to continue, fork it";
 
 /// Every reason that [`AppendError::Misplaced`] gives.
@@ -32,24 +32,24 @@ pub const MISPLACED: &[&str] = &[
 /// Where a Draft goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Placement<'a> {
-    /// It continues the Session; `prev` is the digest at its head.
+    /// It continues the session; `prev` is the digest at its head.
     Next {
         /// The digest before it.
         prev: Digest,
     },
-    /// It begins a Session at seq 0; there is no digest before it.
+    /// It begins a session at seq 0; there is no digest before it.
     Created,
     /// It begins a fork: [`fork_prev`] checks the parent and gives the digest before it.
     Forked(&'a SessionForked),
-    /// The log is further on: if the Batch that begins at `expected` is this very one ([`is_duplicate`]) it is known,
+    /// The log is further on: if the batch that begins at `expected` is this very one ([`is_duplicate`]) it is known,
     /// otherwise this is [`conflict`].
     Behind,
 }
 
-/// Says where a Draft goes in a Session that ends at `head` (`None`: there is no such Session).
+/// Says where a Draft goes in a session that ends at `head` (`None`: there is no such session).
 ///
 /// # Errors
-/// [`AppendError::Conflict`] when the log is not there yet; [`AppendError::Misplaced`] when a Session would begin twice,
+/// [`AppendError::Conflict`] when the log is not there yet; [`AppendError::Misplaced`] when a session would begin twice,
 /// in the middle, or not with its first event.
 pub fn place(draft: &Draft, head: Option<Head>) -> Result<Placement<'_>, AppendError> {
     let misplaced = |reason| AppendError::Misplaced { session: draft.session, reason };
@@ -83,10 +83,10 @@ fn begins(event: &Event) -> bool {
     matches!(event, Event::Session(SessionEvent::Created(_)) | Event::Session(SessionEvent::Forked(_)))
 }
 
-/// The digest before a fork's first Batch, given the Batch that holds `cut - 1` as the parent reads it.
+/// The digest before a fork's first batch, given the batch that holds `cut - 1` as the parent reads it.
 ///
-/// **Invariant**: a fork's parent is the Session that *wrote* that Batch, so the logs that a Session reads through are
-/// one chain of digests and an export holds nothing that the Session does not read. [`fork_at`] finds it.
+/// **Invariant**: a fork's parent is the session that *wrote* that batch, so the logs that a session reads through are
+/// one chain of digests and an export holds nothing that the session does not read. [`fork_at`] finds it.
 ///
 /// # Errors
 /// [`AppendError::Misplaced`] when the parent wrote no such event; [`AppendError::Diverged`] when the digest is another.
@@ -113,7 +113,7 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
 /// before the cut: `session`, or the ancestor that it inherits that from.
 ///
 /// # Errors
-/// [`ReadError::NoSession`]; [`ReadError::Damaged`] when the Session holds nothing before the cut.
+/// [`ReadError::NoSession`]; [`ReadError::Damaged`] when the session holds nothing before the cut.
 pub async fn fork_at(
     log: &dyn EventLog,
     session: SessionId,
@@ -127,7 +127,7 @@ pub async fn fork_at(
     Ok(SessionForked { parent, cut, parent_digest, title: None, origin: None, key: key.into() })
 }
 
-/// The key that a Draft begins its Session with.
+/// The key that a Draft begins its session with.
 ///
 /// # Errors
 /// [`AppendError::Seal`] when it begins one without a key.
@@ -136,7 +136,7 @@ pub fn brought_key(draft: &Draft) -> Result<SessionKey, AppendError> {
     key.ok_or(AppendError::Seal { session: draft.session, source: SealError::NoKey })
 }
 
-/// The key of a Session, given the first Batch of its own log.
+/// The key of a session, given the first batch of its own log.
 ///
 /// # Errors
 /// [`AppendError::Misplaced`] when it is not in the store.
@@ -144,10 +144,10 @@ pub fn stored_key(session: SessionId, first: Option<&Batch>) -> Result<SessionKe
     first.and_then(Batch::session_key).ok_or(AppendError::Misplaced { session, reason: NO_KEY })
 }
 
-/// Whether `existing`, the Batch that begins at the Draft's Seq, is what the Draft makes in the Session with this key.
+/// Whether `existing`, the batch that begins at the Draft's Seq, is what the Draft makes in the session with this key.
 ///
 /// # Errors
-/// When the Draft makes no Batch at all.
+/// When the Draft makes no batch at all.
 pub fn is_duplicate(draft: &Draft, existing: &Batch, key: &SessionKey, blobs: &dyn Blobs) -> Result<bool, AppendError> {
     if draft.digest.is_some_and(|digest| digest != existing.digest) || draft.at != existing.at {
         return Ok(false);
@@ -159,7 +159,7 @@ pub fn is_duplicate(draft: &Draft, existing: &Batch, key: &SessionKey, blobs: &d
     Ok(seal(draft.clone(), existing.prev, key, blobs)?.batch.digest == existing.digest)
 }
 
-/// Seals a Draft of a Session with this key, and checks the digest that it was announced with. `blobs` gives the blobs that it
+/// Seals a Draft of a session with this key, and checks the digest that it was announced with. `blobs` gives the blobs that it
 /// names and does not bring along.
 ///
 /// # Errors

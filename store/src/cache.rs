@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many views of one fold are kept for a Session: the oldest go first, except that places far apart stay.
+/// How many views of one fold are kept for a session: the oldest go first, except that places far apart stay.
 const KEPT: usize = 16;
 
 /// What a saved view is of.
@@ -32,7 +32,7 @@ pub struct FoldVersion<'a> {
 pub struct Saved {
     /// Everything before this Seq is in it.
     pub seq: Seq,
-    /// The digest of the Batch that ends there, as it was given: who reads compares it with the log.
+    /// The digest of the batch that ends there, as it was given: who reads compares it with the log.
     pub digest: Digest,
     /// The view, in the fold's own form.
     pub bytes: Vec<u8>,
@@ -130,7 +130,7 @@ impl ViewCache {
         }
     }
 
-    /// Saves a view. `digest` is that of the Batch that ends at `seq`.
+    /// Saves a view. `digest` is that of the batch that ends at `seq`.
     ///
     /// # Errors
     /// When the disk refuses: the view is then computed again when it is wanted.

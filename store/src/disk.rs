@@ -8,7 +8,7 @@
 //! ```
 //! Four threads belong to an open store: the **committer** writes groups of frames and acknowledges them, the
 //! **sled writer** brings sled up to it, the **sealer** lists the heads after a rotation and packs what was sealed, the
-//! fourth reads **ahead** of who reads a long Session. `docs/durability.md` states what is guaranteed.
+//! fourth reads **ahead** of who reads a long session. `docs/durability.md` states what is guaranteed.
 
 mod appending;
 mod blobs;

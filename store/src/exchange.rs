@@ -1,7 +1,7 @@
 //! Sessions as files: export, import, and the proof that nothing was altered (`fixtures/FORMAT.md`).
 //!
-//! An export is JSON lines: a header, then the Batches of everything that the Session reads (its ancestors' first), each
-//! blob before the first Batch that names it. `fixtures/FORMAT.md` is the rule in words; `tests/verify_log.py` follows
+//! An export is JSON lines: a header, then the batches of everything that the session reads (its ancestors' first), each
+//! blob before the first batch that names it. `fixtures/FORMAT.md` is the rule in words; `tests/verify_log.py` follows
 //! that text and nothing else. Everything here streams: memory holds one page of a log of any length.
 
 mod export;

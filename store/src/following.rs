@@ -1,7 +1,7 @@
 //! Following a log: everything that was there, one marker, then everything new (`docs/reference/store.md#eventlog`).
 //!
 //! A follower pulls pages from what is stored and keeps nothing but its place, so a slow one costs a writer nothing and
-//! cannot miss or repeat a Batch; a watch on the store's length only says when to look again.
+//! cannot miss or repeat a batch; a watch on the store's length only says when to look again.
 
 use crate::log::{Boxed, Followed, Following, Position, ReadError};
 use futures_util::stream;
@@ -10,15 +10,15 @@ use tokio::sync::watch;
 
 /// Where a follower reads: the pages of a log from its place on.
 pub trait FollowSource: Send + 'static {
-    /// The next Batches after those given before; empty at the end. Each item is a [`Followed::Batch`], and says whether
+    /// The next batches after those given before; empty at the end. Each item is a [`Followed::Batch`], and says whether
     /// it came after following began.
     fn next(&mut self) -> Boxed<'_, Result<Vec<FollowedBatch>, ReadError>>;
 }
 
-/// One Batch of a page.
+/// One batch of a page.
 #[derive(Clone, Debug)]
 pub struct FollowedBatch {
-    /// The Batch.
+    /// The batch.
     pub item: Followed,
     /// Whether it was appended after following began: the marker comes before the first such batch.
     pub new: bool,
@@ -53,7 +53,7 @@ impl<P: FollowSource> Follower<P> {
                 }
                 return self.ready.pop_front().map(|page| Ok(page.item));
             }
-            // Seen before reading: a Batch that lands meanwhile wakes the next wait.
+            // Seen before reading: a batch that lands meanwhile wakes the next wait.
             self.length.borrow_and_update();
             match self.pages.next().await {
                 Ok(page) if !page.is_empty() => self.ready = page.into(),

@@ -1,9 +1,9 @@
 //! The log of Annals: one trait, [`EventLog`], and its implementations.
 //!
 //! [`SharedLog`] is the store in a folder as every process uses it: one of them owns the [`DiskLog`] and serves the
-//! others. [`MemoryLog`] keeps a log in memory. [`exchange`] writes Sessions to files, reads them back, and proves that
+//! others. [`MemoryLog`] keeps a log in memory. [`exchange`] writes sessions to files, reads them back, and proves that
 //! nothing was altered. A [`LogLayer`] wraps a log and implements only what differs. Every backend passes the
-//! public [`conformance`] suite, and shares what does not depend on where Batches lie: [`append_rules`] (what may follow what),
+//! public [`conformance`] suite, and shares what does not depend on where batches lie: [`append_rules`] (what may follow what),
 //! [`lineage`] (how a fork reads through to its ancestors) and [`following`] (replay, one marker, then live).
 //!
 //! `docs/reference/store.md` has the exact rules.

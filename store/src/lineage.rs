@@ -6,7 +6,7 @@ use annals_core::event::SessionEvent;
 use annals_core::{Batch, Event, Seq, SessionId};
 use std::sync::Arc;
 
-/// How a Session's own log begins.
+/// How a session's own log begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Birth {
     /// The Seq of its first own event: 0, or a fork's cut.
@@ -26,18 +26,18 @@ impl Birth {
     }
 }
 
-/// The part of one Session's own log that is in view.
+/// The part of one session's own log that is in view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineageSpan {
     /// Whose log.
     pub session: SessionId,
     /// The first Seq in view.
     pub from: Seq,
-    /// The first Seq that is not: the cut of the fork above; `u64::MAX` for the Session itself.
+    /// The first Seq that is not: the cut of the fork above; `u64::MAX` for the session itself.
     pub until: Seq,
 }
 
-/// The logs that a Session reads through. **Invariant**: the spans are dense and rise to the Session's own.
+/// The logs that a session reads through. **Invariant**: the spans are dense and rise to the session's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lineage {
     session: SessionId,
@@ -48,7 +48,7 @@ pub struct Lineage {
 }
 
 impl Lineage {
-    /// Follows a Session to its oldest ancestor. `birth` says how a Session's own log begins.
+    /// Follows a session to its oldest ancestor. `birth` says how a session's own log begins.
     ///
     /// # Errors
     /// [`ReadError::NoSession`] when there is no such session; the errors of `birth`.
@@ -81,12 +81,12 @@ impl Lineage {
         &self.spans
     }
 
-    /// Whose own log holds `seq`, as this Session reads it. Says nothing about whether the log is that long.
+    /// Whose own log holds `seq`, as this session reads it. Says nothing about whether the log is that long.
     pub fn holder(&self, seq: Seq) -> Option<SessionId> {
         self.spans.iter().find(|span| span.from <= seq && seq < span.until).map(|span| span.session)
     }
 
-    /// Reads forwards. `page(session, from, limit)` gives up to `limit` Batches of a Session's own log that end after
+    /// Reads forwards. `page(session, from, limit)` gives up to `limit` Batches of a session's own log that end after
     /// `from`, oldest first.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl Lineage {
         Ok(slices)
     }
 
-    /// Reads backwards. `page(session, before, limit)` gives up to `limit` Batches of a Session's own log that begin
+    /// Reads backwards. `page(session, before, limit)` gives up to `limit` Batches of a session's own log that begin
     /// before `before`, newest first.
     ///
     /// # Errors
@@ -162,7 +162,7 @@ impl Lineage {
     }
 }
 
-/// What a Batch shows between two places.
+/// What a batch shows between two places.
 pub(crate) fn slice(batch: Arc<Batch>, from: Seq, until: Seq) -> Slice {
     let (from, until) = (from.max(batch.first), until.min(batch.next()));
     Slice { batch, from, until }

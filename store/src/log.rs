@@ -19,35 +19,35 @@ pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What a follower receives, in order.
 pub type Following = Pin<Box<dyn Stream<Item = Result<Followed, ReadError>> + Send>>;
 
-/// A place in the whole store: dense over all Sessions, from 0, one per Batch. For following and for seeing a lost
-/// tail; it means nothing inside a Session and is in no digest.
+/// A place in the whole store: dense over all sessions, from 0, one per batch. For following and for seeing a lost
+/// tail; it means nothing inside a session and is in no digest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
 /// A batch to append.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
-    /// To which Session. A first Batch creates it: it starts with `session.created` at seq 0, or with
+    /// To which session. A first batch creates it: it starts with `session.created` at seq 0, or with
     /// `session.forked` at seq = cut, whose parent wrote what holds `cut - 1`, with the named digest.
     pub session: SessionId,
-    /// The Seq that the decision was made at: that of the Batch's first event.
+    /// The Seq that the decision was made at: that of the batch's first event.
     pub expected: Seq,
-    /// The time of the Batch.
+    /// The time of the batch.
     pub at: Time,
-    /// The facts; not empty. Large texts move to blobs when the Batch is sealed.
+    /// The facts; not empty. Large texts move to blobs when the batch is sealed.
     pub events: Vec<Event>,
-    /// When given (import), the digest that the sealed Batch must have.
+    /// When given (import), the digest that the sealed batch must have.
     pub digest: Option<Digest>,
 }
 
-/// Where a Session's log ends.
+/// Where a session's log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The Seq that the next event gets.
     pub next: Seq,
-    /// The digest of the last Batch.
+    /// The digest of the last batch.
     pub digest: Digest,
-    /// The time of the last Batch.
+    /// The time of the last batch.
     pub at: Time,
 }
 
@@ -71,14 +71,14 @@ pub struct SessionHead {
     pub head: Head,
 }
 
-/// A Batch as read through a Session: of an inherited one, only the part below the fork's cut.
+/// A Batch as read through a session: of an inherited one, only the part below the fork's cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
     /// The batch in the log of the session that wrote it.
     pub batch: Arc<Batch>,
-    /// Records before this are left out (a read that starts inside a Batch).
+    /// Records before this are left out (a read that starts inside a batch).
     pub from: Seq,
-    /// Records from this on are left out (a cut inside a Batch).
+    /// Records from this on are left out (a cut inside a batch).
     pub until: Seq,
 }
 
@@ -92,14 +92,14 @@ impl Slice {
 /// What to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// One Session, from a Seq on, inherited facts included.
+    /// One session, from a Seq on, inherited facts included.
     Session {
         /// The session.
         session: SessionId,
         /// The first Seq wanted.
         from: Seq,
     },
-    /// Every Session, in the order of the store, from a position on.
+    /// Every session, in the order of the store, from a position on.
     All {
         /// The first position wanted.
         from: Position,
@@ -110,11 +110,11 @@ pub enum Scope {
 /// nothing twice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Followed {
-    /// A Batch. Its position is known when all Sessions are followed.
+    /// A Batch. Its position is known when all sessions are followed.
     Batch {
         /// What is in view.
         slice: Slice,
-        /// Its place in the store; `None` for an inherited Batch.
+        /// Its place in the store; `None` for an inherited batch.
         position: Option<Position>,
     },
     /// Everything that was there when following began has been delivered.
@@ -124,50 +124,50 @@ pub enum Followed {
 /// Nothing was written, unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// Another writer extended the Session first: fold what was missed and decide again.
+    /// Another writer extended the session first: fold what was missed and decide again.
     #[error("session {session} is at {actual}, but the batch expected {expected}")]
     Conflict {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
         /// Where the decision was made.
         expected: Seq,
         /// Where the log ends.
         actual: Seq,
     },
-    /// The Session does not exist and the Batch does not create it, or it exists and the Batch would create it.
+    /// The session does not exist and the batch does not create it, or it exists and the batch would create it.
     #[error("session {session}: {reason}")]
     Misplaced {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
         /// What does not fit.
         reason: &'static str,
     },
-    /// The Batch does not have the digest that it should have: the source was altered or damaged.
+    /// The batch does not have the digest that it should have: the source was altered or damaged.
     #[error("session {session}, event {seq}: the batch has digest {found}, expected {expected}")]
     Diverged {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
-        /// The Batch's first Seq.
+        /// The batch's first Seq.
         seq: Seq,
         /// What was expected.
         expected: Digest,
         /// What it has.
         found: Digest,
     },
-    /// The Batch names a blob that the store does not hold: put the blob first.
+    /// The batch names a blob that the store does not hold: put the blob first.
     #[error("session {session}, event {seq}: blob {blob} is not in the store")]
     MissingBlob {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
-        /// The Batch's first Seq.
+        /// The batch's first Seq.
         seq: Seq,
         /// Which blob.
         blob: BlobHash,
     },
-    /// The events do not make a Batch.
+    /// The events do not make a batch.
     #[error("session {session}: {source}")]
     Seal {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
         /// The error that caused it.
         source: SealError,
@@ -179,15 +179,15 @@ pub enum AppendError {
         #[source]
         source: Arc<std::io::Error>,
     },
-    /// The process that owns the store does not answer. It may have written the Batch, or write it when it continues: then
-    /// append the same Batch again to find out.
+    /// The process that owns the store does not answer. It may have written the batch, or write it when it continues: then
+    /// append the same batch again to find out.
     #[error("{0}; it is unknown whether the batch was written")]
     OwnerHung(HungOwner),
     /// The store was removed or replaced while it was open. Its owner wrote nothing; for a guest of an owner that is gone it
-    /// is unknown whether the Batch was written.
+    /// is unknown whether the batch was written.
     #[error(transparent)]
     Displaced(Displaced),
-    /// The answer was lost after the Batch may have been written: append the same Batch again to find out.
+    /// The answer was lost after the batch may have been written: append the same batch again to find out.
     #[error("it is unknown whether the batch was written; append it again to find out")]
     Unknown,
     /// The log was opened for reading alone: open it for writing.
@@ -201,13 +201,13 @@ pub enum AppendError {
 /// Something could not be read.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ReadError {
-    /// There is no such Session.
+    /// There is no such session.
     #[error("no session {0} in this store")]
     NoSession(SessionId),
     /// The place is damaged in every copy. What is around it can be read.
     #[error("session {session}, event {seq}: {reason}")]
     Damaged {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
         /// From which Seq on.
         seq: Seq,
@@ -232,37 +232,37 @@ pub enum ReadError {
 /// The results of several drafts that were appended together.
 #[derive(Debug, Default)]
 pub struct Appended {
-    /// The Batches that are durable, in the order of their Drafts.
+    /// The batches that are durable, in the order of their Drafts.
     pub committed: Vec<Committed>,
     /// Why the Draft after them was refused; nothing behind it was tried.
     pub refused: Option<AppendError>,
 }
 
-/// A log of Sessions. Every backend passes the same public conformance suite.
+/// A log of sessions. Every backend passes the same public conformance suite.
 ///
-/// **Invariant**: an acknowledged Batch is durable, never changes, and is visible to every later call.
+/// **Invariant**: an acknowledged batch is durable, never changes, and is visible to every later call.
 pub trait EventLog: Send + Sync {
-    /// Appends a Batch at the Seq that its writer decided at. Appending exactly what is there already gives
+    /// Appends a batch at the Seq that its writer decided at. Appending exactly what is there already gives
     /// `known`; anything else there is a [`AppendError::Conflict`].
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>>;
 
     /// Appends batches one after another, as separate calls of [`EventLog::append`] would, and stops at the first that is
-    /// refused. For imports: Drafts of one Session that follow each other can become durable together.
+    /// refused. For imports: Drafts of one session that follow each other can become durable together.
     fn append_all(&self, drafts: Vec<Draft>) -> Boxed<'_, Appended> {
         Box::pin(append_each(drafts, |draft| self.append(draft)))
     }
 
-    /// Where a Session ends; `None` when there is no such Session.
+    /// Where a session ends; `None` when there is no such session.
     fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>>;
 
-    /// Every Session, by id.
+    /// Every session, by id.
     fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>>;
 
-    /// Up to `limit` Batches of a Session from `from` on, oldest first; reads through to a fork's ancestors. Empty at
+    /// Up to `limit` Batches of a session from `from` on, oldest first; reads through to a fork's ancestors. Empty at
     /// the end.
     fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>>;
 
-    /// Up to `limit` Batches of a Session that hold something before `before`, newest first.
+    /// Up to `limit` Batches of a session that hold something before `before`, newest first.
     fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>>;
 
     /// The batches of a session that hold something of `range`, read page by page, oldest first.
@@ -275,7 +275,7 @@ pub trait EventLog: Send + Sync {
         PagesBack::new(before, Box::new(move |before, limit| self.read_back(session, before, limit)))
     }
 
-    /// The Batch that holds an event, as the session sees it; `None` behind the end.
+    /// The batch that holds an event, as the session sees it; `None` behind the end.
     fn batch_at(&self, session: SessionId, seq: Seq) -> Boxed<'_, Result<Option<Slice>, ReadError>> {
         Box::pin(async move {
             let slices = self.read(session, seq, 1).await?;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// How many Batches a follower takes at a time.
+/// How many batches a follower takes at a time.
 const PAGE: usize = 256;
 
 /// An [`EventLog`] in memory. A clone is the same log: keep one across a scripted restart.
@@ -29,9 +29,9 @@ struct Store {
 
 #[derive(Debug, Default)]
 struct MemoryState {
-    /// Each Session's own Batches, in order. Never empty.
+    /// Each session's own batches, in order. Never empty.
     sessions: BTreeMap<SessionId, Vec<MemoryBatch>>,
-    /// Every Batch, by position.
+    /// Every batch, by position.
     order: Vec<Arc<Batch>>,
     blobs: MemoryBlobs,
 }

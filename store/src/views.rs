@@ -1,4 +1,4 @@
-//! Views at any Cut: the nearest saved view, plus the rest (`docs/reference/store.md#saved-views`).
+//! Views at any cut: the nearest saved view, plus the rest (`docs/reference/store.md#saved-views`).
 //!
 //! Resuming costs what is new since the newest saved view; travelling in time costs the distance to the nearest one.
 //! Saved views are a cache: without one, or with a damaged one, the answer is the same and comes later.
@@ -49,30 +49,30 @@ impl Views {
         Self { log, cache }
     }
 
-    /// Every view of a Session before `until` (`Seq(u64::MAX)`: at its end), complete enough to write from.
+    /// Every view of a session before `until` (`Seq(u64::MAX)`: at its end), complete enough to write from.
     ///
     /// # Errors
-    /// When there is no such Session or its log cannot be read.
+    /// When there is no such session or its log cannot be read.
     pub async fn whole(&self, session: SessionId, until: Seq) -> Result<(SessionView, Folded), ReadError> {
         self.view(session, until, WHOLE).await
     }
 
-    /// Every view of a Session before `until`, for looking: what is not on a first screen may be evicted.
+    /// Every view of a session before `until`, for looking: what is not on a first screen may be evicted.
     ///
     /// # Errors
-    /// When there is no such Session or its log cannot be read.
+    /// When there is no such session or its log cannot be read.
     pub async fn bounded(&self, session: SessionId, until: Seq) -> Result<(SessionView, Folded), ReadError> {
         self.view(session, until, BOUNDED).await
     }
 
-    /// The list of all Sessions: the saved one and what was appended since, in the order of the store.
+    /// The list of all sessions: the saved one and what was appended since, in the order of the store.
     ///
     /// # Errors
     /// When the log cannot be read.
     pub async fn catalogue(&self) -> Result<Catalogue, ReadError> {
         let saved: Option<(Catalogue, Saved)> = self.saved(NO_SESSION, CATALOGUE, Seq(u64::MAX));
         let (mut catalogue, from) = match saved {
-            // The digest is that of the last Batch taken in: a store that was set back does not hold it there.
+            // The digest is that of the last batch taken in: a store that was set back does not hold it there.
             Some((catalogue, saved)) if self.holds(Position(saved.seq.0), saved.digest).await => {
                 (catalogue, saved.seq.0)
             }
@@ -99,7 +99,7 @@ impl Views {
         Ok(catalogue)
     }
 
-    /// Saves a view that a writer holds, if enough came since `since`. `digest` is that of the Batch it ends with.
+    /// Saves a view that a writer holds, if enough came since `since`. `digest` is that of the batch it ends with.
     /// Gives the Seq up to which views are saved now.
     pub fn keep(&self, view: &SessionView, digest: Digest, since: Seq) -> Seq {
         let (Some(session), next) = (view.session.id, view.cut().next) else { return since };
@@ -146,8 +146,8 @@ impl Views {
         }
     }
 
-    /// Feeds the records of `[from, until)`; gives how many there were, and the digest of the last Batch if the range
-    /// ends where that Batch does.
+    /// Feeds the records of `[from, until)`; gives how many there were, and the digest of the last batch if the range
+    /// ends where that batch does.
     async fn feed(
         &self,
         session: SessionId,
@@ -184,7 +184,7 @@ impl Views {
             .then_some((view, saved.seq))
     }
 
-    /// Whether the Batch before a position has this digest.
+    /// Whether the batch before a position has this digest.
     async fn holds(&self, position: Position, digest: Digest) -> bool {
         let Some(before) = position.0.checked_sub(1) else { return false };
         let mut following = self.log.follow(Scope::All { from: Position(before) });

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Sixty tasks have a Session each; four share one.
+/// Sixty tasks have a session each; four share one.
 const TASKS: u64 = 64;
 const SESSIONS: u64 = 61;
 

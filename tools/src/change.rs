@@ -45,12 +45,12 @@ impl FileBefore {
         }
     }
 
-    /// What a Session knows of it.
+    /// What a session knows of it.
     pub(super) fn known(&self, place: &Workplace, session: SessionId, path: &Path) -> FileKnowledge {
         place.seen().known(session, path, &Stamp::of(&self.content))
     }
 
-    /// Refuses a file that changed since the Session read it.
+    /// Refuses a file that changed since the session read it.
     pub(super) fn refuse_changed(&self, place: &Workplace, session: SessionId, path: &Path) -> Result<(), ToolError> {
         match self.known(place, session, path) {
             FileKnowledge::Changed => {

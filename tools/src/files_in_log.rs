@@ -1,4 +1,4 @@
-//! What a Session read and wrote before this process, from its log: results of `read`, `write` and `edit` name the hash of
+//! What a session read and wrote before this process, from its log: results of `read`, `write` and `edit` name the hash of
 //! the content.
 
 use super::seen_files::Stamp;
@@ -57,7 +57,7 @@ impl FilesInLog {
     }
 }
 
-/// What a Session has read and written, by its log; nothing if the log cannot be read.
+/// What a session has read and written, by its log; nothing if the log cannot be read.
 pub(super) async fn files(past: &Past, session: SessionId) -> FilesInLog {
     let mut files = FilesInLog::default();
     let Some(log) = past.log() else { return files };

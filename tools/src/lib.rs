@@ -60,7 +60,7 @@ use typed::TypedAdapter;
 /// The permission action of tools that change files.
 pub const EDIT: &str = "edit";
 
-/// The tools of a Location, to be registered there. They share what they know of the files that Sessions have read.
+/// The tools of a location, to be registered there. They share what they know of the files that sessions have read.
 ///
 /// ```
 /// use annals_runtime::tools::ToolRegistry;

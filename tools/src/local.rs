@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The folder of a store that names the temporary files of edits.
 pub const EDITS: &str = "edits";
 
-/// The services of every Location on this machine: all tools of this crate, date and environment, instruction files,
+/// The services of every location on this machine: all tools of this crate, date and environment, instruction files,
 /// skills from folders, and captures of files.
 #[derive(Clone, Debug)]
 pub struct LocalServices {

@@ -1,6 +1,6 @@
 //! What sessions have read, so that a file that was changed by others in the meantime is not overwritten.
 //!
-//! What this process saw is kept in memory; what the Session saw before is read from its log (`past.rs`) when a `write`
+//! What this process saw is kept in memory; what the session saw before is read from its log (`past.rs`) when a `write`
 //! meets a file of which memory knows nothing.
 
 use super::file_content::FileContent;
@@ -14,12 +14,12 @@ use std::time::SystemTime;
 /// How many readings are remembered. What is forgotten is read again.
 const REMEMBERED: usize = 20_000;
 
-/// The content of each file when a Session last read or wrote it.
+/// The content of each file when a session last read or wrote it.
 #[derive(Debug, Default)]
 pub(super) struct SeenFiles {
     stamps: Mutex<BTreeMap<(SessionId, PathBuf), Stamp>>,
     changing: Mutex<()>,
-    /// The Sessions whose log was asked.
+    /// The sessions whose log was asked.
     recalled: Mutex<BTreeSet<SessionId>>,
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Stamp {
     Large(u64, Option<SystemTime>),
 }
 
-/// What a Session knows of a file.
+/// What a session knows of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileKnowledge {
     /// It has not read it.
@@ -58,14 +58,14 @@ impl SeenFiles {
         seen.insert((session, path.into()), stamp);
     }
 
-    /// Whether the log of a Session is yet to be asked what it read of a file.
+    /// Whether the log of a session is yet to be asked what it read of a file.
     pub(super) fn is_to_be_recalled(&self, session: SessionId, path: &Path) -> bool {
         let recalled = self.recalled.lock().unwrap_or_else(PoisonError::into_inner).contains(&session);
         let seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         !recalled && !seen.contains_key(&(session, path.into()))
     }
 
-    /// Adds what a Session saw before this process; what was seen since counts more.
+    /// Adds what a session saw before this process; what was seen since counts more.
     pub(super) fn recall(&self, session: SessionId, files: impl IntoIterator<Item = (PathBuf, Stamp)>) {
         self.recalled.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
         let mut seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,7 +77,7 @@ impl SeenFiles {
         }
     }
 
-    /// What a Session knows of a file that is now like this.
+    /// What a session knows of a file that is now like this.
     pub(super) fn known(&self, session: SessionId, path: &Path, now: &Stamp) -> FileKnowledge {
         let seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         match seen.get(&(session, path.into())) {

@@ -38,7 +38,7 @@ const KEYS: [&str; 19] = [
     "XAI_API_KEY",
 ];
 
-/// A Location as the tools see it. Clones share what is known of the files that Sessions have read.
+/// A Location as the tools see it. Clones share what is known of the files that sessions have read.
 #[derive(Clone, Debug)]
 pub struct Workplace {
     directory: PathBuf,

@@ -21,7 +21,7 @@ use annals_runtime::worktree::{Files, NoFiles};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The files at a Location: a [`ShadowRepository`] in a git worktree, else [`NoFiles`] with the reason.
+/// The files at a location: a [`ShadowRepository`] in a git worktree, else [`NoFiles`] with the reason.
 ///
 /// `folder` keeps the shadow repository. It belongs to this worktree alone and lies outside of it. Runs git, so call it
 /// where blocking is allowed.

@@ -21,7 +21,7 @@ pub(super) struct Input {
     content: String,
 }
 
-/// Looks up in the log what the Session has read, if it is to replace a file of which this process knows nothing.
+/// Looks up in the log what the session has read, if it is to replace a file of which this process knows nothing.
 async fn recall(place: &Workplace, path: &str, context: &CallContext) {
     let Ok(path) = place.resolve(path) else { return };
     if place.seen().is_to_be_recalled(context.session, &path) && path.exists() {

@@ -106,7 +106,7 @@ fn joined(keys: &[Key]) -> String {
     keys.iter().map(Key::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// The first epoch of a Session, of a Location, or after a revert (table 3.1).
+/// The first epoch of a session, of a location, or after a revert (table 3.1).
 ///
 /// # Errors
 /// When a source is unavailable (all of them are named), two share a key, or one renders nothing.

@@ -1,11 +1,11 @@
-//! Child Sessions (`docs/reference/turn.md#children`).
+//! Child sessions (`docs/reference/turn.md#children`).
 
 use super::{payload, words};
 use crate::id::{AgentName, CallId, SessionId};
 use crate::text::Text;
 
 payload! {
-    /// A child Session began, or was resumed. The child's own first event names this Session as its parent.
+    /// A child session began, or was resumed. The child's own first event names this session as its parent.
     ChildStarted {
         /// The child.
         child: SessionId,
@@ -31,7 +31,7 @@ words! {
 }
 
 payload! {
-    /// A child Session gave its result.
+    /// A child session gave its result.
     ChildSettled {
         /// The child.
         child: SessionId,

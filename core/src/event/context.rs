@@ -14,7 +14,7 @@ words! {
     /// Why a Context Epoch began. When several are due, the first in the order of
     /// `docs/reference/context.md#what-makes-a-new-epoch-due` is recorded.
     EpochCause {
-        /// The Session's first turn.
+        /// The session's first turn.
         FirstTurn = "first-turn",
         /// A committed revert ended the one before.
         Reverted = "reverted",
@@ -64,7 +64,7 @@ payload! {
 }
 
 payload! {
-    /// A Mid-Conversation System Message joined the history, in the same Batch as the advance of the snapshot.
+    /// A Mid-Conversation System Message joined the history, in the same batch as the advance of the snapshot.
     ContextAdmitted {
         /// The Context Sources it speaks of, in the order of their texts.
         keys: Vec<Key>,
@@ -84,8 +84,8 @@ payload! {
 }
 
 payload! {
-    /// A successful read discovered an instruction file below the Location's upward path. It joins the instructions
-    /// while the Session stays at its Location (`docs/reference/context.md#instructions`).
+    /// A successful read discovered an instruction file below the location's upward path. It joins the instructions
+    /// while the session stays at its location (`docs/reference/context.md#instructions`).
     InstructionDiscovered {
         /// The file.
         #[serde(serialize_with = "as_text")]
@@ -96,7 +96,7 @@ payload! {
 }
 
 impl Event {
-    /// Refuses, in a fact read from its codec form, a key of a source that the JSON form would refuse, and a key of the Session
+    /// Refuses, in a fact read from its codec form, a key of a source that the JSON form would refuse, and a key of the session
     /// that is not the one of the hash.
     pub(super) fn with_legal_keys(self) -> Result<Self, DecodeError> {
         let illegal = |key: &&Key| !key.is_legal();

@@ -46,7 +46,7 @@ payload! {
 }
 
 payload! {
-    /// A waiting input joined the Session at a Safe Provider-Turn Boundary: from here on it is a user message.
+    /// A waiting input joined the session at a Safe Provider-Turn Boundary: from here on it is a user message.
     ///
     /// Precedes any context message admitted at the same boundary.
     InputPromoted {

@@ -33,7 +33,7 @@ payload! {
 }
 
 payload! {
-    /// The user ran a shell command inside the Session.
+    /// The user ran a shell command inside the session.
     ShellRan {
         /// The command line.
         command: Text,
@@ -85,7 +85,7 @@ payload! {
 }
 
 payload! {
-    /// What the session changed in its project so far: from the files before its first step at this Location to those
+    /// What the session changed in its project so far: from the files before its first step at this location to those
     /// after its last one, including changes by others in between (`docs/reference/revert.md#files`). Replaces the
     /// one before it.
     FilesSummarised {

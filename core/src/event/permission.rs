@@ -55,7 +55,7 @@ words! {
     Reply {
         /// This time.
         Once = "once",
-        /// For the rest of the Session.
+        /// For the rest of the session.
         Always = "always",
         /// No; the turn ends. With feedback: no, and the model reads why and continues.
         Reject = "reject",
@@ -74,7 +74,7 @@ payload! {
         /// Who answered: `user`, or the name of what answered in the user's place.
         #[serde(serialize_with = "as_text")]
         by: String,
-        /// Rules that hold for the rest of the Session.
+        /// Rules that hold for the rest of the session.
         rules: Vec<Rule>,
     } texts { feedback }
 }

@@ -51,7 +51,7 @@ payload! {
     /// Recorded in the batch of its `session.moved`: after a crash the next process that runs the session finishes the
     /// departure, as far as the files are still as the move found them.
     DepartureBegun {
-        /// Where they leave: where the Session was.
+        /// Where they leave: where the session was.
         location: Location,
         /// Git tree of the files there as they are.
         #[serde(serialize_with = "as_text")]
@@ -91,7 +91,7 @@ payload! {
 }
 
 payload! {
-    /// The message `first_removed` and all that followed it left the Session. The transcript keeps them, marked; the
+    /// The message `first_removed` and all that followed it left the session. The transcript keeps them, marked; the
     /// Context Epoch ended; inputs admitted after that message are gone; usage stays.
     RevertCommitted {
         /// The Seq of the first message that is gone.

@@ -1,4 +1,4 @@
-//! What a Session is: where, with whom, under which policy, from what.
+//! What a session is: where, with whom, under which policy, from what.
 
 use super::{Event, Failure, SessionEvent, Usage, payload, words};
 use crate::Seq;
@@ -9,7 +9,7 @@ use crate::text::as_text;
 use alloc::string::String;
 
 payload! {
-    /// Where a Session works: a directory, and a workspace if the host has several.
+    /// Where a session works: a directory, and a workspace if the host has several.
     #[derive(PartialOrd, Ord, Hash)]
     Location {
         /// Absolute path.
@@ -32,7 +32,7 @@ words! {
 }
 
 payload! {
-    /// The policy of a Session, recorded when it is created and never changed.
+    /// The policy of a session, recorded when it is created and never changed.
     #[derive(Copy)]
     Policy {
         /// What an agent switch does.
@@ -49,9 +49,9 @@ impl Default for Policy {
 }
 
 payload! {
-    /// The Session, and the call in it, that began a child.
+    /// The session, and the call in it, that began a child.
     Parent {
-        /// The parent Session.
+        /// The parent session.
         session: SessionId,
         /// The call of the parent that began it, if known.
         call: Option<CallId>,
@@ -59,13 +59,13 @@ payload! {
 }
 
 payload! {
-    /// Where an imported Session comes from. Nothing of the import's own time or place is in it.
+    /// Where an imported session comes from. Nothing of the import's own time or place is in it.
     Origin {
         /// The agent that recorded it: `opencode`, `codex`, `claude-code`.
         agent: String,
         /// That agent's version, as recorded.
         version: Option<String>,
-        /// The Session's id there.
+        /// The session's id there.
         id: String,
         /// The form it was read from: `v2-events`, `v1-export`, `rollout`, `transcript`.
         form: String,
@@ -88,11 +88,11 @@ payload! {
         /// Its title, if it has one from the start.
         #[serde(serialize_with = "as_text")]
         title: Option<String>,
-        /// Set for a child Session.
+        /// Set for a child session.
         parent: Option<Parent>,
-        /// Set for an imported Session.
+        /// Set for an imported session.
         origin: Option<Origin>,
-        /// The Session's key; in JSON its hash.
+        /// The session's key; in JSON its hash.
         #[serde(rename = "key_hash")]
         key: StoredKey,
     } texts {}
@@ -106,7 +106,7 @@ payload! {
         parent: SessionId,
         /// The first Seq that is not inherited; the Seq of this event.
         cut: Seq,
-        /// Digest of the parent's Batch that holds `cut - 1`; the `prev` of this event's Batch.
+        /// Digest of the parent's batch that holds `cut - 1`; the `prev` of this event's batch.
         parent_digest: Digest,
         /// The fork's title.
         #[serde(serialize_with = "as_text")]
@@ -156,7 +156,7 @@ payload! {
 }
 
 payload! {
-    /// The Session moved. Its Context Epoch ended; the destination starts over with a complete baseline
+    /// The session moved. Its Context Epoch ended; the destination starts over with a complete baseline
     /// (`docs/reference/revert.md#moves`).
     SessionMoved {
         /// Where it works from here on.
@@ -181,7 +181,7 @@ payload! {
 }
 
 impl Event {
-    /// The key that the event begins a Session with; `None` for an event that begins none.
+    /// The key that the event begins a session with; `None` for an event that begins none.
     pub fn stored_key(&self) -> Option<&StoredKey> {
         match self {
             Self::Session(SessionEvent::Created(created)) => Some(&created.key),
@@ -190,7 +190,7 @@ impl Event {
         }
     }
 
-    /// Puts a key into an event that begins a Session; any other event stays as it is.
+    /// Puts a key into an event that begins a session; any other event stays as it is.
     pub fn set_key(&mut self, key: SessionKey) {
         match self {
             Self::Session(SessionEvent::Created(created)) => created.key = key.into(),

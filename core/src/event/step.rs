@@ -15,7 +15,7 @@ words! {
         Turn = "turn",
         /// The summary of a compaction.
         Summary = "summary",
-        /// The Session's title.
+        /// The session's title.
         Title = "title",
     }
 }

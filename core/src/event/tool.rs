@@ -12,7 +12,7 @@ payload! {
     ToolCalled {
         /// Its place in the content of the current step, from 0.
         index: u32,
-        /// Unique within the Session.
+        /// Unique within the session.
         call: CallId,
         /// The tool's name.
         #[serde(serialize_with = "as_text")]

@@ -25,7 +25,7 @@ use annals_core::event::*;
 use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, ModelName, Seq, StoredKey, Time};
 use std::collections::HashMap;
 
-/// One Session.
+/// One session.
 pub struct RolloutMapper {
     /// Batches that are ready to be appended.
     pub out: Vec<MappedBatch>,

@@ -56,7 +56,7 @@ pub struct EventRow<'a> {
     pub data: &'a str,
 }
 
-/// One Session that is being read.
+/// One session that is being read.
 pub enum RowMapper {
     /// The V2 core.
     V2(Box<v2_rows::V2RowReader>),

@@ -1,4 +1,4 @@
-//! What each message of a Session says, as a digest: an index, so that two Sessions are compared without reading them.
+//! What each message of a session says, as a digest: an index, so that two sessions are compared without reading them.
 
 use super::sessions::{TurnEntry, entries};
 use crate::SessionAt;

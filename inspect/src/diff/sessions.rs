@@ -1,4 +1,4 @@
-//! Two Sessions aligned by turns: where they part, and what each turn says on either side.
+//! Two sessions aligned by turns: where they part, and what each turn says on either side.
 
 use super::{Lines, said};
 use crate::{AskError, SessionAt};
@@ -6,7 +6,7 @@ use annals_core::{Blobs, Seq, SessionId};
 use annals_projections::{Body, Content, Message, Messages};
 use serde::Serialize;
 
-/// How two Sessions differ.
+/// How two sessions differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionDiff {
@@ -30,9 +30,9 @@ pub struct SessionDiff {
 pub struct Pair {
     /// Its number, from 1; 0 for everything before the first user message.
     pub turn: u64,
-    /// In the first Session; `None` when it has fewer turns.
+    /// In the first session; `None` when it has fewer turns.
     pub a: Option<Turn>,
-    /// In the second Session.
+    /// In the second session.
     pub b: Option<Turn>,
     /// How many entries are the same from its beginning.
     pub same: u64,
@@ -67,7 +67,7 @@ impl TurnEntry {
     }
 }
 
-/// Compares what two Sessions show, without what committed reverts removed. An index says which turns say the same;
+/// Compares what two sessions show, without what committed reverts removed. An index says which turns say the same;
 /// only the others are read.
 ///
 /// # Errors
@@ -106,7 +106,7 @@ fn whole(entries: &[TurnEntry]) -> String {
 }
 
 /// How many events both read from the same log: up to there nothing can differ. Digests are chained, so that the first
-/// Batch that is not the same is found by bisection.
+/// batch that is not the same is found by bisection.
 async fn inherited(a: &SessionAt, b: &SessionAt) -> Result<u64, AskError> {
     let (mut shared, mut differs) = (Seq::ZERO, a.until.min(b.until));
     while shared < differs {
@@ -114,7 +114,7 @@ async fn inherited(a: &SessionAt, b: &SessionAt) -> Result<u64, AskError> {
         let (one, other) = (a.log().batch_at(a.session, middle).await?, b.log().batch_at(b.session, middle).await?);
         match (one, other) {
             (Some(one), Some(other)) if one.batch.digest == other.batch.digest => {
-                // A fork's cut may lie inside the Batch.
+                // A fork's cut may lie inside the batch.
                 shared = one.until.min(other.until).min(differs).max(middle.plus(1));
             }
             _ => differs = middle,

@@ -21,7 +21,7 @@ pub struct Candidate {
 /// Nothing was found, or too much. Each message says what to ask instead.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// The store has no such Session: one of `meant`, perhaps.
+    /// The store has no such session: one of `meant`, perhaps.
     #[error("no session matches {name:?} in {}{}", store.display(), meant_by(.meant))]
     NoSession {
         /// What was asked for.
@@ -31,7 +31,7 @@ pub enum FindError {
         /// What was perhaps meant: an id and a title each.
         meant: Vec<String>,
     },
-    /// Several Sessions fit the name: take more of it.
+    /// Several sessions fit the name: take more of it.
     #[error("{}", ambiguous(name, *count, newest, |at| at.to_string()))]
     Ambiguous {
         /// What was asked for.
@@ -41,13 +41,13 @@ pub enum FindError {
         /// The newest of them.
         newest: Vec<Candidate>,
     },
-    /// The store holds no Session yet.
+    /// The store holds no session yet.
     #[error("the store in {} is empty; `annals import --discover` lists sessions to import", store.display())]
     NoSessions {
         /// Which store.
         store: PathBuf,
     },
-    /// The Session ends earlier.
+    /// The session ends earlier.
     #[error("there is no event {seq}: session {session} ends at event {last}")]
     PastTheEnd {
         /// The session.
@@ -57,7 +57,7 @@ pub enum FindError {
         /// Its last event.
         last: Seq,
     },
-    /// The Session has fewer user messages.
+    /// The session has fewer user messages.
     #[error("there is no turn {wanted}: session {session} has {}", counted(*count, "user message"))]
     NoUserMessage {
         /// The session.
@@ -67,7 +67,7 @@ pub enum FindError {
         /// How many there are.
         count: u64,
     },
-    /// The file holds several Sessions.
+    /// The file holds several sessions.
     #[error("{} holds {} sessions; name one after `--in {}`:\n{}", file.display(), .sessions.len(), file.display(), listed(.sessions))]
     Several {
         /// Which file.
@@ -78,7 +78,7 @@ pub enum FindError {
     /// The event belongs to no message: name another one.
     #[error("event {seq} is not in a message{}", .nearest.map(|near| format!("; nearest: {near}")).unwrap_or_default())]
     NotInAMessage {
-        /// Which Session.
+        /// Which session.
         session: SessionId,
         /// What was asked for.
         seq: Seq,
@@ -100,7 +100,7 @@ impl FindError {
     }
 }
 
-/// The Sessions that a name fits: id, age, directory and title of each.
+/// The sessions that a name fits: id, age, directory and title of each.
 fn ambiguous(name: &str, count: u64, newest: &[Candidate], when: impl Fn(Time) -> String) -> String {
     let listed = newest.iter().map(|one| {
         let place = one.directory.rsplit('/').find(|name| !name.is_empty()).unwrap_or("-");

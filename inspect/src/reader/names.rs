@@ -6,9 +6,9 @@ use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Catalogue, CatalogueEntry};
 use std::collections::BTreeMap;
 
-/// How many Sessions are offered when a name fits none.
+/// How many sessions are offered when a name fits none.
 const OFFERED: usize = 3;
-/// How many Sessions are listed when a name fits several.
+/// How many sessions are listed when a name fits several.
 const CANDIDATES: usize = 10;
 /// How like a title must be to be offered.
 const ALIKE: f64 = 0.7;
@@ -16,7 +16,7 @@ const ALIKE: f64 = 0.7;
 const ENDING: usize = 4;
 
 impl Reader {
-    /// The Session that `name` means.
+    /// The session that `name` means.
     ///
     /// # Errors
     /// When none or several fit; both say which were perhaps meant.
@@ -50,7 +50,7 @@ impl Reader {
         self.find_by_title(name, &ids, &catalogue).await
     }
 
-    /// The one Session that a file holds: the only one, or the only one that no other began.
+    /// The one session that a file holds: the only one, or the only one that no other began.
     ///
     /// # Errors
     /// When there are several.
@@ -97,7 +97,7 @@ impl Reader {
                 .collect(),
         };
         if fitting.len() > 1 {
-            // A title said in full means that Session, even if others contain it.
+            // A title said in full means that session, even if others contain it.
             let whole: Vec<SessionId> =
                 fitting.iter().copied().filter(|id| titles.get(id).is_some_and(|title| *title == wanted)).collect();
             if whole.len() == 1 {
@@ -118,7 +118,7 @@ impl Reader {
         }
     }
 
-    /// The Session that another agent calls `name`.
+    /// The session that another agent calls `name`.
     async fn find_by_origin(&self, name: &str, ids: &[SessionId]) -> Result<Option<SessionId>, FindError> {
         for id in ids {
             let first = match self.log().batch_at(*id, Seq::ZERO).await {
@@ -152,7 +152,7 @@ fn ambiguous(name: &str, fitting: &[SessionId], catalogue: &Catalogue) -> FindEr
     FindError::Ambiguous { name: name.to_owned(), count: fitting.len() as u64, newest: candidates }
 }
 
-/// The Sessions whose titles are most like what was asked for.
+/// The sessions whose titles are most like what was asked for.
 fn alike(wanted: &str, titles: &BTreeMap<SessionId, String>, catalogue: &Catalogue) -> Vec<String> {
     let mut scored: Vec<(f64, SessionId)> = titles
         .iter()

@@ -81,7 +81,7 @@ pub enum Reason {
     Waits,
     /// An input that was withdrawn.
     Withdrawn,
-    /// An input that waited when the Session was forked.
+    /// An input that waited when the session was forked.
     NotInherited,
     /// A tool's output was bounded, and what is left does not hold it.
     Truncated,

@@ -78,7 +78,7 @@ proptest! {
             prop_assert_eq!(after.session.changed.totals(), never.session.changed.totals());
             prop_assert_eq!(&after.session.changed.first, &never.session.changed.first);
         }
-        // What stays: usage, what a person was shown, who and where the Session is.
+        // What stays: usage, what a person was shown, who and where the session is.
         prop_assert_eq!(after.usage.to_json(&NoBlobs), before.usage.to_json(&NoBlobs));
         let seqs = |view: &SessionView| view.transcript.items.iter().map(|item| item.seq).collect::<Vec<_>>();
         prop_assert_eq!(seqs(&after), seqs(&before));

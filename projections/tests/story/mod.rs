@@ -18,7 +18,7 @@ use annals_core::{Batch, CallId, Event, InputId, Key, Legality, NoBlobs, Request
 use facts::location;
 use std::collections::BTreeSet;
 
-/// The key of every Session here.
+/// The key of every session here.
 pub const KEY: SessionKey = SessionKey([0x0f; 32]);
 
 /// The log that a writer has made, and what legality needs to know of it.
@@ -40,7 +40,7 @@ pub struct Writer {
     pinned: Vec<Seq>,
     staged: Option<Seq>,
     locations: u64,
-    /// Whether the present Location's files were captured.
+    /// Whether the present location's files were captured.
     captured: bool,
     titling: Option<RequestId>,
     restoring: bool,

@@ -51,7 +51,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::Fine)
 }
 
-/// Draws the Batch after which it holds.
+/// Draws the batch after which it holds.
 pub fn draw(found: &BisectResult, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let last = found.bad.0.saturating_sub(1);
     sheet.rule(&format!("first true after event {last}"), "written together", Emphasis::Strong)?;

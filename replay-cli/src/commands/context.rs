@@ -78,7 +78,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::Fine)
 }
 
-/// What people call an agent that Sessions are imported from.
+/// What people call an agent that sessions are imported from.
 fn product(agent: &str) -> &str {
     match agent {
         "claude-code" => "Claude Code",

@@ -35,7 +35,7 @@ pub struct Args {
     yes: bool,
 }
 
-/// Blobs younger than this may belong to a Batch that is being written.
+/// Blobs younger than this may belong to a batch that is being written.
 const AGE: Duration = Duration::from_secs(24 * 3_600);
 
 /// Runs the command.

@@ -107,7 +107,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::Fine)
 }
 
-/// The directory that a Session was created in: paths below it are shown from there.
+/// The directory that a session was created in: paths below it are shown from there.
 pub(super) async fn directory(reader: &Reader, session: annals_core::SessionId) -> Result<String, CliError> {
     let created = reader.created(session).await?;
     Ok(created.map(|created| created.location.directory).unwrap_or_default())

@@ -51,13 +51,13 @@ fn speed(text: &str) -> Result<f64, String> {
     }
 }
 
-/// No pause of a played Session is longer than this.
+/// No pause of a played session is longer than this.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no such Session, the store refuses, or the output does. Damage is an answer, not an error.
+/// When there is no such session, the store refuses, or the output does. Damage is an answer, not an error.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(&args.target).await?;
     let (reader, session) = (&found.reader, found.session);
@@ -125,7 +125,7 @@ async fn show(
     Ok(())
 }
 
-/// The pace at which a Session is played.
+/// The pace at which a session is played.
 struct Playback {
     speed: f64,
     last: Option<Time>,

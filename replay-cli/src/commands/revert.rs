@@ -46,7 +46,7 @@ pub struct Args {
     talk: bool,
 }
 
-/// What is changed: a Session as it was read, and everybody's view of it.
+/// What is changed: a session as it was read, and everybody's view of it.
 struct RevertContext {
     reader: Reader,
     session: SessionId,

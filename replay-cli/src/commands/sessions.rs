@@ -97,7 +97,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::Fine)
 }
 
-/// One row a Session; on a terminal titles are cut at its edge.
+/// One row a session; on a terminal titles are cut at its edge.
 fn draw(
     rows: &[SessionOverview],
     table: &[[String; 5]],

@@ -92,7 +92,7 @@ fn branches(lasts: &[bool], goes_on: bool) -> (String, String) {
     (format!("{bars}{corner}"), format!("{bars}{bar}{below}"))
 }
 
-/// What a Session is to the one above it.
+/// What a session is to the one above it.
 fn relation(node: &TreeSession) -> String {
     if let Some(fork) = node.fork {
         return format!("fork after event {}: ", fork.cut.0.saturating_sub(1));

@@ -43,7 +43,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no such Session or file, or the store refuses. Damage is an answer, not an error.
+/// When there is no such session or file, or the store refuses. Damage is an answer, not an error.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     if let Some(proof) = args.signatures.proof() {
         return args.signatures.verify_proof(proof, args.what.as_deref(), cli, out).await;
@@ -132,7 +132,7 @@ impl CopyCheck {
         })
     }
 
-    /// What was met while a Session was read.
+    /// What was met while a session was read.
     fn met(cli: &CommandContext) -> Self {
         Self { damaged: cli.damage_met() as u64, unchecked: None }
     }

@@ -87,7 +87,7 @@ fn texts(before: &str, after: &str, style: &Style, out: &mut dyn Write) -> Resul
     Ok(())
 }
 
-/// Draws how two Sessions differ, turns side by side from the first that does; with `stat`, only how much.
+/// Draws how two sessions differ, turns side by side from the first that does; with `stat`, only how much.
 pub fn draw_sessions(found: &SessionDiff, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     if found.inherited > 0 {
         let line = format!("they share their first {}", counted(found.inherited, "event"));

@@ -18,7 +18,7 @@ pub struct Detail {
     pub result: usize,
     /// Lines of a context message, of a summary.
     pub context: usize,
-    /// Where the Session works: paths below it are shown from there.
+    /// Where the session works: paths below it are shown from there.
     pub directory: String,
     /// Ranges `[from, until)` that committed reverts undid.
     pub undone: Vec<(Seq, Seq)>,

@@ -198,7 +198,7 @@ impl<'a> Chat<'a> {
             (ChatCommand::Model(Some(name)), session) => match self.definitions.model(&name.as_str().into()) {
                 None => self.warn(&HostError::UnknownModel { name, meant: Vec::new() }.to_string()),
                 Some(profile) => {
-                    // Of a Session the fact is shown.
+                    // Of a session the fact is shown.
                     match session {
                         Some(session) => session.switch_model(profile.model.clone()).await?,
                         None => self.aside(&format!("model {}", profile.model)),

@@ -10,7 +10,7 @@ use annals_projections::SessionView;
 use annals_runtime::host::{JsonLines, RunEnd};
 use std::io::Write;
 
-/// How much of an id is shown; it names the Session unless another began in the same few milliseconds.
+/// How much of an id is shown; it names the session unless another began in the same few milliseconds.
 const SHORT: usize = 12;
 
 /// The beginning of an id that is enough to name it by.
@@ -41,7 +41,7 @@ pub fn say(view: &SessionView, ended: &RunEnd, cli: &CommandContext) {
     }
 }
 
-/// Tokens and cost of a Session, in a few words.
+/// Tokens and cost of a session, in a few words.
 pub fn used(view: &SessionView) -> String {
     let tokens = view.usage.tokens;
     let read = tokens.input.saturating_add(tokens.cache_read).saturating_add(tokens.cache_write);

@@ -31,7 +31,7 @@ pub struct Options {
     pub record: Option<PathBuf>,
     /// Where recorded answers are taken from.
     pub replay: Option<PathBuf>,
-    /// Where a new Session works; the current directory without it.
+    /// Where a new session works; the current directory without it.
     pub directory: Option<PathBuf>,
 }
 
@@ -44,7 +44,7 @@ pub struct Chosen {
     pub directory: String,
 }
 
-/// The equipment for a Session that is there, or for a new one in the current directory. Nothing is made yet.
+/// The equipment for a session that is there, or for a new one in the current directory. Nothing is made yet.
 ///
 /// # Errors
 /// When the configuration is wrong, there is no such agent or model, or the model cannot be asked.
@@ -148,7 +148,7 @@ fn model(
     }
 }
 
-/// Whether a Session continues with the model that it was recorded with. One of another program does so only if that can be
+/// Whether a session continues with the model that it was recorded with. One of another program does so only if that can be
 /// asked here.
 fn is_usable_here(config: &Config, options: &Options, found: &ExistingSession) -> bool {
     !found.is_imported

@@ -8,7 +8,7 @@ use annals_runtime::host::JsonLines;
 use annals_runtime::permission::PermissionQuestion;
 use std::io::{self, Write};
 
-/// What is shown while a Session runs.
+/// What is shown while a session runs.
 pub enum Frontend {
     /// For the user.
     Screen(Box<Screen>),

@@ -24,7 +24,7 @@ pub struct Interaction {
     pub lines: TypedLines,
     /// Whether what is typed meanwhile joins the turn.
     pub steers: bool,
-    /// Whether a run lasts until the tasks in the background have ended; else they run on while the Session is idle.
+    /// Whether a run lasts until the tasks in the background have ended; else they run on while the session is idle.
     pub waits: bool,
     pub(super) notices: mpsc::UnboundedReceiver<Notice>,
     pub(super) questions: mpsc::UnboundedReceiver<WaitingQuestion>,
@@ -35,7 +35,7 @@ pub struct Interaction {
     pub(super) held: HeldNotices,
     /// Words to the chat that were typed while a turn ran: they are for the time after it.
     pub(super) later: VecDeque<TypedLine>,
-    /// The right to run the Session, kept while tasks of it run in the background.
+    /// The right to run the session, kept while tasks of it run in the background.
     pub(super) lease: Option<Arc<Lease>>,
     /// What the program reports of trouble, where it is shown among the rest.
     pub(super) reports: mpsc::UnboundedReceiver<String>,

@@ -1,4 +1,4 @@
-//! Which Session a run is of: a new one here, the last one here, or one that is named.
+//! Which session a run is of: a new one here, the last one here, or one that is named.
 
 use super::{Chosen, Host, HostError};
 use crate::command_context::CommandContext;
@@ -69,7 +69,7 @@ pub fn place(cli: &CommandContext, directory: Option<&Path>) -> Result<String, H
     found.into_os_string().into_string().map_err(|_| bad("its name is not UTF-8".to_owned()))
 }
 
-/// The Session that is named, or the last one of `directory`, or of this one; `None` for a new one.
+/// The session that is named, or the last one of `directory`, or of this one; `None` for a new one.
 pub async fn find(
     go_on: bool,
     name: Option<&str>,
@@ -118,7 +118,7 @@ async fn described(reader: Reader, session: SessionId) -> Result<ExistingSession
     })
 }
 
-/// The Session, with the chosen agent and model selected.
+/// The session, with the chosen agent and model selected.
 ///
 /// # Errors
 /// When its directory is gone, or the log refuses.

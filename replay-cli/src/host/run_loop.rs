@@ -29,7 +29,7 @@ pub(super) enum Happened {
     Ended(RunEnd),
 }
 
-/// Runs what waits in a Session, shows it, and gives how it ended. While another process runs the Session, what that one
+/// Runs what waits in a session, shows it, and gives how it ended. While another process runs the session, what that one
 /// records is shown, until it is done with it.
 ///
 /// # Errors
@@ -213,7 +213,7 @@ impl<'a> ActiveRun<'a> {
         Ok(self.interaction.show.aside(&plain(&text), self.out)?)
     }
 
-    /// What is typed while the Session runs sent while the model works (steer).
+    /// What is typed while the session runs sent while the model works (steer).
     async fn steer(&mut self, text: &str) -> Result<(), CliError> {
         if text.is_empty() {
             return Ok(());

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Instant;
 
-/// The children of the Session that is shown.
+/// The children of the session that is shown.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     /// Those that run in the background: agent, and when they were seen to begin.

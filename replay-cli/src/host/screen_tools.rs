@@ -101,7 +101,7 @@ impl ShownCalls {
 }
 
 impl Screen {
-    /// Shows what a record says of a call of the Session or of one of its children.
+    /// Shows what a record says of a call of the session or of one of its children.
     pub(super) fn call_of(&mut self, record: &Record<'_>, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         let child = match self.calls.children.get(&record.session) {
             Some(agent) => format!("  {agent}: "),

@@ -7,13 +7,13 @@ use std::sync::Arc;
 /// Work that no turn waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// The request for a Session's title.
+    /// The request for a session's title.
     Title(SessionId),
     /// A background task of a subagent.
     Task {
-        /// The Session whose call created the task.
+        /// The session whose call created the task.
         parent: SessionId,
-        /// The Session that executes it.
+        /// The session that executes it.
         child: SessionId,
     },
 }

@@ -9,7 +9,7 @@ use crate::ports::{Clock, Filesystem, filesystem};
 use annals_core::{Key, Time};
 use std::sync::Arc;
 
-/// Produces the built-in sources of a Location, either one if wanted.
+/// Produces the built-in sources of a location, either one if wanted.
 ///
 /// ```
 /// # use annals_runtime::context::{Builtins, Registry};

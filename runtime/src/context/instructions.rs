@@ -1,7 +1,7 @@
 //! The contribution and source `core/instructions`: instruction files as one aggregate
 //! (`docs/reference/context.md#instructions`).
 //!
-//! In order: the global file, the project's files from the Location up to the project root, configured files, nested
+//! In order: the global file, the project's files from the location up to the project root, configured files, nested
 //! files that a read discovered. A file that is missing is left out; one that exists and cannot be read makes the whole
 //! source unavailable, and the reason names it. A link that leads out of the project is ignored, unless the user
 //! trusts the project: that is a decision and not a passing failure.
@@ -38,14 +38,14 @@ pub fn opted_out(variable: impl Fn(&str) -> Option<String>) -> bool {
     OPT_OUT.into_iter().filter_map(variable).any(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }
 
-/// Which instruction files there may be. By default `AGENTS.md` upward from the Location, and no global one.
+/// Which instruction files there may be. By default `AGENTS.md` upward from the location, and no global one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstructionFiles {
     /// Absolute paths of which the first that exists is the global file.
     pub global: Vec<String>,
-    /// Names looked for from the Location upward; the first name found anywhere is the one used.
+    /// Names looked for from the location upward; the first name found anywhere is the one used.
     pub names: Vec<String>,
-    /// Further files: absolute, `~/`, or relative to every directory from the Location upward; `*`, `?` and `**` as in
+    /// Further files: absolute, `~/`, or relative to every directory from the location upward; `*`, `?` and `**` as in
     /// a shell. Files whose names begin with a dot are matched only by a pattern that does.
     pub configured: Vec<String>,
     /// The directory that `~/` means; without it such paths lead nowhere.
@@ -74,7 +74,7 @@ impl Default for InstructionFiles {
     }
 }
 
-/// Produces the instructions of a Location, read again at every boundary.
+/// Produces the instructions of a location, read again at every boundary.
 ///
 /// ```
 /// # use annals_runtime::context::instructions::{InstructionFiles, opted_out};
@@ -146,7 +146,7 @@ pub struct LinkOut {
 }
 
 impl Instructions {
-    /// Files at a Location that are left out because they are links out of the project: for a warning to the user.
+    /// Files at a location that are left out because they are links out of the project: for a warning to the user.
     ///
     /// # Errors
     /// When a file cannot be looked at.

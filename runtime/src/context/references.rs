@@ -18,7 +18,7 @@ pub struct Reference {
     pub description: Option<String>,
 }
 
-/// The project references of a Location. Read once per boundary.
+/// The project references of a location. Read once per boundary.
 pub trait ReferenceCatalogue: Send + Sync {
     /// Every reference, or why they cannot be read for now.
     fn references(&self) -> Boxed<'_, Loaded<Vec<Reference>>>;

@@ -1,4 +1,4 @@
-//! The System Context Registry of one Location: who contributes sources, in key order.
+//! The System Context Registry of one location: who contributes sources, in key order.
 
 use super::SystemContext;
 use super::fault::{ContextError, Fault, caught};
@@ -16,9 +16,9 @@ pub struct Boundary {
     pub session: SessionId,
     /// The agent of the turn.
     pub agent: AgentName,
-    /// Where the Session works.
+    /// Where the session works.
     pub location: Location,
-    /// Nested instruction files discovered while the Session has been at this Location, in order of discovery: a fold
+    /// Nested instruction files discovered while the session has been at this location, in order of discovery: a fold
     /// of `instruction.discovered`.
     pub discovered: Vec<String>,
 }
@@ -54,7 +54,7 @@ where
 #[error("Duplicate system context entry key: {0}")]
 pub struct DuplicateContribution(pub Key);
 
-/// The contributions of one Location. Clones share them.
+/// The contributions of one location. Clones share them.
 ///
 /// ```
 /// # use annals_runtime::context::{Boundary, Fault, Registry, Source, SystemContext};

@@ -9,7 +9,7 @@ use annals_core::permission::{self, SKILL};
 use serde::{Deserialize, Serialize};
 use std::future::ready;
 
-/// A skill of a Location. Only name and description reach the System Context; the body comes through the skill tool.
+/// A skill of a location. Only name and description reach the System Context; the body comes through the skill tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
     /// Unique in its catalogue.
@@ -20,7 +20,7 @@ pub struct Skill {
     pub body: String,
 }
 
-/// The skills of a Location. Read once per boundary, so that what it gives is never older than the boundary.
+/// The skills of a location. Read once per boundary, so that what it gives is never older than the boundary.
 pub trait SkillCatalogue: Send + Sync {
     /// Every skill, or why they cannot be read for now.
     fn skills(&self) -> Boxed<'_, Loaded<Vec<Skill>>>;

@@ -16,7 +16,7 @@ pub enum EmptyAnswer {
 }
 
 impl EmptyAnswer {
-    /// Of a Session that is idle; `None` when its last answer holds text, or there is no answer at all.
+    /// Of a session that is idle; `None` when its last answer holds text, or there is no answer at all.
     pub fn of(view: &SessionView, blobs: &dyn Blobs) -> Option<Self> {
         let answers = view.history.selected().filter_map(|message| match &message.body {
             Body::Assistant(answer) => Some(answer),

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 /// Writes a run as JSON, one object per line.
 #[derive(Debug, Default)]
 pub struct JsonLines {
-    /// The Session that is shown, and its children.
+    /// The session that is shown, and its children.
     sessions: BTreeSet<SessionId>,
 }
 
@@ -80,7 +80,7 @@ impl JsonLines {
         line(&told, out)
     }
 
-    /// `end`: how the run ended, and what was used in the Session so far. `message` explains an end that is an error.
+    /// `end`: how the run ended, and what was used in the session so far. `message` explains an end that is an error.
     ///
     /// # Errors
     /// When the output refuses.

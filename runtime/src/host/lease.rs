@@ -1,4 +1,4 @@
-//! The right to run a Session: one process at a time, over all processes of a store.
+//! The right to run a session: one process at a time, over all processes of a store.
 //!
 //! Appends of several processes are safe without it. Runs are not: each would take the other's open calls for a crash's
 //! leftover and settle them as interrupted.

@@ -8,9 +8,9 @@ use annals_store::disk::StorePath;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Determines the services of a Location. Asked once for each.
+/// Determines the services of a location. Asked once for each.
 pub trait ServicesAt: Send + Sync {
-    /// The services of a Location; its own tools are registered in `tools`. Captures of files are kept in `store`. May
+    /// The services of a location; its own tools are registered in `tools`. Captures of files are kept in `store`. May
     /// block.
     fn services(&self, location: &Location, tools: ToolRegistry, store: &StorePath) -> LocationServices;
 
@@ -21,9 +21,9 @@ pub trait ServicesAt: Send + Sync {
     }
 }
 
-/// The Locations of a host. Each is examined once; its services are the same afterwards.
+/// The locations of a host. Each is examined once; its services are the same afterwards.
 pub struct LocationCache {
-    /// The tools of every Location.
+    /// The tools of every location.
     application: ToolRegistry,
     services_at: Arc<dyn ServicesAt>,
     store: StorePath,
@@ -41,10 +41,10 @@ impl LocationCache {
         self.services_at.remarks(location).await
     }
 
-    /// Examines a Location on a thread that may block.
+    /// Examines a location on a thread that may block.
     pub async fn prepare(self: &Arc<Self>, location: &Location) {
         let (places, location) = (self.clone(), location.clone());
-        // A panic there occurs again, and is reported, when the Location is asked for.
+        // A panic there occurs again, and is reported, when the location is asked for.
         drop(tokio::task::spawn_blocking(move || places.at(&location)).await);
     }
 }

@@ -26,7 +26,7 @@ pub struct HostParts {
     pub definitions: Arc<dyn Definitions>,
     /// Limits and behaviour.
     pub settings: Settings,
-    /// Determines the services of a Location.
+    /// Determines the services of a location.
     pub services_at: Arc<dyn ServicesAt>,
     /// Agents that tasks may be given to; without one there is no tool for tasks.
     pub subagents: Vec<Subagent>,
@@ -47,14 +47,14 @@ pub enum OpenHostError {
 
 /// A runtime over a store.
 pub struct StoreHost {
-    /// Runs Sessions.
+    /// Runs sessions.
     pub runtime: Runtime,
     /// The right to run them.
     pub leases: Leases,
     locations: Arc<LocationCache>,
     outputs: Arc<OutputFolder>,
     clock: Arc<SystemClock>,
-    /// The task that removes output files as they expire; started with the first Location.
+    /// The task that removes output files as they expire; started with the first location.
     sweeping: OnceCell<AbortOnDrop>,
 }
 
@@ -100,7 +100,7 @@ impl StoreHost {
         Ok(Self { runtime, leases: Leases::of_store(store), locations, outputs, clock, sweeping: OnceCell::new() })
     }
 
-    /// Examines a Location before anything runs there; returns what a person should know of it. Output files that have
+    /// Examines a location before anything runs there; returns what a person should know of it. Output files that have
     /// expired are removed now and then every hour.
     pub async fn prepare_location(&self, location: &Location) -> Vec<String> {
         self.sweeping

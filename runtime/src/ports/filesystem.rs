@@ -1,4 +1,4 @@
-//! The files that a Session's instructions and environment are read from. Tools have their own access.
+//! The files that a session's instructions and environment are read from. Tools have their own access.
 //!
 //! Paths are absolute texts: what is rendered for the model, or kept in the log, must be text.
 

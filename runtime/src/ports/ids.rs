@@ -17,7 +17,7 @@ pub trait Ids: Send + Sync {
     fn output_file(&self, now: Time) -> String;
     /// A number in `[0, 1)` that spreads retries.
     fn jitter(&self) -> f64;
-    /// The key of a new Session: 32 unpredictable bytes.
+    /// The key of a new session: 32 unpredictable bytes.
     fn session_key(&self) -> SessionKey;
 }
 

@@ -10,7 +10,7 @@ use annals_core::event::{
 };
 
 impl Redaction {
-    /// One fact of another agent's Session: every text in it. Ids, hashes and the names of agents, models and tools stay:
+    /// One fact of another agent's session: every text in it. Ids, hashes and the names of agents, models and tools stay:
     /// other facts and a later import of the same session refer to them. The match is exhaustive, so that a new kind needs a
     /// decision.
     pub(super) fn imported(&mut self, event: &mut Event) {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// included. No fact is added, so that each event keeps its place; what was replaced is counted here.
 ///
 /// The same source and the same redactor give the same facts again. With other secrets to find they are others, and the
-/// Session reads as diverged.
+/// session reads as diverged.
 pub struct RedactingLog {
     log: Arc<dyn EventLog>,
     redactor: Arc<Redactor>,

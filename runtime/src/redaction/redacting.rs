@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The redaction of everything that one Batch will contain. Without a redactor nothing is replaced.
+/// The redaction of everything that one batch will contain. Without a redactor nothing is replaced.
 #[derive(Clone, Debug)]
 pub(crate) struct Redaction {
     redactor: Option<Arc<Redactor>>,
@@ -28,7 +28,7 @@ impl Redaction {
         Self { redactor: redactor.cloned(), counts: BTreeMap::new() }
     }
 
-    /// `redaction.applied`, if secrets were replaced. It belongs in the same Batch.
+    /// `redaction.applied`, if secrets were replaced. It belongs in the same batch.
     pub(crate) fn applied(&self) -> Option<Event> {
         (!self.counts.is_empty()).then(|| RedactionApplied { counts: self.counts.clone() }.into())
     }

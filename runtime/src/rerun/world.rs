@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a model reads for a call that the recorded Session did not make.
+/// What a model reads for a call that the recorded session did not make.
 const UNRECORDED: &str = "This call was not made in the recorded Session; nothing runs while it is run again.";
 
 /// The key of skill guidance.
@@ -57,7 +57,7 @@ struct Results(Mutex<BTreeMap<(String, String), VecDeque<RecordedResult>>>);
 type RecordedResult = Result<ToolOutput, ToolError>;
 
 impl RecordedWorld {
-    /// The world that a recorded Session met.
+    /// The world that a recorded session met.
     pub fn of(recorded: &RecordedRun, blobs: &dyn Blobs) -> Self {
         let values = |snapshot: &Snapshot| -> Values {
             snapshot.0.iter().map(|(key, entry)| (key.clone(), entry.value.value(blobs))).collect()

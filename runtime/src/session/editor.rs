@@ -9,7 +9,7 @@ use annals_core::{Blobs, SessionId};
 use annals_projections::SessionView;
 use std::sync::Arc;
 
-/// A Session that can be changed and not run. Clones edit the same Session.
+/// A Session that can be changed and not run. Clones edit the same session.
 ///
 /// A [`Session`](crate::Session) of a [`Runtime`](crate::Runtime) is an editor, too: it dereferences to its own. An editor
 /// that is used alone does not know of runs in other processes: its caller makes sure that no other process runs the
@@ -21,7 +21,7 @@ pub struct SessionEditor {
 }
 
 impl SessionEditor {
-    /// Opens a Session of the log for edits.
+    /// Opens a session of the log for edits.
     ///
     /// # Errors
     /// [`Refusal::NotFound`] when no session has the id.
@@ -44,7 +44,7 @@ impl SessionEditor {
         self.lane.session()
     }
 
-    /// The complete view of the Session as the log is now.
+    /// The complete view of the session as the log is now.
     ///
     /// # Errors
     /// When the log cannot be read.

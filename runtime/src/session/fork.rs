@@ -1,4 +1,4 @@
-//! Forks: a Session that continues another one from a cut, without a copy (`docs/reference/fork.md`).
+//! Forks: a session that continues another one from a cut, without a copy (`docs/reference/fork.md`).
 
 use super::{MessagePlace, SessionEditor};
 use crate::outcome::{LogError, MissingItem, Refusal};
@@ -29,7 +29,7 @@ impl SessionEditor {
         self.fork_into(cut, None).await
     }
 
-    /// Forks at a Seq, with another Location if one is given: the fork moves there in the Batch that begins it.
+    /// Forks at a Seq, with another location if one is given: the fork moves there in the batch that begins it.
     ///
     /// # Errors
     /// See [`SessionEditor::fork_at`].

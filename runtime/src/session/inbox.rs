@@ -62,7 +62,7 @@ impl Session {
         Ok(admitted)
     }
 
-    /// Admits an input and lets the Session run, without waiting. An input that is known wakes it again.
+    /// Admits an input and lets the session run, without waiting. An input that is known wakes it again.
     ///
     /// # Errors
     /// See [`Session::admit`].

@@ -1,4 +1,4 @@
-//! Moves: to another Location, with or without the uncommitted changes (`docs/reference/revert.md#moves`).
+//! Moves: to another location, with or without the uncommitted changes (`docs/reference/revert.md#moves`).
 
 use super::SessionEditor;
 use super::restoring::RestoreGuard;
@@ -16,28 +16,28 @@ use std::sync::Arc;
 /// What a move with the uncommitted changes will do: to be shown before it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MovePlan {
-    /// Where the Session goes.
+    /// Where the session goes.
     pub location: Location,
     /// What comes along.
     pub transfer: Transfer,
     /// What that changes at the destination.
     pub arrival: Plan,
-    /// Where the Session ended when this was planned.
+    /// Where the session ended when this was planned.
     at: Seq,
 }
 
-/// What a move to a Location will do with files.
+/// What a move to a location will do with files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MoveChoice {
-    /// The Session works there already.
+    /// The session works there already.
     There,
-    /// The Session moves and its files do not.
+    /// The session moves and its files do not.
     Alone(FilesStay),
     /// Uncommitted changes move too.
     WithChanges(Box<MovePlan>),
 }
 
-/// Why the files of a Session that moves stay where they are.
+/// Why the files of a session that moves stay where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilesStay {
     /// It had no directory.
@@ -98,7 +98,7 @@ impl SessionEditor {
         }
     }
 
-    /// Moves it: its Context Epoch ends, and a run at the old Location ends interrupted. Moving it to where it is does
+    /// Moves it: its Context Epoch ends, and a run at the old location ends interrupted. Moving it to where it is does
     /// nothing. Gives whether it moved.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl SessionEditor {
             .await
     }
 
-    /// Plans to move to another checkout of the project and take along what is uncommitted below the Session's
+    /// Plans to move to another checkout of the project and take along what is uncommitted below the session's
     /// directory. Nothing is changed; [`SessionEditor::move_with_changes`] does it.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ impl SessionEditor {
             Err(error) => return Ok(Some(Arc::new(error))),
         };
         if let Err(error) = self.departed(moved.plus(1), &left).await {
-            // The Session has moved; the next run or undo settles the departure and records its end.
+            // The session has moved; the next run or undo settles the departure and records its end.
             tracing::warn!(session = %self.id(), %error, "the end of a departure was not recorded");
         }
         Ok(left.err().map(Arc::new))

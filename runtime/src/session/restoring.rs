@@ -98,7 +98,7 @@ pub(crate) async fn settle_restore(state: &EditorState, lane: &Lane) -> Result<(
     if restoring(state).contains(&lane.session()) {
         return Ok(());
     }
-    // Where its files are not available it stays open, and the Session continues without them.
+    // Where its files are not available it stays open, and the session continues without them.
     if let Some(open) = &view.session.departing
         && let Some(files) = (state.files)(&open.location)
     {
@@ -150,7 +150,7 @@ async fn abandon(lane: &Lane, begun: Seq, error: Failure) -> Result<(), Refusal>
     lane.decide(|view| Ok(Decision::append(abandoned(view), ()))).await
 }
 
-/// Marks a Session whose files this process restores, until dropped.
+/// Marks a session whose files this process restores, until dropped.
 pub(super) struct RestoreGuard {
     state: Arc<EditorState>,
     session: SessionId,

@@ -1,4 +1,4 @@
-//! What a Session is set to: agent, model, title. Recorded now, in force from the next turn on.
+//! What a session is set to: agent, model, title. Recorded now, in force from the next turn on.
 
 use super::SessionEditor;
 use crate::outcome::LogError;

@@ -19,14 +19,14 @@ pub enum Extent {
     ConversationAndFiles,
 }
 
-/// What staging a revert will do: to be shown before it is done. It holds for the Session and the files as they are.
+/// What staging a revert will do: to be shown before it is done. It holds for the session and the files as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevertPlan {
     /// The first message that goes, with all that follows it.
     pub first_removed: Seq,
     /// What happens to the files.
     pub files: RevertFiles,
-    /// Where the Session ended when this was planned.
+    /// Where the session ended when this was planned.
     at: Seq,
 }
 
@@ -77,7 +77,7 @@ impl SessionEditor {
     /// Dropping the future leaves nothing half-done: the work continues on a task of its own.
     ///
     /// # Errors
-    /// [`Refusal::Outdated`] when the Session has new events since it was planned; [`Refusal::Files`] when the files cannot be
+    /// [`Refusal::Outdated`] when the session has new events since it was planned; [`Refusal::Files`] when the files cannot be
     /// restored. Then nothing has changed and nothing is recorded.
     pub async fn stage(&self, plan: &RevertPlan) -> Result<Seq, Refusal> {
         let mut staged =
@@ -153,7 +153,7 @@ impl SessionEditor {
         }
     }
 
-    /// The files of the Session's Location.
+    /// The files of the session's location.
     fn files(&self, view: &SessionView) -> Result<Arc<dyn Files>, FilesRefusal> {
         let location = view.session.location.as_ref();
         let files = location.and_then(|location| (self.state.files)(location));
@@ -171,7 +171,7 @@ impl SessionEditor {
         Ok(StagedFiles { original, files, steps })
     }
 
-    /// The steps in `[from, until)` that no revert removed, with what was captured of them at the present Location.
+    /// The steps in `[from, until)` that no revert removed, with what was captured of them at the present location.
     async fn steps(&self, view: &SessionView, from: Seq, until: Seq) -> Result<Vec<StepFiles>, LogError> {
         let log = &self.state.log;
         let (mut steps, mut pages) = (StepCaptures::default(), log.pages(self.id(), from..until));
@@ -181,7 +181,7 @@ impl SessionEditor {
         Ok(steps.list)
     }
 
-    /// The agent that recorded the Session, or what it inherits, if that was imported.
+    /// The agent that recorded the session, or what it inherits, if that was imported.
     async fn recorder(&self) -> Result<Option<String>, LogError> {
         let first = self.state.log.batch_at(self.id(), Seq::ZERO).await?;
         Ok(first.and_then(|slice| match slice.batch.events.first()? {
@@ -192,7 +192,7 @@ impl SessionEditor {
         }))
     }
 
-    /// Records a decision that was made when the Session ended at `at`, and gives where.
+    /// Records a decision that was made when the session ended at `at`, and gives where.
     pub(super) async fn recorded(&self, at: Seq, events: Vec<Event>) -> Result<Seq, Refusal> {
         let decide = |view: &SessionView| {
             if self.is_running() {
@@ -212,7 +212,7 @@ impl SessionEditor {
             let view = session.view().await?;
             let files = session.files(&view)?;
             still_holds(&view, at)?;
-            // Without a Location there would be no files.
+            // Without a location there would be no files.
             let location = view.session.location.clone().ok_or(Refusal::Outdated)?;
             let restoring = RestoreGuard::of(&session.state, session.id());
             session.restored(&restoring, (files, location), &plan, at, vec![event]).await
@@ -221,7 +221,7 @@ impl SessionEditor {
     }
 }
 
-/// Whether what was planned when the Session ended at `at` still holds. A title that came meanwhile changes nothing that a plan
+/// Whether what was planned when the session ended at `at` still holds. A title that came meanwhile changes nothing that a plan
 /// depends on.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The action patterns that a child is denied unless its agent allows them by name.
 const NOT_FOR_CHILDREN: [&str; 2] = [TASK, "todo*"];
 
-/// Those of a Session; none for one that no other began, or whose parent is not in this store, as after an import. The
+/// Those of a session; none for one that no other began, or whose parent is not in this store, as after an import. The
 /// agent that counts is that of the turn whose call began or last resumed the child.
 ///
 /// # Errors

@@ -76,7 +76,7 @@ fn told(error: LogError) -> ToolError {
     ToolError(error.to_string())
 }
 
-/// The child that an id names: one of this Session's own, with this agent.
+/// The child that an id names: one of this session's own, with this agent.
 fn known(id: &str, view: &SessionView, agent: &AgentName) -> Result<SessionId, ToolError> {
     let child = id.parse::<SessionId>().ok();
     let found = view.session.children.iter().rfind(|one| Some(one.child) == child);
@@ -87,7 +87,7 @@ fn known(id: &str, view: &SessionView, agent: &AgentName) -> Result<SessionId, T
     Ok(found.child)
 }
 
-/// How many ancestors a Session has.
+/// How many ancestors a session has.
 async fn depth(shared: &Arc<RuntimeState>, view: &SessionView) -> Result<usize, LogError> {
     let mut seen: BTreeSet<SessionId> = view.session.id.into_iter().collect();
     let mut parent = view.session.parent.clone();

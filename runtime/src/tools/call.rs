@@ -67,7 +67,7 @@ pub struct Demand {
 /// Identifies a call. The agent is that of the turn that made the call, also after a switch.
 #[derive(Clone, Debug)]
 pub struct CallContext {
-    /// The Session.
+    /// The session.
     pub session: SessionId,
     /// The agent of the turn.
     pub agent: AgentName,
@@ -83,11 +83,11 @@ pub struct CallContext {
     pub cancellation: Cancellation,
     /// Shows what there is so far.
     pub progress: ProgressSender,
-    /// What happened in the Session before.
+    /// What happened in the session before.
     pub past: Past,
 }
 
-/// The log of a Session, for a tool that asks what the Session did before this process. The default is empty.
+/// The log of a session, for a tool that asks what the session did before this process. The default is empty.
 #[derive(Clone, Default)]
 pub struct Past(Option<Arc<dyn EventLog>>);
 
@@ -124,7 +124,7 @@ impl Permits {
         Self { rules, ..Self::default() }
     }
 
-    /// The same with what was approved in the Session, and within what the agents above are denied.
+    /// The same with what was approved in the session, and within what the agents above are denied.
     pub(crate) fn within(self, approved: Vec<Rule>, limits: InheritedDenials) -> Self {
         Self { approved, limits, ..self }
     }
@@ -171,7 +171,7 @@ impl ProgressSender {
 pub struct ToolOutput {
     /// What the model reads; without it, the model reads the structured value.
     pub text: Option<String>,
-    /// A value for the Session's readers, never cut.
+    /// A value for the session's readers, never cut.
     pub structured: Option<Json>,
     /// Media.
     pub attachments: Vec<Attachment>,

@@ -3,7 +3,7 @@
 use annals_core::event::{Effect, Rule};
 use annals_core::permission::{authorise, hides};
 
-/// The rules of the agents that began a Session, from its parent up. What one of them is denied, the child is denied.
+/// The rules of the agents that began a session, from its parent up. What one of them is denied, the child is denied.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InheritedDenials(Vec<Vec<Rule>>);
 

@@ -1,4 +1,4 @@
-//! Who registers tools: layers of a Location over those of the application.
+//! Who registers tools: layers of a location over those of the application.
 
 use super::{CallContext, CallError, CallInput, Demand, Offered, Tool, ToolOutput};
 use crate::context::{Fault, caught, panic_message};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The tools of a Location, over those of the application. Clones share them.
+/// The tools of a location, over those of the application. Clones share them.
 ///
 /// ```
 /// # use annals_runtime::tools::{FunctionTool, Tool, ToolOutput, ToolRegistry};
@@ -71,7 +71,7 @@ fn locked(layers: &Mutex<Layers>) -> MutexGuard<'_, Layers> {
 }
 
 impl ToolRegistry {
-    /// The registry of a Location over the application's, whose tools of the same name it shadows.
+    /// The registry of a location over the application's, whose tools of the same name it shadows.
     pub fn over(application: &Self) -> Self {
         Self { layers: Arc::default(), application: Some(Arc::new(application.clone())) }
     }

@@ -16,7 +16,7 @@ pub struct SkillTool {
 }
 
 impl SkillTool {
-    /// Loads skills of a Location.
+    /// Loads skills of a location.
     pub fn new(catalogue: Arc<dyn SkillCatalogue>) -> Self {
         Self { catalogue }
     }

@@ -235,7 +235,7 @@ impl<'r> AnswerRecorder<'r> {
         Ok(())
     }
 
-    /// A call is durable before it runs, under an id that is unique in the Session.
+    /// A call is durable before it runs, under an id that is unique in the session.
     async fn call(
         &mut self,
         theirs: CallId,

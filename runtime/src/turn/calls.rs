@@ -204,7 +204,7 @@ impl From<LogError> for CallEnd {
     }
 }
 
-/// The provider's id of a call, or, where the Session used it before, the first free one that begins with it.
+/// The provider's id of a call, or, where the session used it before, the first free one that begins with it.
 pub(super) fn unused_call_id(view: &SessionView, theirs: &CallId) -> CallId {
     if !view.calls.is_used(theirs) {
         return theirs.clone();

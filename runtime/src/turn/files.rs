@@ -40,7 +40,7 @@ impl Runner {
         FilesAfter { files: Some(now.into()), changed }
     }
 
-    /// Records a summary of what the Session changed so far, if there are new captures. The changes are known without it: a failure
+    /// Records a summary of what the session changed so far, if there are new captures. The changes are known without it: a failure
     /// concerns this summary alone.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Runner {
         let (Ok(first), Ok(last)) = (from.parse(), to.parse()) else { return Ok(()) };
         let changes = match files.changes(&first, Some(&last)).await {
             Ok(changes) => changes,
-            // An imported Session's captures were made elsewhere.
+            // An imported session's captures were made elsewhere.
             Err(FilesError::NoTree { .. }) => return Ok(()),
             Err(error) => {
                 self.warn(&error);

@@ -18,7 +18,7 @@ pub(crate) enum Promotion {
 }
 
 impl Promotion {
-    /// What comes first for an idle Session; `None` when nothing is pending.
+    /// What comes first for an idle session; `None` when nothing is pending.
     pub(crate) fn first(view: &SessionView) -> Option<Self> {
         if view.inbox.steers().next().is_some() {
             Some(Self::Steers)

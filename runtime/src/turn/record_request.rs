@@ -17,7 +17,7 @@ pub(super) struct RecordedRequest {
     pub(super) body: Option<Arc<RequestBody>>,
     /// The Seq of `request.sent`.
     pub(super) seq: Seq,
-    /// The Session that began this one, if any.
+    /// The session that began this one, if any.
     pub(super) parent: Option<SessionId>,
 }
 

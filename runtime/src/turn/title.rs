@@ -1,7 +1,7 @@
 //! Titles, requested in the background (`docs/reference/turn.md#titles`).
 //!
-//! After the first answer of an untitled Session that no other one began, a request of its own asks a model for a title. It
-//! runs on a task of its own: no turn waits for it, and the Session is idle while it runs. Its end is a fact in any case,
+//! After the first answer of an untitled session that no other one began, a request of its own asks a model for a title. It
+//! runs on a task of its own: no turn waits for it, and the session is idle while it runs. Its end is a fact in any case,
 //! `session.titled` or `title.failed`; one that its process did not survive is ended by the next run, and another one may
 //! follow. A Session asks three times at most, and once in an activity.
 
@@ -20,7 +20,7 @@ use annals_core::{Blobs, Event, RequestId};
 use annals_projections::{Body, SessionView};
 use std::sync::Arc;
 
-/// How often a Session asks for its title at most.
+/// How often a session asks for its title at most.
 const ASKED: u32 = 3;
 
 /// How much of what the user wrote a title is made of, in characters.
@@ -56,7 +56,7 @@ pub(crate) fn begin(runner: &Runner, view: &SessionView, step: u32) {
     runner.shared.titles.spawned(session, task.abort_handle());
 }
 
-/// Whether a Session may ask for a title.
+/// Whether a session may ask for a title.
 fn is_due(view: &SessionView) -> bool {
     let session = &view.session;
     let untitled = session.title.is_none() && session.parent.is_none();
@@ -84,7 +84,7 @@ async fn ask(
     Ok(runner.lane.decide(|view| Ok::<_, LogError>(Decision::append(end.facts(view, &text, &ended), ()))).await?)
 }
 
-/// The model of its own, where it is defined; else the Session's.
+/// The model of its own, where it is defined; else the session's.
 fn selected(runner: &Runner, view: &SessionView, settings: &TitleSettings) -> Selected {
     let defined = |model: &&annals_core::ModelName| runner.shared.ports.definitions.model(model).is_some();
     let selected = Selected::of(view);

@@ -51,7 +51,7 @@ pub enum FilesError {
         /// The error that caused it.
         source: io::Error,
     },
-    /// The id names no capture of this place: the folder was removed, or the Session comes from elsewhere.
+    /// The id names no capture of this place: the folder was removed, or the session comes from elsewhere.
     #[error("there is no capture {id} of these files here")]
     NoTree {
         /// The id.

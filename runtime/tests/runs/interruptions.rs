@@ -208,7 +208,7 @@ async fn a_second_runner_of_the_same_log_overtakes_the_first_and_the_log_stays_w
     Ok(())
 }
 
-/// A provider that is busy the first time, while another runner takes the Session on to its end.
+/// A provider that is busy the first time, while another runner takes the session on to its end.
 #[derive(Default)]
 struct Overtaken(Mutex<Option<Session>>);
 

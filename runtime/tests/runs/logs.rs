@@ -7,7 +7,7 @@ use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, LogLayer, Mem
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A log that so many times in a row does not know whether it wrote a Batch, for every Batch.
+/// A log that so many times in a row does not know whether it wrote a batch, for every batch.
 struct Unsure {
     inner: MemoryLog,
     times: usize,
@@ -33,7 +33,7 @@ impl LogLayer for Unsure {
 async fn a_batch_of_which_the_log_does_not_know_is_appended_again() -> Tested {
     for (times, runs) in [(1, true), (3, true), (4, false)] {
         let world = World::new([]);
-        // The Session is created by an append that nobody repeats.
+        // The session is created by an append that nobody repeats.
         let inner = MemoryLog::new();
         let created = World { log: Arc::new(inner.clone()), ..world.clone() };
         let id = created.session(&created.runtime()).await?.id();

@@ -1,4 +1,4 @@
-//! Runs of Sessions against a scripted world and the memory log.
+//! Runs of sessions against a scripted world and the memory log.
 
 mod calls;
 mod compaction;

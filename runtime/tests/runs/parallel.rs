@@ -1,4 +1,4 @@
-//! Many Sessions at once, and many callers of one.
+//! Many sessions at once, and many callers of one.
 
 use crate::world::{Tested, World, events, history, says};
 use annals_runtime::testing::ScriptedAttempt;
@@ -7,7 +7,7 @@ use futures_util::future::{join_all, try_join_all};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_sessions_run_their_turns_in_parallel() -> Tested {
-    // Which Session gets which answer is nobody's concern: each takes one turn or two.
+    // Which session gets which answer is nobody's concern: each takes one turn or two.
     let world =
         World::new((0..100).map(|n| ScriptedAttempt::call(format!("c{n}"), "look", "{}"))).tool(says("look", "seen"));
     let runtime = world.runtime();

@@ -1,4 +1,4 @@
-//! Children of a Session: begun and resumed by the tool `task`, told on both sides.
+//! Children of a session: begun and resumed by the tool `task`, told on both sides.
 
 mod running;
 
@@ -19,7 +19,7 @@ fn subagents() -> Subagents {
     Subagents::new(vec![agent("explore"), agent("write")])
 }
 
-/// A runtime whose agents may give tasks, and a Session in it.
+/// A runtime whose agents may give tasks, and a session in it.
 async fn begin(world: &World, subagents: Subagents) -> Result<(Runtime, Session), Box<dyn std::error::Error>> {
     let runtime = world.runtime();
     let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, subagents));

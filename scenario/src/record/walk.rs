@@ -174,7 +174,7 @@ impl<'a> ScriptBuilder<'a> {
     fn forked(&mut self) {
         let users = self.view.transcript.items.iter().filter(|item| item.user);
         let users = users.filter(|item| !self.view.transcript.is_removed(item.seq)).count();
-        // An activity that was cut off before its first request is run in the first Session and cut off again.
+        // An activity that was cut off before its first request is run in the first session and cut off again.
         let cut = self.run.as_ref().is_some_and(|run| run.attempts.is_empty());
         self.close();
         self.script.push(match cut {

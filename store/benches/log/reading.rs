@@ -1,4 +1,4 @@
-//! Reading a long Session, single places, the first screen; and what it takes on disk.
+//! Reading a long session, single places, the first screen; and what it takes on disk.
 
 use crate::material::draft;
 use crate::rivals::{Record, Rival, Sqlite};
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 const ROUNDS: usize = 5;
-/// Events a Batch.
+/// Events a batch.
 const TOGETHER: usize = 2;
-/// Bytes a Batch.
+/// Bytes a batch.
 const SIZE: usize = 600;
-/// How many Batches a reader takes at a time.
+/// How many batches a reader takes at a time.
 const PAGE: usize = 1024;
 
-/// Makes one long Session and reads it.
+/// Makes one long session and reads it.
 pub async fn all(events: u64, tuning: Tuning, asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     let dir = crate::folder()?;
     let store = dir.path().join("store");
@@ -72,7 +72,7 @@ impl<T, E, D> Transpose<T, E, D> for (Result<T, E>, D) {
     }
 }
 
-/// One Session, many Batches a flush: how fast that goes is measured elsewhere.
+/// One session, many batches a flush: how fast that goes is measured elsewhere.
 async fn write(log: &DiskLog, id: SessionId, events: u64) -> Result<(Vec<Record>, u64), Box<dyn Error>> {
     let begin = Instant::now();
     let (mut at, mut records, mut payload) = (Seq::ZERO, Vec::new(), 0);
@@ -150,7 +150,7 @@ fn read_plain(path: &Path) -> Result<usize, Box<dyn Error>> {
     Ok(events)
 }
 
-/// Single places all over the Session, decoded.
+/// Single places all over the session, decoded.
 async fn point(log: &DiskLog, id: SessionId, records: &[Record], path: &Path) -> Result<(), Box<dyn Error>> {
     let mut sqlite = Sqlite::new(path)?;
     for records in records.chunks(10_000) {
@@ -178,7 +178,7 @@ async fn point(log: &DiskLog, id: SessionId, records: &[Record], path: &Path) ->
 }
 
 /// Verifying the whole store: every digest made again from the canonical form, every chain followed. The rival is BLAKE3
-/// alone, over the encoded bytes in memory, Batch by Batch.
+/// alone, over the encoded bytes in memory, batch by batch.
 async fn verify(log: &DiskLog, records: &[Record]) -> Result<(), Box<dyn Error>> {
     let (mut ours, mut its, mut events) = (Vec::new(), Vec::new(), 0);
     for _ in 0..3 {
@@ -200,7 +200,7 @@ async fn verify(log: &DiskLog, records: &[Record]) -> Result<(), Box<dyn Error>>
     Ok(())
 }
 
-/// A view of fixed size over the whole Session and its last 50 Batches: from scratch, and from the saved view.
+/// A view of fixed size over the whole session and its last 50 batches: from scratch, and from the saved view.
 async fn screen(log: &DiskLog, id: SessionId, cache: &ViewCache) -> Result<(), Box<dyn Error>> {
     let fold = FoldVersion { name: "bench", version: 1 };
     let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();

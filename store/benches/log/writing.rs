@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const ROUNDS: usize = 7;
 const TASKS: usize = 64;
 
-/// The records that a Session of these sizes makes: what the rivals are given, ready to write.
+/// The records that a session of these sizes makes: what the rivals are given, ready to write.
 fn records(session: SessionId, count: usize, size: usize) -> Result<Vec<Record>, Box<dyn Error>> {
     let (mut prev, mut at, mut out) = (None, Seq::ZERO, Vec::with_capacity(count));
     for _ in 0..count {
@@ -49,7 +49,7 @@ pub async fn one_writer(size: usize, count: usize) -> Result<(), Box<dyn Error>>
             took.push(begin.elapsed());
         }
         let mut drafts = drafts(&records, size);
-        // The rivals made their files before the clock ran; ours makes its first segment with the first Batch.
+        // The rivals made their files before the clock ran; ours makes its first segment with the first batch.
         log.append(drafts.remove(0)).await?;
         let begin = Instant::now();
         for draft in drafts {
@@ -62,7 +62,7 @@ pub async fn one_writer(size: usize, count: usize) -> Result<(), Box<dyn Error>>
     Ok(())
 }
 
-/// 64 tasks, each with a Session, each waiting for its acknowledgements; the rivals group as we do.
+/// 64 tasks, each with a session, each waiting for its acknowledgements; the rivals group as we do.
 pub async fn many_writers(size: usize, count: usize) -> Result<(), Box<dyn Error>> {
     let mut took: [Vec<Duration>; 3] = Default::default();
     let each = count / TASKS;

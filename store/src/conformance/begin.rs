@@ -1,4 +1,4 @@
-//! How a Session begins.
+//! How a session begins.
 
 use super::material::{admitted, begin, created, draft, forked, session, story, two, whole};
 use super::{LawResult, hold};

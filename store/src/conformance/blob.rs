@@ -1,4 +1,4 @@
-//! Large texts: content-addressed, durable before the Batch that names them.
+//! Large texts: content-addressed, durable before the batch that names them.
 
 use super::material::{begin, draft, session, synthetic, whole};
 use super::{LawResult, hold};

@@ -1,4 +1,4 @@
-//! Small Sessions to try a backend with: ids, events and Drafts that are the same on every run.
+//! Small sessions to try a backend with: ids, events and Drafts that are the same on every run.
 
 use super::{Violation, hold};
 use crate::append_rules::fork_at;
@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The key of every Session here.
+/// The key of every session here.
 pub const KEY: SessionKey = SessionKey([0x0f; 32]);
 
 /// A Session id; `n` orders them.
@@ -59,7 +59,7 @@ pub fn draft(session: SessionId, expected: Seq, events: Vec<Event>) -> Draft {
     Draft { session, expected, at: Time(1_780_488_000_000 + expected.0), events, digest: None }
 }
 
-/// Creates a Session of one event.
+/// Creates a session of one event.
 ///
 /// # Errors
 /// When the append fails.
@@ -67,7 +67,7 @@ pub async fn begin(log: &dyn EventLog, session: SessionId) -> Result<Committed, 
     log.append(draft(session, Seq::ZERO, vec![created()])).await
 }
 
-/// Creates a Session and appends `batches` Batches of two events each: it ends at seq `1 + 2 * batches`.
+/// Creates a session and appends `batches` Batches of two events each: it ends at seq `1 + 2 * batches`.
 ///
 /// # Errors
 /// When an append fails.
@@ -79,7 +79,7 @@ pub async fn story(log: &dyn EventLog, session: SessionId, batches: u64) -> Resu
     Ok(done)
 }
 
-/// Appends one Batch of two events.
+/// Appends one batch of two events.
 ///
 /// # Errors
 /// When the append fails.
@@ -102,7 +102,7 @@ pub fn seqs(slices: &[Slice]) -> Vec<u64> {
     slices.iter().flat_map(|slice| slice.records().map(|record| record.seq.0).collect::<Vec<_>>()).collect()
 }
 
-/// Reads a whole Session, a few Batches at a time, and checks that it is dense, has its key, and its digests chain.
+/// Reads a whole session, a few batches at a time, and checks that it is dense, has its key, and its digests chain.
 ///
 /// # Errors
 /// When it cannot be read, or does not chain.
@@ -151,7 +151,7 @@ pub async fn next(following: &mut Following) -> Result<Followed, Violation> {
     }
 }
 
-/// The next Batch of a follower, past nothing else.
+/// The next batch of a follower, past nothing else.
 ///
 /// # Errors
 /// When something else comes.

@@ -1,4 +1,4 @@
-//! Reading: ranges in both directions, heads, the list of Sessions.
+//! Reading: ranges in both directions, heads, the list of sessions.
 
 use super::material::{begin, seqs, session, story, whole};
 use super::{LawResult, hold};

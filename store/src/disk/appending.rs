@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 enum AppendSlot {
     /// Its place is its own until the reservation goes.
     Mine(Reservation, Option<Digest>, SessionKey),
-    /// The Batch there may be this very one.
+    /// The batch there may be this very one.
     Behind(Seq),
 }
 
@@ -22,9 +22,9 @@ const CHAIN: usize = 256;
 /// How many encoded bytes end a chain.
 const CHAIN_BYTES: usize = 1024 * 1024;
 
-/// The blobs that a Batch names.
+/// The blobs that a batch names.
 struct NamedBlobs {
-    /// Which Batch of the chain it is.
+    /// Which batch of the chain it is.
     at: usize,
     /// What must be there.
     needed: Vec<BlobHash>,
@@ -32,7 +32,7 @@ struct NamedBlobs {
     brought: Vec<(BlobHash, String)>,
 }
 
-/// Sealed Batches of one Session, each behind the one before it.
+/// Sealed batches of one session, each behind the one before it.
 #[derive(Default)]
 struct PendingChain {
     batches: Vec<(Arc<Batch>, Vec<u8>)>,
@@ -44,7 +44,7 @@ struct PendingChain {
 }
 
 impl PendingChain {
-    /// Seals a Draft behind the Batch with digest `prev`; `stored` are the blobs of the store.
+    /// Seals a Draft behind the batch with digest `prev`; `stored` are the blobs of the store.
     fn push(&mut self, draft: Draft, prev: Option<Digest>, key: &SessionKey, stored: &dyn Blobs) {
         match append_rules::seal(draft, prev, key, &Brought { chain: &self.blobs, stored }) {
             Ok(Sealed { batch, blobs, needed, encoded }) => {
@@ -58,7 +58,7 @@ impl PendingChain {
         }
     }
 
-    /// Whether a Draft goes behind its last Batch.
+    /// Whether a Draft goes behind its last batch.
     fn takes(&self, draft: &Draft) -> bool {
         self.refused.is_none()
             && self.batches.len() < CHAIN
@@ -71,7 +71,7 @@ impl PendingChain {
     }
 }
 
-/// The blobs that earlier Batches of a chain bring along, then those of the store.
+/// The blobs that earlier batches of a chain bring along, then those of the store.
 struct Brought<'a> {
     chain: &'a [NamedBlobs],
     stored: &'a dyn Blobs,
@@ -127,7 +127,7 @@ impl StoreState {
         appended
     }
 
-    /// Makes a chain durable: its blobs, then its Batches in one group.
+    /// Makes a chain durable: its blobs, then its batches in one group.
     async fn commit(
         self: &Arc<Self>,
         mut chain: PendingChain,
@@ -165,7 +165,7 @@ impl StoreState {
         appended.refused = chain.refused;
     }
 
-    /// Makes the blobs of a chain durable; it ends before the first Batch that names one which the store does not hold.
+    /// Makes the blobs of a chain durable; it ends before the first batch that names one which the store does not hold.
     async fn keep_blobs_of(self: &Arc<Self>, chain: &mut PendingChain) -> Result<(), AppendError> {
         let blobs = std::mem::take(&mut chain.blobs);
         if blobs.is_empty() {
@@ -236,7 +236,7 @@ impl StoreState {
         Ok(AppendSlot::Mine(reservation, prev, key))
     }
 
-    /// The key of a Session of the log: read once from its first Batch, then kept.
+    /// The key of a session of the log: read once from its first batch, then kept.
     fn key(&self, session: SessionId) -> Result<SessionKey, AppendError> {
         let keys = || self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(key) = keys().get(&session) {

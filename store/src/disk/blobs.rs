@@ -18,7 +18,7 @@ pub struct BlobFiles {
     counter: AtomicU64,
     /// What was found damaged since opening.
     damaged: Mutex<BTreeSet<BlobHash>>,
-    /// Held while a blob is said to be there, or is removed: what a Batch is about to name stays.
+    /// Held while a blob is said to be there, or is removed: what a batch is about to name stays.
     gate: Mutex<()>,
 }
 

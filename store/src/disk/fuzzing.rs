@@ -62,7 +62,7 @@ pub fn packed(bytes: &[u8]) {
     }
 }
 
-/// The frames of these Batches, each in the codec of the log: an input of [`segment`].
+/// The frames of these batches, each in the codec of the log: an input of [`segment`].
 pub fn segment_of(batches: &[Vec<u8>]) -> Vec<u8> {
     let mut out = Vec::new();
     for (position, batch) in (0..).zip(batches) {

@@ -56,13 +56,13 @@ pub struct Journal {
     /// The store that new segments belong to.
     store: StoreId,
     segments: RwLock<Vec<Arc<Segment>>>,
-    /// The position behind the last Batch that was acknowledged: what follows may be half written.
+    /// The position behind the last batch that was acknowledged: what follows may be half written.
     durable_end: AtomicU64,
     /// Blocks in memory.
     blocks: BlockCache,
     /// Directories of packed blocks in memory.
     directories: DirectoryCache,
-    /// Which segments hold which Session.
+    /// Which segments hold which session.
     locator: SessionLocator,
     /// Held while a segment is packed.
     packing: Mutex<()>,
@@ -73,7 +73,7 @@ pub struct Journal {
 /// A Batch that was read, and its place in the store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredBatch {
-    /// The Batch.
+    /// The batch.
     pub batch: Arc<Batch>,
     /// Its place.
     pub position: u64,
@@ -158,7 +158,7 @@ impl Journal {
         segments.iter().rev().find(|(segment, _)| segment.first <= position).map_or(u64::MAX, |(_, end)| *end)
     }
 
-    /// The segment that holds `seq` of a Session's own log, if the journal knows of any.
+    /// The segment that holds `seq` of a session's own log, if the journal knows of any.
     pub fn holding(&self, session: SessionId, seq: Seq) -> io::Result<Option<SegmentView>> {
         if let Some((segment, end)) = self.locator.known(session, seq) {
             return self.view(&segment, end).map(Some);
@@ -184,7 +184,7 @@ impl Journal {
         sealed.filter(|(segment, end)| segment.first >= from && *end <= to).collect()
     }
 
-    /// Gives up to `limit` Batches of a Session from the one that holds `seq` on, out of one chunk of a packed segment; none
+    /// Gives up to `limit` Batches of a session from the one that holds `seq` on, out of one chunk of a packed segment; none
     /// when they are damaged. False when the segment is not packed, or the chunk can only be searched.
     pub fn few(&self, session: SessionId, seq: Seq, limit: usize, out: &mut Vec<StoredBatch>) -> io::Result<bool> {
         // As long as nothing was sealed there is nothing to look for.
@@ -200,7 +200,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Searches the Batch of a Session's own log that holds `seq`; gives the bytes of its frame.
+    /// Searches the batch of a session's own log that holds `seq`; gives the bytes of its frame.
     pub fn find(&self, session: SessionId, seq: Seq) -> io::Result<Option<Vec<u8>>> {
         let Some(view) = self.holding(session, seq)? else { return Ok(None) };
         let spans = view.index.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));

@@ -74,7 +74,7 @@ impl Opening {
         if let (Ok(sled), false) = (&sled, existed) {
             sled.settle(&**disk).map_err(io::Error::other)?;
         }
-        // Asking sled costs by the number of Sessions; after a clean shutdown the list of heads says as much.
+        // Asking sled costs by the number of sessions; after a clean shutdown the list of heads says as much.
         let reaches = match in_order && known && purpose != Purpose::Repair {
             true => 0,
             false => sled.as_ref().map_or(0, SledTree::reaches),

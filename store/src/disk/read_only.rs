@@ -180,7 +180,7 @@ impl ReadOnlyLog {
         Ok(examination)
     }
 
-    /// What no Batch names and is older than `age`. Nothing is removed.
+    /// What no batch names and is older than `age`. Nothing is removed.
     ///
     /// # Errors
     /// When the store is damaged or cannot be read.

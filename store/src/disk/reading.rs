@@ -27,13 +27,13 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// Reads of no more Batches than this are of single places: they are served on the caller's thread.
+/// Reads of no more batches than this are of single places: they are served on the caller's thread.
 pub const FEW: usize = 32;
 
 /// A reader of at least this many batches probably continues: the blocks after them are read ahead.
 const MANY: usize = 128;
 
-/// How many Batches of a Session a packed block must hold to be cheaper than as many reads in sled.
+/// How many batches of a session a packed block must hold to be cheaper than as many reads in sled.
 const WORTH_UNPACKING: usize = 48;
 
 /// The same for a block that is not packed.
@@ -42,16 +42,16 @@ const WORTH_READING: usize = 12;
 /// What a block of the journal gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JournalRead {
-    /// Some Batches.
+    /// Some batches.
     Given,
     /// None: it should hold them and does not.
     Damaged,
-    /// None: it is not worth opening for the little that it holds of the Session, or cannot be read now.
+    /// None: it is not worth opening for the little that it holds of the session, or cannot be read now.
     Left,
 }
 
 impl StoreState {
-    /// How a Session reads through to its ancestors.
+    /// How a session reads through to its ancestors.
     pub(super) fn lineage(&self, session: SessionId) -> Result<Lineage, ReadError> {
         if self.is_closed() {
             return Err(ReadError::Closed);
@@ -81,7 +81,7 @@ impl StoreState {
         lineage.read_back(before, limit, |session, before, limit| Ok(batches(self.own_before(session, before, limit)?)))
     }
 
-    /// Up to `limit` Batches of a Session's own log that end after `from`, oldest first. Ends before a damaged place,
+    /// Up to `limit` Batches of a session's own log that end after `from`, oldest first. Ends before a damaged place,
     /// which is an error when it comes first.
     pub(super) fn own_from(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<StoredBatch>, ReadError> {
         let own = self.own(session).ok_or(ReadError::NoSession(session))?;
@@ -142,7 +142,7 @@ impl StoreState {
         Ok(found)
     }
 
-    /// Gives Batches of a Session from `seq` on out of the block of the journal that holds it, up to `limit`.
+    /// Gives batches of a session from `seq` on out of the block of the journal that holds it, up to `limit`.
     fn run_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<StoredBatch>) -> JournalRead {
         let mut run = || {
             let Some(view) = self.journal.holding(session, seq)? else { return Ok(JournalRead::Left) };
@@ -184,7 +184,7 @@ impl StoreState {
         }
     }
 
-    /// Up to `limit` Batches of a Session's own log that begin before `before`, newest first.
+    /// Up to `limit` Batches of a session's own log that begin before `before`, newest first.
     pub(super) fn own_before(
         &self,
         session: SessionId,
@@ -227,7 +227,7 @@ impl StoreState {
         Ok(found)
     }
 
-    /// The Batch of a Session that holds `seq`, from the journal; if sled had it before it was asked, it gets it back.
+    /// The batch of a session that holds `seq`, from the journal; if sled had it before it was asked, it gets it back.
     fn look_in_journal(&self, session: SessionId, seq: Seq, filled: u64) -> Result<Option<StoredBatch>, ReadError> {
         let io = |error: std::io::Error| ReadError::Io { source: Arc::new(error) };
         let Some(bytes) = self.journal.find(session, seq).map_err(io)? else { return Ok(None) };
@@ -244,7 +244,7 @@ impl StoreState {
     }
 }
 
-/// The Batch of a frame, if the frame is whole and its Batch can be decoded.
+/// The batch of a frame, if the frame is whole and its batch can be decoded.
 pub(super) fn decode(bytes: &[u8]) -> Option<StoredBatch> {
     let frame = frame::parse(bytes).ok().filter(|frame| frame.kind == frame::FrameKind::Batch)?;
     let batch = codec::decode(frame.payload).ok()?;
@@ -287,13 +287,13 @@ impl PageBuilder<'_> {
         }
     }
 
-    /// Removes the next of the Batches that sled lacks, if it holds `seq`.
+    /// Removes the next of the batches that sled lacks, if it holds `seq`.
     fn next_unwritten(&mut self, seq: Seq) -> Option<StoredBatch> {
         let next = self.unwritten.front()?;
         if next.batch.first <= seq && seq < next.batch.next() { self.unwritten.pop_front() } else { None }
     }
 
-    /// Reading forwards: the Batch that holds `seq`.
+    /// Reading forwards: the batch that holds `seq`.
     fn holding(&mut self, seq: Seq) -> Result<Option<StoredBatch>, ReadError> {
         if let Some(stored) = self.next_unwritten(seq) {
             return Ok(Some(stored));
@@ -301,7 +301,7 @@ impl PageBuilder<'_> {
         self.take(seq, |first| first < seq)
     }
 
-    /// Reading backwards: the Batch that holds `seq`, its last wanted place.
+    /// Reading backwards: the batch that holds `seq`, its last wanted place.
     fn ending(&mut self, seq: Seq) -> Result<Option<StoredBatch>, ReadError> {
         if let Some(stored) = self.next_unwritten(seq) {
             return Ok(Some(stored));

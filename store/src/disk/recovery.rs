@@ -66,7 +66,7 @@ pub struct Recovered {
     pub segments: Vec<Arc<Segment>>,
     /// Where the journal continues; `None`: the next batch begins a segment.
     pub writer: Option<SegmentWriter>,
-    /// Every Session.
+    /// Every session.
     pub sessions: SessionHeads,
     /// What was found.
     pub remarks: Vec<Remark>,
@@ -88,7 +88,7 @@ pub struct Recovery<'a> {
     pub evidence: u64,
     /// The sessions at the last rotation or shutdown.
     pub sessions: SessionHeads,
-    /// Whether every segment is read, also those whose Batches the list of heads covers.
+    /// Whether every segment is read, also those whose batches the list of heads covers.
     pub thorough: bool,
     /// Whether files may be written. Otherwise what is damaged is restored in memory.
     pub writes: bool,
@@ -149,7 +149,7 @@ impl Recovery<'_> {
                 SegmentPiece::Found(range) => scanned.bytes.get(range.clone()).unwrap_or_default(),
                 SegmentPiece::Restored(bytes) => bytes.as_slice(),
                 SegmentPiece::Missing(gap) => {
-                    // Guessing whose it was needs the Sessions before it.
+                    // Guessing whose it was needs the sessions before it.
                     if gap.cause == GapCause::Lost && gap.count == 1 {
                         gap.whose = self.guess(&scanned, *position);
                     }
@@ -255,7 +255,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// Whose Batch a damaged place held, if enough of it is left and it fits the end of that session.
+    /// Whose batch a damaged place held, if enough of it is left and it fits the end of that session.
     fn guess(&self, scanned: &ScannedSegment, position: u64) -> Option<(SessionId, Seq)> {
         let before = position.checked_sub(1).and_then(|before| scanned.frames.range(..=before).next_back());
         let before = before.filter(|(_, frame)| frame.until == position);
@@ -306,7 +306,7 @@ fn torn_from(scanned: &ScannedSegment, restored: &BTreeMap<u64, Vec<u8>>, last: 
     (!acknowledged).then_some(group)
 }
 
-/// How a Session begins that is seen for the first time; `None` when its first Batch is not this one.
+/// How a session begins that is seen for the first time; `None` when its first batch is not this one.
 fn birth(payload: &[u8], header: &BatchHeader) -> Option<Birth> {
     let batch = codec::decode(payload).ok()?;
     let first = matches!(

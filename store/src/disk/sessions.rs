@@ -1,4 +1,4 @@
-//! The Sessions of a store, in memory: how each begins and where it ends; and the file that keeps them at rotation and
+//! The sessions of a store, in memory: how each begins and where it ends; and the file that keeps them at rotation and
 //! shutdown, so that opening reads only what came later.
 
 use crate::disk::folder::files::{Disk, read_whole, write_whole};
@@ -21,7 +21,7 @@ pub struct SessionState {
     pub lost: bool,
 }
 
-/// Every Session up to a position.
+/// Every session up to a position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionHeads {
     /// The first position that is not in the list.
@@ -33,7 +33,7 @@ pub struct SessionHeads {
 const MAGIC: [u8; 8] = *b"\xFFAnhead1";
 
 impl SessionHeads {
-    /// Takes in a Batch by its header. `birth` is asked when its Session is new.
+    /// Takes in a batch by its header. `birth` is asked when its session is new.
     pub fn take(&mut self, header: &BatchHeader, position: u64, birth: impl FnOnce() -> Birth) {
         let head = Head { next: header.next(), digest: header.digest, at: header.at };
         self.next = self.next.max(position + 1);
@@ -43,7 +43,7 @@ impl SessionHeads {
         }
     }
 
-    /// Every Session and where it ends.
+    /// Every session and where it ends.
     pub fn heads(&self) -> Vec<SessionHead> {
         self.own.iter().map(|(session, own)| SessionHead { session: *session, head: own.head }).collect()
     }
@@ -99,7 +99,7 @@ impl SessionHeads {
 /// How far sled is durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Every Batch below this position is durable in sled.
+    /// Every batch below this position is durable in sled.
     pub next: u64,
 }
 

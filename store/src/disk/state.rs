@@ -76,7 +76,7 @@ impl Default for Tuning {
     }
 }
 
-/// How many of the newest Batches are kept for followers.
+/// How many of the newest batches are kept for followers.
 const KEPT: usize = 4096;
 
 /// How many bytes of them, in their codec form; the newest one is kept however long it is.
@@ -93,15 +93,15 @@ pub struct StoreState {
     pub(in crate::disk) tuning: Tuning,
     pub(in crate::disk) journal: Journal,
     pub(in crate::disk) blobs: Arc<BlobFiles>,
-    /// The keys of the Sessions that were appended to.
+    /// The keys of the sessions that were appended to.
     pub(in crate::disk) keys: Mutex<HashMap<SessionId, SessionKey>>,
     /// `None` while sled is out of order: then the journal serves.
     pub(in crate::disk) sled: RwLock<Option<SledTree>>,
-    /// Every Batch below this is durable in sled.
+    /// Every batch below this is durable in sled.
     pub(in crate::disk) checkpoint: AtomicU64,
     pub(in crate::disk) state: Mutex<SessionTable>,
     pub(in crate::disk) recent: RwLock<RecentBatches>,
-    /// Every Batch below this was given to sled.
+    /// Every batch below this was given to sled.
     pub(in crate::disk) filled: AtomicU64,
     /// Bytes that sled lacks.
     pub(in crate::disk) lag: Mutex<u64>,
@@ -117,7 +117,7 @@ pub struct StoreState {
     pub(in crate::disk) remarks: Mutex<Vec<Remark>>,
 }
 
-/// The Sessions, and which of them have a Batch on its way.
+/// The sessions, and which of them have a batch on its way.
 #[derive(Debug, Default)]
 pub struct SessionTable {
     pub(in crate::disk) sessions: SessionHeads,
@@ -126,7 +126,7 @@ pub struct SessionTable {
 }
 
 impl SessionTable {
-    /// These Sessions, nothing on its way.
+    /// These sessions, nothing on its way.
     pub(in crate::disk) fn of(sessions: SessionHeads) -> Self {
         Self { sessions, reserved: HashMap::new() }
     }
@@ -138,10 +138,10 @@ impl SessionTable {
     }
 }
 
-/// What sled may lack, and the newest Batches.
+/// What sled may lack, and the newest batches.
 #[derive(Debug, Default)]
 pub struct RecentBatches {
-    /// What sled lacks and is kept in memory: of each Session, in order.
+    /// What sled lacks and is kept in memory: of each session, in order.
     unwritten: HashMap<SessionId, VecDeque<StoredBatch>>,
     /// The newest batches, dense by position, each with its length in bytes; empty without followers.
     newest: VecDeque<(StoredBatch, usize)>,
@@ -179,7 +179,7 @@ impl RecentBatches {
         }
     }
 
-    /// Up to `limit` Batches of a Session that hold something from `from` on and begin before `to`, oldest first.
+    /// Up to `limit` Batches of a session that hold something from `from` on and begin before `to`, oldest first.
     pub(in crate::disk) fn unwritten(
         &self,
         session: SessionId,
@@ -199,7 +199,7 @@ impl RecentBatches {
         all.map(|stored| (stored.position, stored.clone())).collect()
     }
 
-    /// Up to `limit` Batches of a Session that begin before `end`, newest first.
+    /// Up to `limit` Batches of a session that begin before `end`, newest first.
     pub(in crate::disk) fn unwritten_before(
         &self,
         session: SessionId,
@@ -211,7 +211,7 @@ impl RecentBatches {
         own.range(..end).rev().take(limit).cloned().collect()
     }
 
-    /// The newest Batches from a position on, if they reach back that far.
+    /// The newest batches from a position on, if they reach back that far.
     pub(in crate::disk) fn from(&self, position: u64, limit: usize) -> Option<Vec<StoredBatch>> {
         let first = self.newest.front()?.0.position;
         let skip = usize::try_from(position.checked_sub(first)?).ok()?;
@@ -219,7 +219,7 @@ impl RecentBatches {
     }
 }
 
-/// One Session's next place, held by one writer until its Batch is durable or given up.
+/// One session's next place, held by one writer until its batch is durable or given up.
 #[derive(Debug)]
 pub struct Reservation {
     shared: Arc<StoreState>,
@@ -245,12 +245,12 @@ impl Drop for Reservation {
 }
 
 impl StoreState {
-    /// The Sessions. Every change is whole in one step, so a panic elsewhere leaves nothing half done.
+    /// The sessions. Every change is whole in one step, so a panic elsewhere leaves nothing half done.
     pub(in crate::disk) fn lock(&self) -> MutexGuard<'_, SessionTable> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One Session.
+    /// One session.
     pub(in crate::disk) fn own(&self, session: SessionId) -> Option<SessionState> {
         self.lock().sessions.own.get(&session).copied()
     }
@@ -316,7 +316,7 @@ impl StoreState {
         }
     }
 
-    /// Takes the next place of a Session, or says whom to wait for. Call it under the same lock that decided.
+    /// Takes the next place of a session, or says whom to wait for. Call it under the same lock that decided.
     pub(in crate::disk) fn reserve(
         self: &Arc<Self>,
         state: &mut SessionTable,

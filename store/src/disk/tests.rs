@@ -41,7 +41,7 @@ async fn the_log_on_disk_conforms_on_one_thread() {
     conforms(super::Tuning::default()).await;
 }
 
-/// Segments of some Batches, packed as soon as nobody writes, and more than sled is taken to have in memory.
+/// Segments of some batches, packed as soon as nobody writes, and more than sled is taken to have in memory.
 fn tiny() -> super::Tuning {
     super::Tuning {
         segment_bytes: 4 << 10,

@@ -1,4 +1,4 @@
-//! Export: a Session, and what it inherits, as lines.
+//! Export: a session, and what it inherits, as lines.
 
 use super::line::{Ancestor, BlobLine, Header, HeaderHead};
 use super::{OnProgress, Progress};
@@ -13,7 +13,7 @@ use std::io::Write;
 pub struct Exported {
     /// The header, as written.
     pub header: Header,
-    /// How many Batches, inherited ones included.
+    /// How many batches, inherited ones included.
     pub batches: u64,
     /// How many blobs.
     pub blobs: u64,
@@ -30,22 +30,22 @@ pub enum ExportError {
     /// A blob is missing: the export would be incomplete. `verify` lists every such place.
     #[error("session {session}, event {seq}: blob {blob} is not in the store")]
     MissingBlob {
-        /// Who wrote the Batch.
+        /// Who wrote the batch.
         session: SessionId,
-        /// The Batch's first Seq.
+        /// The batch's first Seq.
         seq: Seq,
         /// Which blob.
         blob: BlobHash,
     },
-    /// The key of the Session is not in the store: its texts cannot be verified.
+    /// The key of the session is not in the store: its texts cannot be verified.
     #[error("session {0}: its key is not in the store")]
     NoKey(SessionId),
-    /// The Batch holds a number that has no exact JSON form.
+    /// The batch holds a number that has no exact JSON form.
     #[error("session {session}, event {seq}: {source}")]
     Canonical {
-        /// Who wrote the Batch.
+        /// Who wrote the batch.
         session: SessionId,
-        /// The Batch's first Seq.
+        /// The batch's first Seq.
         seq: Seq,
         /// Which number.
         source: CanonicalError,
@@ -55,8 +55,8 @@ pub enum ExportError {
     Io(#[from] std::io::Error),
 }
 
-/// Writes a Session as it is now. A fork's export holds the Batches of its ancestors that it reads, oldest first; a
-/// Batch with a cut inside is there whole.
+/// Writes a session as it is now. A fork's export holds the batches of its ancestors that it reads, oldest first; a
+/// batch with a cut inside is there whole.
 ///
 /// # Errors
 /// See [`ExportError`].
@@ -95,7 +95,7 @@ pub async fn export(
     Ok(writer.exported)
 }
 
-/// The ancestors that a Session reads through, oldest first, found by bisection: a Session's logs are one rising chain.
+/// The ancestors that a session reads through, oldest first, found by bisection: a session's logs are one rising chain.
 pub(super) async fn ancestors(log: &dyn EventLog, session: SessionId, end: Seq) -> Result<Vec<Ancestor>, ReadError> {
     let (mut found, mut from) = (Vec::new(), Seq::ZERO);
     while from < end {
@@ -118,7 +118,7 @@ pub(super) async fn ancestors(log: &dyn EventLog, session: SessionId, end: Seq) 
     Ok(found)
 }
 
-/// The keys of a Session and of the ancestors that it reads through: each is in the first Batch of that Session's own log.
+/// The keys of a session and of the ancestors that it reads through: each is in the first batch of that session's own log.
 async fn keys(
     log: &dyn EventLog,
     session: SessionId,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// How many Batches are appended together: enough to share a flush of the disk.
+/// How many batches are appended together: enough to share a flush of the disk.
 const WINDOW: usize = 256;
 
 /// What an import did.
@@ -33,7 +33,7 @@ pub struct ImportedSession {
     pub blobs: u64,
 }
 
-/// An import stopped. What was appended before stays: it is an unaltered beginning of the Session, and importing a
+/// An import stopped. What was appended before stays: it is an unaltered beginning of the session, and importing a
 /// sound file later continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -53,13 +53,13 @@ pub enum ImportError {
     Diverged {
         /// Which line, from 1.
         line: u64,
-        /// Which Session.
+        /// Which session.
         session: SessionId,
-        /// The first Seq of the file's Batch.
+        /// The first Seq of the file's batch.
         seq: Seq,
-        /// The digest of the log's Batch that begins there, if one does.
+        /// The digest of the log's batch that begins there, if one does.
         expected: Option<Digest>,
-        /// The digest of the file's Batch.
+        /// The digest of the file's batch.
         found: Digest,
     },
     /// Texts are withheld in it.
@@ -68,7 +68,7 @@ pub enum ImportError {
         /// Which line, from 1.
         line: u64,
     },
-    /// The log refused a Batch.
+    /// The log refused a batch.
     #[error("line {line}: {source}")]
     Append {
         /// Which line, from 1.

@@ -1,4 +1,4 @@
-//! The lines of an export. Every line is canonical JSON (RFC 8785), so a Session has exactly one export.
+//! The lines of an export. Every line is canonical JSON (RFC 8785), so a session has exactly one export.
 
 use super::verify::Flaw;
 use annals_core::exported::{ExportedText, visit_texts};
@@ -26,9 +26,9 @@ pub struct Header {
     pub session: SessionId,
     /// Where it ends: a file that does not reach this place was shortened.
     pub head: HeaderHead,
-    /// The Sessions that a fork inherits from, oldest first.
+    /// The sessions that a fork inherits from, oldest first.
     pub ancestors: Vec<Ancestor>,
-    /// The key of the Session and of each ancestor; `None` in an export that withholds texts.
+    /// The key of the session and of each ancestor; `None` in an export that withholds texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<BTreeMap<SessionId, SessionKey>>,
 }
@@ -39,7 +39,7 @@ pub struct Header {
 pub struct HeaderHead {
     /// The Seq after the last event.
     pub next: Seq,
-    /// The digest of the last Batch.
+    /// The digest of the last batch.
     pub digest: Digest,
 }
 
@@ -49,7 +49,7 @@ pub struct HeaderHead {
 pub struct Ancestor {
     /// The session.
     pub session: SessionId,
-    /// The first Seq that is not inherited from it. The Batch that holds `cut - 1` is exported whole, since its digest
+    /// The first Seq that is not inherited from it. The batch that holds `cut - 1` is exported whole, since its digest
     /// is that of the whole.
     pub cut: Seq,
 }
@@ -66,7 +66,7 @@ impl Header {
     }
 }
 
-/// A blob, before the first Batch that names it.
+/// A blob, before the first batch that names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BlobLine {
@@ -172,7 +172,7 @@ impl Line {
 /// Replaces a withheld text while a line is read: a text for any field, a digest for those that hold one.
 const FILLING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// The key of a Session, as an export gives it.
+/// The key of a session, as an export gives it.
 ///
 /// # Errors
 /// When the export has no key for it, or another one than its first event names.

@@ -24,7 +24,7 @@ pub struct DamagedLog {
 
 #[derive(Debug, Default)]
 struct ExportContent {
-    /// Each Session's own Batches, by first Seq.
+    /// Each session's own batches, by first Seq.
     sessions: BTreeMap<SessionId, BTreeMap<Seq, Arc<Batch>>>,
     /// Texts by the hash of their content, not by the name in the file.
     blobs: BTreeMap<BlobHash, String>,

@@ -19,7 +19,7 @@ pub fn messages(bytes: &[u8]) {
     one(bytes);
 }
 
-/// Messages of every kind that holds more than numbers, about one Batch in the codec of the log: inputs of [`messages`].
+/// Messages of every kind that holds more than numbers, about one batch in the codec of the log: inputs of [`messages`].
 ///
 /// # Errors
 /// When one cannot be written.

@@ -20,7 +20,7 @@ pub const PROTOCOL: u32 = 3;
 /// The largest message, in bytes: that of a blob.
 pub(super) const MESSAGE_MAX: usize = 1 << 30;
 
-/// How many Batches one answer holds at most: the asking side asks again.
+/// How many batches one answer holds at most: the asking side asks again.
 pub(super) const PAGE: usize = 256;
 
 /// What a side sends first: the protocol, the kinds of events that it knows, its version for people, and the id of the store that

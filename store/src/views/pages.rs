@@ -1,7 +1,7 @@
 //! Paged indexes: what some records in a row come to, page by page, so that an answer reads only what it shows.
 //!
-//! A page ends with the first Batch that fills it, so that the same log always gives the same pages. A full page never
-//! changes: it is kept once under the hash of its content, and a directory names the pages of a Session. Both are a
+//! A page ends with the first batch that fills it, so that the same log always gives the same pages. A full page never
+//! changes: it is kept once under the hash of its content, and a directory names the pages of a session. Both are a
 //! cache. A page that is missing is made again from its records alone, and a directory that the log does not hold (of
 //! another log, or of a store that was set back) counts up to where it does: digests are chained, so that is a search.
 //! The pages of a parent are those of its forks, up to the cut.
@@ -47,13 +47,13 @@ pub struct Leaf<P> {
 struct SealedPage {
     /// The first record that is not in it.
     until: Seq,
-    /// The digest of the Batch that it ends with.
+    /// The digest of the batch that it ends with.
     digest: Digest,
     /// The hash of its content.
     page: Digest,
 }
 
-/// The full pages of a Session, in order.
+/// The full pages of a session, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct PageDirectory {
     /// How many records fill a page.
@@ -88,7 +88,7 @@ impl Blobs for Watched<'_> {
 }
 
 impl Views {
-    /// Visits the pages of an index over the records of a Session before `until`, in order. `size` is how many records
+    /// Visits the pages of an index over the records of a session before `until`, in order. `size` is how many records
     /// fill a page. Full pages come from the cache; records are read for those that are not there, and for the last one.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Views {
         Ok(page)
     }
 
-    /// The saved directory of a Session, or of the one that it continues, and how many of its pages the log holds before
+    /// The saved directory of a session, or of the one that it continues, and how many of its pages the log holds before
     /// `until`.
     async fn directory<P: Page>(
         &self,
@@ -179,7 +179,7 @@ impl Views {
         if self.cache.is_none() {
             return Ok(best);
         }
-        // The newest one serves earlier Cuts too. In a log that was set back it may be of what is no more.
+        // The newest one serves earlier cuts too. In a log that was set back it may be of what is no more.
         for at_most in [Seq(u64::MAX), until] {
             let Some(saved) = self.saved_directory::<P>(session, size, at_most) else { continue };
             let all = saved.sealed.partition_point(|sealed| sealed.until <= until);

@@ -30,7 +30,7 @@ fn created() -> Event {
     .into()
 }
 
-/// A user message in one Batch of two events.
+/// A user message in one batch of two events.
 fn said(id: &str) -> Vec<Event> {
     let admitted =
         InputAdmitted { input: id.into(), text: "go".into(), attachments: vec![], delivery: Delivery::Steer };

@@ -22,7 +22,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// One fact per kind.
 const LINES: &str = include_str!("../../../fixtures/events.jsonl");
 
-/// Reads every sample, seals a Batch of them, reads it back and folds it: 0 when all is well, else the step that failed.
+/// Reads every sample, seals a batch of them, reads it back and folds it: 0 when all is well, else the step that failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn annals_without_std() -> i32 {
     let read = |line: &str| Event::from_json(serde_json::from_str(line).ok()?).ok();

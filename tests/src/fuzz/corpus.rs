@@ -45,7 +45,7 @@ pub fn corpus(files: &[Files]) -> io::Result<Vec<Vec<u8>>> {
 /// One batch of each event in `fixtures/events.jsonl`, in the codec of the log.
 ///
 /// # Errors
-/// When the fixture cannot be read, or a Batch cannot be written.
+/// When the fixture cannot be read, or a batch cannot be written.
 pub fn batches() -> io::Result<Vec<Vec<u8>>> {
     let text = std::fs::read_to_string(fixtures().join("events.jsonl"))?;
     let (session, mut prev, mut found) = (SessionId([7; 16]), None, Vec::new());

@@ -16,7 +16,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The key of every Session here.
+/// The key of every session here.
 const KEY: SessionKey = SessionKey([0x0f; 32]);
 
 /// A store that has a text for every blob.

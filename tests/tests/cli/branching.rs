@@ -3,7 +3,7 @@
 use crate::command::{Annals, fixture};
 use annals_core::Time;
 
-/// A store with one imported Session, "the source".
+/// A store with one imported session, "the source".
 fn imported(name: &str) -> Annals {
     let annals = Annals::new();
     let answer = annals.run(&["import", &fixture(name)]);

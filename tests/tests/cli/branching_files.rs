@@ -1,4 +1,4 @@
-//! `annals revert` on a Session whose host kept its files, as `annals run` does, at 80 columns, for eyes.
+//! `annals revert` on a session whose host kept its files, as `annals run` does, at 80 columns, for eyes.
 #![cfg(unix)]
 
 use crate::command::Annals;
@@ -36,7 +36,7 @@ fn writing(number: usize, path: &str, text: Option<&str>) -> ScriptedAttempt {
     ScriptedAttempt::call(format!("c{number}"), "write", json!({"path": path, "text": text}).to_string())
 }
 
-/// A project, and a Session of three prompts in it that a host ran in the store.
+/// A project, and a session of three prompts in it that a host ran in the store.
 fn hosted() -> Result<(Annals, PathBuf), Box<dyn std::error::Error>> {
     let annals = Annals::new();
     let root = annals.file("project");

@@ -159,6 +159,6 @@ fn an_import_can_be_redacted_and_is_the_same_when_it_is_done_again() {
     let again = annals.run(&["import", "--redact", &file, "--json"]);
     let report: serde_json::Value = serde_json::from_str(&again.out).expect("JSON");
     assert_eq!(report["sessions"][0]["new"], 0);
-    // Without it, it is another Session than the one that was imported.
+    // Without it, it is another session than the one that was imported.
     assert_eq!(annals.run(&["import", &file]).status, 1);
 }

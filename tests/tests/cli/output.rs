@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A store with hostile copies of Sessions of every agent, and of one of ours.
+/// A store with hostile copies of sessions of every agent, and of one of ours.
 fn hostile_store() -> Annals {
     let source = Annals::new();
     for name in [
@@ -36,7 +36,7 @@ fn ids(annals: &Annals) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(|one| one["id"].as_str().map(str::to_owned)).collect()
 }
 
-/// Every command that shows something of a Session.
+/// Every command that shows something of a session.
 fn views(session: &str) -> Vec<Vec<&str>> {
     let mut all: Vec<Vec<&str>> = [
         "replay",

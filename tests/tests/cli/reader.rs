@@ -1,4 +1,4 @@
-//! What commands read: transcripts page by page, Cuts, and names.
+//! What commands read: transcripts page by page, cuts, and names.
 
 use annals_core::event::{
     Delivery, Finish, InputAdmitted, InputPromoted, Location, Policy, SessionCreated, StepEnded, StepStarted, TextEnded,

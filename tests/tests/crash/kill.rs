@@ -35,7 +35,7 @@ async fn nothing_acknowledged_is_missing_after_sigkill() {
     }
 }
 
-/// Runs the child for a while after its first word. Gives, by Session, up to which Seq it said that it was acknowledged.
+/// Runs the child for a while after its first word. Gives, by session, up to which Seq it said that it was acknowledged.
 fn append_and_kill(dir: &Path, after: Duration) -> BTreeMap<u64, Seq> {
     let writer = env!("CARGO_BIN_EXE_crash-writer");
     let mut child = Command::new(writer).arg(dir).stdout(Stdio::piped()).spawn().unwrap();

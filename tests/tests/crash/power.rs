@@ -19,7 +19,7 @@ fn tiny() -> Tuning {
     Tuning { segment_bytes: 8 << 10, sled_segment: 64 << 10, ..crash::small() }
 }
 
-/// Appends to six Sessions, in turn and now and then to all at once, so that groups of several Batches are written.
+/// Appends to six sessions, in turn and now and then to all at once, so that groups of several batches are written.
 /// After each acknowledgement the disk notes how many there were.
 async fn story(dir: &Path, lab: &FaultyDisk) -> Vec<(u64, Seq)> {
     let disk: Arc<dyn Disk> = Arc::new(lab.clone());

@@ -21,7 +21,7 @@ fn child(dir: &Path, story: usize, side: &str, append: u64) -> Output {
         .unwrap()
 }
 
-/// The whole Session; every request in it is rebuilt and proved on the way.
+/// The whole session; every request in it is rebuilt and proved on the way.
 async fn proved(dir: &Path, case: &str) -> SessionView {
     let store = dir.join("store");
     let (log, report) = DiskLog::open_with(&store, OpenMode::Existing, crash::small(), Arc::new(RealDisk)).unwrap();

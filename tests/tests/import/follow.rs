@@ -11,7 +11,7 @@ fn homes(folder: &TempDir) -> Homes {
     Homes::of(|name| (name == "HOME").then(|| home.clone()))
 }
 
-/// A home with Sessions of all three agents.
+/// A home with sessions of all three agents.
 fn lived_in() -> TempDir {
     let folder = scratch();
     copied(&folder, "opencode/opencode.db", ".local/share/opencode/opencode.db");

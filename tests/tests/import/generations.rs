@@ -1,4 +1,4 @@
-//! OpenCode keeps one Session in several forms: what they say in common, the imports say in common.
+//! OpenCode keeps one session in several forms: what they say in common, the imports say in common.
 
 use crate::harness::{copied, events, fixture, lines, memory, run, scratch, view, write};
 use annals_core::event::{ContextEvent, EpochCause};

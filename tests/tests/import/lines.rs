@@ -1,4 +1,4 @@
-//! What single lines of Codex and Claude Code mean, beyond what the recorded Sessions show.
+//! What single lines of Codex and Claude Code mean, beyond what the recorded sessions show.
 
 use crate::harness::{events, fixture, lines, memory, run, scratch, view, write};
 use annals_core::event::{

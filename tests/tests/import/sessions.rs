@@ -1,4 +1,4 @@
-//! Every recorded Session of three agents becomes a log of ours, once (`docs/import.md#what-an-import-promises`).
+//! Every recorded session of three agents becomes a log of ours, once (`docs/import.md#what-an-import-promises`).
 
 use crate::harness::{copied, events, fixture, fixtures, head, lines, memory, run, scratch, view, write};
 use annals_core::event::{
@@ -198,7 +198,7 @@ async fn a_changed_source_diverges_at_its_line_and_adds_nothing() {
     assert_eq!(report.sessions[0].outcome, ImportOutcome::Diverged { line: at, other_form: None });
     assert_eq!((report.new_batches(), head(&log, session).await), (0, before));
 
-    // Beside it, as a Session of its own, and only once.
+    // Beside it, as a session of its own, and only once.
     let options = ImportOptions { as_new: true, ..ImportOptions::default() };
     let source = recognise(&path).unwrap();
     let beside = import(&log, &source, &options, &mut |_| {}).await.unwrap();

@@ -1,4 +1,4 @@
-//! A Claude Code transcript is a tree: the newest branch is the Session, others are forks.
+//! A Claude Code transcript is a tree: the newest branch is the session, others are forks.
 
 use crate::harness::{events, head, lines, memory, run, scratch, view, write};
 use annals_core::Event;

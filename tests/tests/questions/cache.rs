@@ -1,4 +1,4 @@
-//! Every cause that breaks the prefix of a request, each in a Session where nothing else happens, with the event behind it.
+//! Every cause that breaks the prefix of a request, each in a session where nothing else happens, with the event behind it.
 
 use crate::harness::{Own, drawn};
 use annals_core::event::*;

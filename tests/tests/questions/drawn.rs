@@ -1,4 +1,4 @@
-//! What the questions answer, on recorded Sessions of other agents and on our own, drawn for eyes.
+//! What the questions answer, on recorded sessions of other agents and on our own, drawn for eyes.
 
 use crate::harness::{drawn, eventful, imported};
 use annals_cli::commands;

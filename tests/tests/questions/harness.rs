@@ -1,4 +1,4 @@
-//! What the stories of questions share: imported Sessions, one of our own with recorded requests, and how answers look.
+//! What the stories of questions share: imported sessions, one of our own with recorded requests, and how answers look.
 #![allow(dead_code, reason = "each story file uses its part")]
 
 use annals_cli::style::Style;
@@ -15,7 +15,7 @@ pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures")
 }
 
-/// The first Session of a fixture.
+/// The first session of a fixture.
 pub async fn imported(name: &str) -> SessionAt {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let source = recognise(&fixtures().join(name)).unwrap();
@@ -23,7 +23,7 @@ pub async fn imported(name: &str) -> SessionAt {
     past(&log, report.sessions[0].session).await
 }
 
-/// Every Session of a fixture.
+/// Every session of a fixture.
 pub async fn all_of(name: &str) -> Vec<SessionAt> {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let source = recognise(&fixtures().join(name)).unwrap();
@@ -129,7 +129,7 @@ impl Own {
         own
     }
 
-    /// Appends one Batch, a minute after the one before; gives the Seq of its first event.
+    /// Appends one batch, a minute after the one before; gives the Seq of its first event.
     pub async fn add(&mut self, events: Vec<Event>) -> Seq {
         let expected = self.view.cut().next;
         let draft = Draft { session: self.session, expected, at: self.at, events, digest: None };
@@ -261,7 +261,7 @@ impl Own {
         self.add(vec![recorded.into()]).await;
     }
 
-    /// The tools that the Session began with are offered again; the log holds them already.
+    /// The tools that the session began with are offered again; the log holds them already.
     pub fn offers_again(&mut self) {
         self.tools = first_tools().digest().unwrap();
     }

@@ -58,7 +58,7 @@ async fn pasts() -> Vec<SessionAt> {
     for name in IMPORTED {
         pasts.push(imported(name).await);
     }
-    // Forks, children and Sessions without a turn among them.
+    // Forks, children and sessions without a turn among them.
     pasts.extend(all_of("opencode/opencode.db").await);
     pasts
 }
@@ -76,7 +76,7 @@ async fn an_index_says_of_every_text_what_reading_all_records_says() {
     }
 }
 
-/// The turns of a Session, from all of its records: what each message shows, without places and times.
+/// The turns of a session, from all of its records: what each message shows, without places and times.
 async fn turns(past: &SessionAt) -> Vec<Vec<String>> {
     let (mut messages, mut transcript) = (Messages::default(), Transcript::default());
     past.each(Seq::ZERO, past.until, |record| {

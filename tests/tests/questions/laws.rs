@@ -27,7 +27,7 @@ async fn pasts() -> Vec<SessionAt> {
     for name in IMPORTED {
         pasts.push(imported(name).await);
     }
-    // Forks, children and Sessions without a turn among them.
+    // Forks, children and sessions without a turn among them.
     pasts.extend(all_of("opencode/opencode.db").await);
     pasts
 }

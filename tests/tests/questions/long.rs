@@ -1,4 +1,4 @@
-//! Long Sessions in which little happens, and forks of them.
+//! Long sessions in which little happens, and forks of them.
 #![allow(dead_code, reason = "each story file uses its part")]
 
 use annals_core::event::*;
@@ -47,7 +47,7 @@ pub async fn append(log: &Arc<dyn EventLog>, session: SessionId, events: Vec<Eve
     log.append(draft).await.unwrap().batch.next()
 }
 
-/// The same Session, gone on for so many turns after everything that it holds.
+/// The same session, gone on for so many turns after everything that it holds.
 pub async fn forked(log: &Arc<dyn EventLog>, parent: SessionId, n: u128, turns: u64) -> SessionId {
     let head = log.head(parent).await.unwrap().unwrap();
     let session = SessionId::from_parts(1_780_488_000_001, n);

@@ -1,4 +1,4 @@
-//! `annals rerun`: a recorded Session runs again in a fork, with the model, from a cassette, or with another model.
+//! `annals rerun`: a recorded session runs again in a fork, with the model, from a cassette, or with another model.
 
 use crate::person::Person;
 use annals_tests::model::{Model, Says};

@@ -99,7 +99,7 @@ fn what_waits_in_a_session_is_listed_withdrawn_and_queued() {
     let person = Person::with_model(model.url(), CHAT);
     person.annals(&["run", "hello"]);
     assert!(person.annals(&["inbox", "@last"]).remarks.contains("no input is waiting"));
-    // Another source waits: AGENTS.md is a folder, so the first baseline of a new Session is blocked and its prompt stays.
+    // Another source waits: AGENTS.md is a folder, so the first baseline of a new session is blocked and its prompt stays.
     std::fs::create_dir(person.project().join("AGENTS.md")).expect("a folder");
     let blocked = person.annals(&["run", "wait here"]);
     assert_eq!(blocked.status, Some(1), "{}", blocked.remarks);

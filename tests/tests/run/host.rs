@@ -1,4 +1,4 @@
-//! What a person and a program see while a Session runs: the host around the real runtime, with a scripted model.
+//! What a person and a program see while a session runs: the host around the real runtime, with a scripted model.
 
 use crate::stage::{Theatre, Watching};
 use annals_cli::host::ApprovalMode;

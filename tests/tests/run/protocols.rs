@@ -104,7 +104,7 @@ fn through(protocol: &str, base: fn(&Aimock) -> String) -> Result<(), AimockErro
     let sent = |session: &str| -> Vec<String> {
         let log = person.json(&["log", session, "--kind", "request.sent", "--json"]);
         let events = log.as_array().cloned().unwrap_or_default();
-        // A body of Responses names the Session for the provider's cache; the requests are the same all the same.
+        // A body of Responses names the session for the provider's cache; the requests are the same all the same.
         let wire = |record: &Value| if protocol == "openai-responses" { Value::Null } else { record["wire"].clone() };
         events.iter().map(|record| format!("{} {}", record["digest"], wire(record))).collect()
     };

@@ -52,7 +52,7 @@ impl Write for Collected {
     }
 }
 
-/// One tool at every Location.
+/// One tool at every location.
 struct Looking;
 
 impl ServicesAt for Looking {
@@ -137,7 +137,7 @@ impl Theatre {
         Guest { log: self.log.clone(), folder: self.folder.clone(), script, theatre: None }
     }
 
-    /// The right to run the Session.
+    /// The right to run the session.
     pub fn lease(&self) -> Arc<Lease> {
         self.host.leases.take(self.session.id()).expect("a folder").expect("nobody else")
     }
@@ -158,12 +158,12 @@ impl Theatre {
             .expect("shown")
     }
 
-    /// Runs the Session and shows nothing.
+    /// Runs the session and shows nothing.
     pub async fn run(&self) {
         self.session.run().await.expect("an answer");
     }
 
-    /// The Session as it is.
+    /// The session as it is.
     pub async fn view(&self) -> Arc<SessionView> {
         self.session.view().await.expect("a view")
     }
@@ -211,7 +211,7 @@ impl Guest {
         "from elsewhere".into()
     }
 
-    /// Shows the Session until what was admitted is done.
+    /// Shows the session until what was admitted is done.
     pub async fn follow(&mut self) -> RunEnd {
         let theatre = self.theatre.as_mut().expect("something was admitted");
         run_interactive(&theatre.host, &theatre.session, RunGoal::Answer, &mut theatre.stage, &mut theatre.out.clone())

@@ -1,5 +1,5 @@
 //! After a compaction nothing that must hold is missing from a request: the rules of AGENTS.md as they stand, told by the
-//! baseline or by a message since; over generated Sessions played through the real runtime.
+//! baseline or by a message since; over generated sessions played through the real runtime.
 
 use annals_scenario::{Backend, Scenario, play};
 use proptest::prelude::*;

@@ -41,7 +41,7 @@ fn every_scenario_holds_in_memory_and_twice_alike() {
     assert!(failed.is_empty(), "{} scenarios do not hold:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// The digests of the requests that a Session's own log announces, each of them recomputed from the facts before it.
+/// The digests of the requests that a session's own log announces, each of them recomputed from the facts before it.
 async fn proved(name: &str, log: &DiskLog, session: SessionId) -> BTreeSet<String> {
     let blobs = log.blobs();
     let mut view = SessionView::default();

@@ -28,7 +28,7 @@ fn items(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// What is wrong with a Session that came to rest.
+/// What is wrong with a session that came to rest.
 fn wrong(views: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut ids = BTreeSet::new();

@@ -1,11 +1,11 @@
-//! A recorded Session becomes a scenario that plays it again (`docs/scenarios.md#recording`).
+//! A recorded session becomes a scenario that plays it again (`docs/scenarios.md#recording`).
 
 use annals_scenario::{Backend, RecordError, Scenario, play, record};
 use annals_store::{DiskLog, EventLog, OpenMode};
 use annals_tests::scenarios::files;
 use std::path::Path;
 
-/// Every Session that a scenario leaves behind, recorded.
+/// Every session that a scenario leaves behind, recorded.
 fn recordings(name: &str, file: &Path) -> Vec<Result<String, RecordError>> {
     let scenario = Scenario::load(file).unwrap_or_else(|error| panic!("{error}"));
     let folder = tempfile::tempdir().expect("a folder");

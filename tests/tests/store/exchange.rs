@@ -30,7 +30,7 @@ fn verified(file: &[u8], kept: Option<Digest>) -> VerifyReport {
     verify_file(&mut &*file, kept, &mut quiet()).unwrap()
 }
 
-/// A Session with blobs (one named twice), texts that need escapes, and Batches of several events.
+/// A Session with blobs (one named twice), texts that need escapes, and batches of several events.
 async fn parent(log: &dyn EventLog) -> SessionId {
     let s = session(1);
     let large = "a large text, größer als acht KiB \u{1f600} ".repeat(300);
@@ -45,7 +45,7 @@ async fn parent(log: &dyn EventLog) -> SessionId {
     s
 }
 
-/// A fork of a fork, both cut inside a Batch.
+/// A fork of a fork, both cut inside a batch.
 async fn grandchild(log: &dyn EventLog) -> SessionId {
     let a = parent(log).await;
     let (b, c) = (session(2), session(3));
@@ -150,7 +150,7 @@ async fn nothing_of_a_damaged_or_shortened_file_is_imported() {
         let refused = import_file(&there, &path, &mut quiet()).await;
         assert!(matches!(refused, Err(ImportError::Unsound(_))), "{shorter} lines: {refused:?}");
         assert!(there.sessions().await.unwrap().is_empty());
-        // As a stream it is known to be short only at its end; what came before is the Session's true beginning.
+        // As a stream it is known to be short only at its end; what came before is the session's true beginning.
         let refused = imported(&there, &lines[..shorter].concat()).await;
         assert!(matches!(refused, Err(ImportError::Incomplete { line: 1, .. })), "{shorter} lines: {refused:?}");
         assert!(imported(&there, &file).await.is_ok());
@@ -174,7 +174,7 @@ async fn every_altered_byte_of_a_file_is_told_at_its_line() {
         let report = verified(&altered, None);
         assert!(!report.is_sound(), "byte {at}, line {line}");
         if altered[at] != b'\n' && file[at] != b'\n' {
-            // An altered id also contradicts the header, a digest the Batch after it, a blob's hash who names it.
+            // An altered id also contradicts the header, a digest the batch after it, a blob's hash who names it.
             // That a key of the header is another one shows where its hash is: at the first batch of its session.
             let is_key = line == 1 && report.damage.iter().all(|damage| damage.flaw.word() == "key");
             let at_its_line = report.damage.iter().any(|damage| damage.place.line == Some(line));

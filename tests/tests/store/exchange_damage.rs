@@ -9,13 +9,13 @@ use std::sync::Arc;
 /// A log whose reads give what a damaged store would.
 #[derive(Clone, Copy)]
 enum Harm {
-    /// The Batch that begins here says something else.
+    /// The batch that begins here says something else.
     Altered(SessionId, Seq),
-    /// The Batch that begins here names another digest before it.
+    /// The batch that begins here names another digest before it.
     Relinked(SessionId, Seq),
-    /// The Batch that begins here cannot be read.
+    /// The batch that begins here cannot be read.
     Gone(SessionId, Seq),
-    /// The Batch that begins here is not there, and nothing says so.
+    /// The batch that begins here is not there, and nothing says so.
     Skipped(SessionId, Seq),
     /// This blob is another text.
     OtherBlob(BlobHash),
@@ -133,7 +133,7 @@ async fn every_damage_of_a_store_is_told_once_with_its_place_and_the_rest_is_ver
         (Harm::Altered(a, Seq(0)), vec!["1 0 digest"], vec!["1 0 digest"]),
         (Harm::Altered(b, Seq(4)), vec!["2 4 digest"], vec!["2 4 digest"]),
         (Harm::Altered(a, Seq(5)), vec!["1 5 digest"], vec![]),
-        // Who relinks a Batch changes its digest, and the next one, or the fork, tells that.
+        // Who relinks a batch changes its digest, and the next one, or the fork, tells that.
         (Harm::Relinked(a, Seq(5)), vec!["1 5 prev", "1 7 prev"], vec![]),
         (Harm::Gone(a, Seq(5)), vec!["1 5 unreadable"], vec![]),
         (Harm::Gone(a, Seq(0)), vec!["1 0 unreadable"], vec!["2 0 unreadable"]),

@@ -1,4 +1,4 @@
-//! For any Sessions: what is exported comes back the same, in any order, and verifies (`fixtures/FORMAT.md`).
+//! For any sessions: what is exported comes back the same, in any order, and verifies (`fixtures/FORMAT.md`).
 
 use annals_core::{Seq, SessionId};
 use annals_store::conformance::material::{admitted, begin, draft, fork, promoted, session, synthetic, whole};

@@ -75,7 +75,7 @@ fn gather(told: impl Iterator<Item = (u64, String)>) -> Told {
 }
 
 /// The one allowed difference: who knows every type of event tells `line` where others tell `digest` or `key`, and not which
-/// blobs such a Batch fails to name (`fixtures/FORMAT.md`).
+/// blobs such a batch fails to name (`fixtures/FORMAT.md`).
 fn agree(rust: &Told, python: &Told) -> bool {
     let mut python = python.clone();
     for (line, words) in rust {

@@ -87,7 +87,7 @@ fn interrupt(child: &Child) {
     assert!(status.success());
 }
 
-/// A process that appends to many Sessions without end, in small segments, which it packs.
+/// A process that appends to many sessions without end, in small segments, which it packs.
 struct Busy {
     child: Child,
     lines: BufReader<ChildStdout>,

@@ -41,7 +41,7 @@ fn a_writing_process() {
     });
 }
 
-/// Appends an input wherever the Session ends.
+/// Appends an input wherever the session ends.
 async fn append(log: &SharedLog, s: SessionId, input: &str) {
     let mut at = log.head(s).await.unwrap().map_or(Seq::ZERO, |head| head.next);
     loop {
@@ -117,7 +117,7 @@ fn inputs(slices: &[Slice]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Opens a new store, begins the Session, and leaves it.
+/// Opens a new store, begins the session, and leaves it.
 async fn prepared(dir: &Path) {
     let log = SharedLog::open(dir, OpenMode::Create).await.unwrap();
     begin(&log, session(1)).await.unwrap();

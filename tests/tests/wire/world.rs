@@ -210,7 +210,7 @@ impl World {
         }
     }
 
-    /// The only Session as a file.
+    /// The only session as a file.
     pub async fn export(&self, annals: &Annals) -> String {
         let session = self.log.sessions().await.unwrap()[0].session;
         self.export_of(annals, session).await
@@ -225,7 +225,7 @@ impl World {
     }
 }
 
-/// The newest request of a Session.
+/// The newest request of a session.
 pub async fn last_request(world: &World, session: SessionId) -> RequestSent {
     let mut last = None;
     let keep = |record: &Record<'_>| {

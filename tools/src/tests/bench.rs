@@ -49,7 +49,7 @@ impl Bench {
         Ok(Self { folder, registry, cancel, progress, rules, session })
     }
 
-    /// The same project for another Session.
+    /// The same project for another session.
     pub(super) fn other_session(mut self) -> Self {
         self.session = SessionId::from_parts(0, 2);
         self

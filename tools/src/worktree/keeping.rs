@@ -14,7 +14,7 @@ pub const WORKTREES: &str = "worktrees";
 /// worktree's root. It need not be there yet.
 ///
 /// # Errors
-/// [`FilesError::NoWorktree`], or when the Location is not there.
+/// [`FilesError::NoWorktree`], or when the location is not there.
 pub fn shadow_folder(store: impl Into<StorePath>, location: &Path) -> Result<StorePath, FilesError> {
     let location = fs::canonicalize(location).map_err(FilesError::io(location))?;
     let root = location.ancestors().find(|above| above.join(".git").exists());
@@ -23,7 +23,7 @@ pub fn shadow_folder(store: impl Into<StorePath>, location: &Path) -> Result<Sto
     Ok(store.into().join(WORKTREES).join(&hash.as_str()[..32]))
 }
 
-/// The files at a Location for a host that runs Sessions of a store: what
+/// The files at a location for a host that runs sessions of a store: what
 /// [`LocationServices::files`](annals_runtime::settings::LocationServices::files) wants. The shadow repository is made if it is not
 /// there. Runs git, so call it where blocking is allowed.
 pub fn files_kept_in(store: impl Into<StorePath>, location: &Path) -> Arc<dyn Files> {

@@ -177,7 +177,7 @@ impl Shadow {
         fs::rename(new, &target).map_err(FilesError::io(&target))
     }
 
-    /// Removes directories that a removed file leaves empty, as git does. The Location itself stays.
+    /// Removes directories that a removed file leaves empty, as git does. The location itself stays.
     fn prune(&self, files: &[FileRestore]) {
         for file in files.iter().filter(|file| file.to.is_none()) {
             for above in above(&file.path) {

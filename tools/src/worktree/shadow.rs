@@ -14,7 +14,7 @@ use std::sync::Arc;
 ///
 /// The objects and the index are in a separate folder; the project's own `.git` is read (its index, its exclude rules),
 /// never written. The index keeps what git knows of every file, so that a capture costs what changed and one look at
-/// each file's metadata. Several Sessions and processes may share one folder: they take turns.
+/// each file's metadata. Several sessions and processes may share one folder: they take turns.
 ///
 /// The folder is looked up for each piece of work, so that it is found where its store was moved to, and nothing is written to
 /// another store in its place.
@@ -33,7 +33,7 @@ pub(super) struct Shadow {
     pub(super) folder: PathBuf,
     /// The worktree.
     pub(super) root: PathBuf,
-    /// Where the Session works; this directory is never removed.
+    /// Where the session works; this directory is never removed.
     pub(super) location: PathBuf,
     /// Files with exclude rules, in git's order: the user's, then the repository's.
     pub(super) exclude_files: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! Moves of a Session between checkouts, with its uncommitted changes.
+//! Moves of a session between checkouts, with its uncommitted changes.
 
 use crate::place::{Place, git};
 use crate::watched::{Places, at};

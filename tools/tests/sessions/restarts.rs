@@ -123,7 +123,7 @@ fn process(world: &World, places: &[(&Path, &Path)], death: &Arc<Death>, departs
     Runtime::new(ports, world.settings.clone())
 }
 
-/// Works on a Session in a process that dies at a point.
+/// Works on a session in a process that dies at a point.
 async fn dies<F>(runtime: &Runtime, death: &Death, id: SessionId, work: impl FnOnce(Session) -> F) -> Tested
 where
     F: Future<Output = Result<(), annals_runtime::Refusal>> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Undos of a Session's talk and files, in a real git worktree.
+//! Undos of a session's talk and files, in a real git worktree.
 
 use crate::place::{Place, brief};
 use crate::watched::{Moment, Watch, Watched};

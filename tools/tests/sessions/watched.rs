@@ -1,4 +1,4 @@
-//! Files that a test watches, and Locations by their directories.
+//! Files that a test watches, and locations by their directories.
 
 use annals_core::event::Location;
 use annals_runtime::settings::{LocationServices, Locations};
@@ -85,7 +85,7 @@ impl Locations for Places {
     }
 }
 
-/// The Location of a directory.
+/// The location of a directory.
 pub fn at(path: &Path) -> Location {
     Location { directory: path.to_string_lossy().into_owned(), workspace: None }
 }

@@ -1,4 +1,4 @@
-//! What moves to blobs when a Batch is sealed.
+//! What moves to blobs when a batch is sealed.
 
 use super::{Anything, KEY, SESSION, said, seal, seal_with};
 use crate::batch::RECORD_MAX;
@@ -102,7 +102,7 @@ proptest! {
             prop_assert_eq!((before.bytes(), before.chars()), (after.bytes(), after.chars()));
         }
 
-        // The largest moved, and with one fewer the Batch would not fit.
+        // The largest moved, and with one fewer the batch would not fit.
         let kept = after.iter().filter_map(Text::inline).map(str::len).max().unwrap_or(0);
         let moved: Vec<usize> = sealed.blobs.iter().map(|(_, text)| text.len()).collect();
         prop_assert!(moved.iter().all(|moved| *moved >= kept));

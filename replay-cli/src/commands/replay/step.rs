@@ -1,4 +1,4 @@
-//! Walking through a Session event by event, in the terminal.
+//! Walking through a session event by event, in the terminal.
 
 use crate::command_context::{CommandContext, FoundSession};
 use crate::commands::{diff, log, show};
@@ -23,7 +23,7 @@ const FRAME: usize = 2 * AROUND as usize + 5;
 /// Walks until the user leaves.
 ///
 /// # Errors
-/// When this is no terminal, or the Session cannot be read.
+/// When this is no terminal, or the session cannot be read.
 pub async fn run(found: &FoundSession, cli: &CommandContext) -> Result<(), CliError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(CliError::NoTerminal);

@@ -9,7 +9,7 @@ pub enum ChatCommand {
     Model(Option<String>),
     /// Which agent works, or another one.
     Agent(Option<String>),
-    /// A new Session.
+    /// A new session.
     New,
     /// Takes the last prompt back, with all that followed it.
     Undo,
@@ -17,7 +17,7 @@ pub enum ChatCommand {
     Redo,
     /// Makes a summary take the place of the history.
     Compact,
-    /// What the Session has taken so far.
+    /// What the session has taken so far.
     Cost,
     /// Leaves.
     Quit,

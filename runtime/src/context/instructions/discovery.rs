@@ -70,7 +70,7 @@ struct ProjectFiles<'a> {
     files: &'a dyn Filesystem,
     config: &'a InstructionFiles,
     root: String,
-    /// The directories from the Location up to the project's root; none where its files do not count.
+    /// The directories from the location up to the project's root; none where its files do not count.
     upward: Vec<String>,
     links_out: Vec<LinkOut>,
 }
@@ -174,7 +174,7 @@ pub fn is_guarded(rules: &[Rule], root: &str, path: &str, target: &str) -> bool 
 }
 
 /// The instruction files that a successful read of `read` discovers: in its directory and above, up to the project's
-/// root, unless the upward path of the Location already includes them. Nearest first; `known` ones are left out. The
+/// root, unless the upward path of the location already includes them. Nearest first; `known` ones are left out. The
 /// caller records each as `instruction.discovered` before the next boundary
 /// (`docs/reference/context.md#instructions`).
 ///

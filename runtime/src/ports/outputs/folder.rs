@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::io::AsyncWriteExt;
 
-/// One flat folder on disk, shared by all Sessions; made when first written to.
+/// One flat folder on disk, shared by all sessions; made when first written to.
 #[derive(Clone, Debug)]
 pub struct OutputFolder {
     folder: StorePath,

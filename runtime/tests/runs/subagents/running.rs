@@ -78,7 +78,7 @@ async fn a_task_in_the_background_lets_the_parent_go_on_and_its_result_comes_as_
     Ok(())
 }
 
-/// Answers a Session and its children by scripts of their own.
+/// Answers a session and its children by scripts of their own.
 struct Both {
     parent: ScriptedProvider,
     child: ScriptedProvider,

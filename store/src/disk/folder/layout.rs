@@ -57,7 +57,7 @@ impl Layout {
         self.dir.join("damaged")
     }
 
-    /// Where each Session ended at the last rotation or shutdown.
+    /// Where each session ended at the last rotation or shutdown.
     pub fn heads(&self) -> PathBuf {
         self.dir.join("heads")
     }

@@ -24,7 +24,7 @@ const NAMES: usize = 10_000;
 /// How many of the records before the checkpoint are looked for: a sled that dropped its tail lacks one of them.
 const LOOKED_FOR: u64 = 64;
 
-/// Of how many Sessions the end is looked for.
+/// Of how many sessions the end is looked for.
 const HEADS_COMPARED: usize = 64;
 
 /// What comparing sled with the journal came to.
@@ -32,7 +32,7 @@ const HEADS_COMPARED: usize = 64;
 pub struct Comparison {
     /// sled, unless it is out of order.
     pub sled: Option<SledTree>,
-    /// How many Batches sled lacked and got.
+    /// How many batches sled lacked and got.
     pub caught_up: u64,
     /// Whether sled was written to.
     pub written: bool,
@@ -116,7 +116,7 @@ fn catch_up(shared: &StoreState, sled: &SledTree, checkpoint: u64, next: u64) ->
     let mut refilled = sled_writer::refill(shared, sled, before, next).map_err(told)?;
     refilled.unread = behind.unread.or(refilled.unread);
     let heads = shared.lock().sessions.heads();
-    // Of a store of many Sessions some, others each time: opening must not cost by their number. What sled lacks of the
+    // Of a store of many sessions some, others each time: opening must not cost by their number. What sled lacks of the
     // others is read from the journal, and found by `doctor`.
     let step = heads.len().div_ceil(HEADS_COMPARED).max(1);
     let begin = usize::try_from(next).unwrap_or_default() % step;
@@ -168,7 +168,7 @@ pub fn finish(layout: &Layout, folder: &Folder, disk: &dyn Disk) -> io::Result<(
 /// A sled that was made anew.
 struct Rebuilt {
     sled: SledTree,
-    /// How many Batches it holds.
+    /// How many batches it holds.
     batches: u64,
     /// The path of the old one.
     set_aside: Option<PathBuf>,

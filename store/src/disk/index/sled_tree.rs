@@ -66,7 +66,7 @@ fn told(error: &sled::Error) -> String {
     }
 }
 
-/// The key of a Batch.
+/// The key of a batch.
 pub fn key(session: SessionId, first: Seq) -> [u8; KEY] {
     let mut key = [0; KEY];
     key[..16].copy_from_slice(&session.0);
@@ -166,13 +166,13 @@ impl SledTree {
         guarded(|| self.db.insert(key(session, first), &[])).map(drop)
     }
 
-    /// The last record of a Session's own log that begins at `at` or before.
+    /// The last record of a session's own log that begins at `at` or before.
     pub fn at_or_before(&self, session: SessionId, at: Seq) -> Result<Option<(sled::IVec, sled::IVec)>, SledError> {
         let range = key(session, Seq::ZERO)..=key(session, at);
         guarded(|| self.db.range(range).next_back().transpose())
     }
 
-    /// The position behind the newest of each Session's last records: how far sled goes at least.
+    /// The position behind the newest of each session's last records: how far sled goes at least.
     pub fn reaches(&self) -> u64 {
         let (mut reaches, mut room) = (0, Vec::new());
         let mut from: sled::IVec = (&[]).into();
@@ -198,9 +198,9 @@ impl SledTree {
         reaches
     }
 
-    /// Up to `limit` records of a Session from the one that holds `from` on. Ends before an error, which is given.
+    /// Up to `limit` records of a session from the one that holds `from` on. Ends before an error, which is given.
     pub fn forwards(&self, session: SessionId, from: Seq, limit: usize) -> (Records, Option<SledError>) {
-        // Mostly a Batch begins there: one look is enough.
+        // Mostly a batch begins there: one look is enough.
         let exact = key(session, from);
         let at = match guarded(|| self.db.get(exact)) {
             Ok(Some(value)) => Ok(Some((sled::IVec::from(&exact), value))),
@@ -223,7 +223,7 @@ impl SledTree {
         (found, result.err())
     }
 
-    /// Up to `limit` records of a Session that begin before `before`, newest first.
+    /// Up to `limit` records of a session that begin before `before`, newest first.
     pub fn backwards(&self, session: SessionId, before: Seq, limit: usize) -> (Records, Option<SledError>) {
         let mut found = Vec::with_capacity(limit.min(1024));
         let range = key(session, Seq::ZERO)..key(session, before);
@@ -236,7 +236,7 @@ impl SledTree {
         (found, result.err())
     }
 
-    /// The frames of the Batches at some positions (rising ranges), read in one pass; what was found before an error, and the
+    /// The frames of the batches at some positions (rising ranges), read in one pass; what was found before an error, and the
     /// error.
     pub fn at_positions(&self, positions: &[Range<u64>]) -> (BTreeMap<u64, Vec<u8>>, Option<SledError>) {
         let (mut found, mut room) = (BTreeMap::new(), Vec::new());

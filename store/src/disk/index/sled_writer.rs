@@ -33,7 +33,7 @@ pub struct FlushedGroup {
 pub struct SledWriter {
     /// The store.
     pub shared: Arc<StoreState>,
-    /// The position behind the last Batch that was taken.
+    /// The position behind the last batch that was taken.
     pub written_until: u64,
     /// Whether sled was written to since it was opened.
     pub was_written: bool,
@@ -73,7 +73,7 @@ impl SledWriter {
 
     /// Works until the committer is gone. Gives whether sled was written to.
     ///
-    /// While Batches keep coming it lets them wait, since sled would take the processor and the disk from who writes;
+    /// While batches keep coming it lets them wait, since sled would take the processor and the disk from who writes;
     /// but not more of them than [`Tuning::lag_free`](crate::disk::state::Tuning::lag_free) says.
     pub fn run(mut self, groups: Receiver<FlushedGroup>) -> bool {
         let Tuning { checkpoint_idle, lag_quiet, lag_free, .. } = self.shared.tuning;
@@ -337,7 +337,7 @@ pub fn insert(
 /// What giving sled a part of the journal came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refilled {
-    /// How many Batches it lacked.
+    /// How many batches it lacked.
     pub lacked: u64,
     /// The first position that could not be read.
     pub unread: Option<u64>,

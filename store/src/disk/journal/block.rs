@@ -35,7 +35,7 @@ pub struct LoadedBlock {
 struct FrameIndex {
     /// By position.
     places: Vec<IndexedFrame>,
-    /// The Batches among them, by Session and Seq.
+    /// The batches among them, by session and Seq.
     order: Vec<u32>,
 }
 
@@ -74,7 +74,7 @@ impl SegmentView {
         let SegmentIndex { blocks, end, .. } = &*self.index;
         let (first, len) = blocks.get(number).map_or((*end, 0), |block| (block.first, block.len as usize));
         let behind = blocks.get(number + 1).map_or(*end, |next| next.first);
-        // One frame may keep many positions whose Batches are gone.
+        // One frame may keep many positions whose batches are gone.
         usize::try_from(behind.saturating_sub(first)).unwrap_or(usize::MAX).min(len / frame::HEADER)
     }
 
@@ -189,14 +189,14 @@ impl LoadedBlock {
         (found.session == session && seq < found.next).then_some(at)
     }
 
-    /// The frame of the Batch of a Session that holds `seq`.
+    /// The frame of the batch of a session that holds `seq`.
     pub fn frame(&self, session: SessionId, seq: Seq) -> Option<&[u8]> {
         let at = self.holding(session, seq)?;
         let FrameIndex { places, order } = self.index();
         self.bytes_of(places.get(*order.get(at)? as usize)?)
     }
 
-    /// Up to `limit` Batches of a Session from the one that holds `seq` on, as far as they follow each other.
+    /// Up to `limit` Batches of a session from the one that holds `seq` on, as far as they follow each other.
     pub fn run(&self, session: SessionId, mut seq: Seq, limit: usize, out: &mut Vec<StoredBatch>) {
         let Some(at) = self.holding(session, seq) else { return };
         let FrameIndex { places, order } = self.index();
@@ -211,7 +211,7 @@ impl LoadedBlock {
         }
     }
 
-    /// The frames of the Batches at some positions, each with its place in its Session.
+    /// The frames of the batches at some positions, each with its place in its session.
     pub fn frames(&self, positions: std::ops::Range<u64>) -> impl Iterator<Item = ((SessionId, Seq), &[u8])> {
         let batches = self.index().places.iter();
         // A gap has no Seqs.
@@ -230,7 +230,7 @@ impl LoadedBlock {
         self.covering(position).map(|place| place.until)
     }
 
-    /// The Batch at a position, if one is there, and the position behind its frame; `None` when the frame is damaged.
+    /// The batch at a position, if one is there, and the position behind its frame; `None` when the frame is damaged.
     pub fn at(&self, position: u64) -> Option<(Option<StoredBatch>, u64)> {
         let place = self.covering(position)?;
         Some((self.decode(place), place.until))

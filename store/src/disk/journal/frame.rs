@@ -19,9 +19,9 @@ pub const HEADER: usize = 24;
 /// What a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// An encoded Batch.
+    /// An encoded batch.
     Batch,
-    /// A position whose Batch is gone (see [`Gap`]): it keeps positions dense.
+    /// A position whose batch is gone (see [`Gap`]): it keeps positions dense.
     Gap,
 }
 
@@ -34,7 +34,7 @@ pub struct Frame<'a> {
     pub in_group: u16,
     /// Its place in the store.
     pub position: u64,
-    /// The encoded Batch, or the encoded [`Gap`].
+    /// The encoded batch, or the encoded [`Gap`].
     pub payload: &'a [u8],
     /// The bytes of the frame.
     pub bytes: &'a [u8],
@@ -130,7 +130,7 @@ pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     })
 }
 
-/// Why a position holds no Batch.
+/// Why a position holds no batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GapCause {
     /// A write that was never acknowledged was cut off.
@@ -146,7 +146,7 @@ pub struct Gap {
     pub cause: GapCause,
     /// The session of the batch and its first event, if known.
     pub whose: Option<(SessionId, Seq)>,
-    /// How many positions it covers, from that of its frame on; 1 where it is known whose Batch it was.
+    /// How many positions it covers, from that of its frame on; 1 where it is known whose batch it was.
     pub count: u64,
 }
 

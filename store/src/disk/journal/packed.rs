@@ -23,7 +23,7 @@ use std::ops::Range;
 const MAGIC: [u8; 4] = *b"\xFFAnk";
 const HEADER: usize = 24;
 /// How many bytes of frames go into a chunk, unless one frame is longer. Larger chunks take less disk and more time to
-/// read one Batch.
+/// read one batch.
 const CHUNK: usize = 2 * 1024;
 /// The longest chunk that is unpacked, in bytes: what a damaged length cannot exceed. (A block and one more frame.)
 const CHUNK_MAX: usize = 512 * 1024;
@@ -226,7 +226,7 @@ pub fn directory(block: &[u8]) -> Option<BlockDirectory> {
     BlockDirectory::parse(block).map(|(directory, _)| directory)
 }
 
-/// The Batches of a Session in an unpacked chunk, from the one that holds `seq` on, as far as they follow each other.
+/// The batches of a session in an unpacked chunk, from the one that holds `seq` on, as far as they follow each other.
 pub fn run(raw: &[u8], session: SessionId, mut seq: Seq) -> impl Iterator<Item = frame::Frame<'_>> {
     let own = frame::unchecked(raw).filter_map(move |(at, payload)| {
         let (of, first) = codec::place(payload)?;

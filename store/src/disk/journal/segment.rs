@@ -238,7 +238,7 @@ impl Segment {
     }
 }
 
-/// How many bytes are read to see what a segment begins with: some Batches of the largest size.
+/// How many bytes are read to see what a segment begins with: some batches of the largest size.
 const BEGINNING: usize = 128 * 1024;
 
 /// How much of a segment that is not packed is read at a time.

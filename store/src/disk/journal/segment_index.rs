@@ -1,4 +1,4 @@
-//! The index of a segment of the journal: its blocks, and which of them hold which Session.
+//! The index of a segment of the journal: its blocks, and which of them hold which session.
 
 use super::frame::{self, FrameKind, Scan};
 use super::segment::HEADER;
@@ -30,18 +30,18 @@ impl IndexedBlock {
     }
 }
 
-/// A block that holds something of a Session.
+/// A block that holds something of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSpan {
-    /// The first Seq of the Session in it.
+    /// The first Seq of the session in it.
     pub from: Seq,
     /// Which block of the segment.
     pub block: u32,
-    /// How many Batches of the Session it holds.
+    /// How many batches of the session it holds.
     pub batches: u32,
 }
 
-/// What a segment holds of one Session.
+/// What a segment holds of one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionPart {
     /// The Seq behind the last.
@@ -76,7 +76,7 @@ pub struct SegmentIndex {
     pub used: u64,
     /// In order.
     pub blocks: Vec<IndexedBlock>,
-    /// For each Session what is in the segment.
+    /// For each session what is in the segment.
     pub sessions: BTreeMap<SessionId, SessionPart>,
 }
 
@@ -138,7 +138,7 @@ impl SegmentIndex {
         let span = BlockSpan { from: header.first, block, batches: 1 };
         match self.sessions.get_mut(&header.session) {
             None => drop(self.sessions.insert(header.session, SessionPart { to: header.next(), spans: vec![span] })),
-            // Seqs rise within a Session; one that does not is found in the other copy.
+            // Seqs rise within a session; one that does not is found in the other copy.
             Some(part) if header.first < part.to => {}
             Some(part) => {
                 part.to = header.next();

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A sealed segment, and the position behind its last.
 pub type SealedSegment = (Arc<Segment>, u64);
 
-/// How many Sessions are remembered.
+/// How many sessions are remembered.
 const SESSIONS: usize = 1024;
 
 /// What is known of the sessions that were looked up last.
@@ -19,7 +19,7 @@ pub struct SessionLocator {
     known: Mutex<HashMap<SessionId, LocatedSession>>,
 }
 
-/// What is known of one Session: everything that it has in the segments from one position to another.
+/// What is known of one session: everything that it has in the segments from one position to another.
 #[derive(Clone, Debug)]
 struct LocatedSession {
     from: u64,
@@ -28,7 +28,7 @@ struct LocatedSession {
     ranges: VecDeque<SegmentRange>,
 }
 
-/// What a segment holds of the Session.
+/// What a segment holds of the session.
 #[derive(Clone, Debug)]
 struct SegmentRange {
     from: Seq,
@@ -62,14 +62,14 @@ impl LocatedSession {
 }
 
 impl SessionLocator {
-    /// The sealed segment that holds `seq` of a Session, if that was found before.
+    /// The sealed segment that holds `seq` of a session, if that was found before.
     pub fn known(&self, session: SessionId, seq: Seq) -> Option<SealedSegment> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&session)?.holding(seq).cloned()
     }
 
-    /// The sealed segment that holds `seq` of a Session, if any does. `sealed` gives the segments from one position to
-    /// another, oldest first, `sealed_to` is where they end; `part` says from where to where a segment holds the Session.
+    /// The sealed segment that holds `seq` of a session, if any does. `sealed` gives the segments from one position to
+    /// another, oldest first, `sealed_to` is where they end; `part` says from where to where a segment holds the session.
     pub fn holding(
         &self,
         (session, seq): (SessionId, Seq),
@@ -108,7 +108,7 @@ mod tests {
     use std::cell::RefCell;
     use std::sync::Arc;
 
-    /// Segments of ten positions; each holds five Seqs of the Session, but for the third, which holds none.
+    /// Segments of ten positions; each holds five Seqs of the session, but for the third, which holds none.
     fn part((segment, _): &SealedSegment) -> Option<(Seq, Seq)> {
         let n = segment.first / 10;
         let n = if n > 2 { n - 1 } else { n };

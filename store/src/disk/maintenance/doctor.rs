@@ -28,7 +28,7 @@ use std::time::{Duration, SystemTime};
 pub struct Examination {
     /// Batches in the journal.
     pub batches: u64,
-    /// Places in the journal that hold no Batch: cut off or lost earlier.
+    /// Places in the journal that hold no batch: cut off or lost earlier.
     pub gaps: Vec<(Position, Gap)>,
     /// Everything that is damaged, and what a repair does about it.
     pub findings: Vec<Finding>,
@@ -39,7 +39,7 @@ pub struct Examination {
 /// What of sled is due in an examination.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::disk) struct SledExpectation {
-    /// sled must have every Batch before this position.
+    /// sled must have every batch before this position.
     pub before: u64,
     /// Whether this process may write: a blob that is looked at counts as new again.
     pub owned: bool,
@@ -64,7 +64,7 @@ pub enum Finding {
         /// Which.
         segment: PathBuf,
     },
-    /// sled lacks Batches or holds damaged ones.
+    /// sled lacks batches or holds damaged ones.
     #[error("{batches} batches are missing or damaged in sled; they can be restored from the journal")]
     Sled {
         /// How many.
@@ -102,7 +102,7 @@ pub enum Finding {
 /// What collecting would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnusedBlobs {
-    /// Blobs that no Batch names, and their lengths.
+    /// Blobs that no batch names, and their lengths.
     pub blobs: Vec<(BlobHash, u64)>,
     /// Files that a stopped writer left unfinished.
     pub unfinished: Vec<(PathBuf, u64)>,
@@ -178,7 +178,7 @@ impl DiskLog {
         Ok((before, usage(dir).map_err(io)?))
     }
 
-    /// What no Batch names and is older than `age`: the blobs that [`DiskLog::collect`] would remove.
+    /// What no batch names and is older than `age`: the blobs that [`DiskLog::collect`] would remove.
     ///
     /// # Errors
     /// When the store is damaged or cannot be read.
@@ -269,7 +269,7 @@ impl StoreState {
             return Err(CollectError::Damaged);
         }
         let mut named = seen.blobs;
-        // Archive segments may have been dropped: then only sled knows what their Batches name.
+        // Archive segments may have been dropped: then only sled knows what their batches name.
         let broken = self.sled().and_then(|sled| {
             sled.every(|_, frame| {
                 named.extend(decode(frame).into_iter().flat_map(|stored| stored.batch.blobs()).map(|blob| blob.blob));

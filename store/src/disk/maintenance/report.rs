@@ -15,7 +15,7 @@ pub struct OpeningReport {
     pub created: bool,
     /// The id of the store that this one was copied from, if this call found that it is a copy and gave it an id of its own.
     pub copied_from: Option<StoreId>,
-    /// How many Batches sled lacked and got from the journal.
+    /// How many batches sled lacked and got from the journal.
     pub caught_up: u64,
     /// Everything that a user should know, in the order of the store.
     pub remarks: Vec<Remark>,
@@ -118,7 +118,7 @@ pub enum Remark {
     Mended {
         /// The session.
         session: SessionId,
-        /// The first Seq of the Batch.
+        /// The first Seq of the batch.
         seq: Seq,
         /// The copy that was damaged.
         damaged: Copy,
@@ -130,7 +130,7 @@ pub enum Remark {
     Hurt {
         /// The session.
         session: SessionId,
-        /// The first Seq of the Batch.
+        /// The first Seq of the batch.
         seq: Seq,
     },
     /// Batches are damaged in every copy.
@@ -152,7 +152,7 @@ pub enum Remark {
         /// What the system said.
         reason: String,
     },
-    /// A Batch does not continue its Session. It was left out.
+    /// A Batch does not continue its session. It was left out.
     #[error("session {session}, event {seq}: the batch at position {} does not continue the session and was skipped", position.0)]
     Unchained {
         /// The session.
@@ -167,7 +167,7 @@ pub enum Remark {
     SledRebuilt {
         /// The reason.
         reason: String,
-        /// How many Batches it holds now.
+        /// How many batches it holds now.
         batches: u64,
         /// Where the old one is now, if there was one.
         set_aside: Option<PathBuf>,

@@ -38,11 +38,11 @@ pub struct StoreUsage {
     pub damaged: DiskUsage,
     /// The path of each file or folder that was set aside.
     pub set_aside: Vec<PathBuf>,
-    /// Every Batch below this is durable in sled, as far as was noted.
+    /// Every batch below this is durable in sled, as far as was noted.
     pub checkpoint: Option<Position>,
     /// Opening reads the journal from here on.
     pub listed: Option<Position>,
-    /// How many Sessions there were then.
+    /// How many sessions there were then.
     pub sessions: Option<usize>,
 }
 

@@ -14,10 +14,10 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-/// How many Batches a follower takes at a time.
+/// How many batches a follower takes at a time.
 const PAGE: usize = 1024;
 
-/// The pages of one Session.
+/// The pages of one session.
 #[derive(Debug)]
 pub struct SessionPages {
     /// The store.
@@ -26,7 +26,7 @@ pub struct SessionPages {
     pub session: SessionId,
     /// The first Seq wanted.
     pub from: Seq,
-    /// Where the Session ended when following began.
+    /// Where the session ended when following began.
     pub began_at: Seq,
 }
 
@@ -53,7 +53,7 @@ impl FollowSource for SessionPages {
 /// Batches that are damaged in the journal and found elsewhere, by position.
 pub type Spare = BTreeMap<u64, StoredBatch>;
 
-/// The pages of every Session.
+/// The pages of every session.
 #[derive(Debug)]
 pub struct AllPages {
     /// The store.
@@ -69,7 +69,7 @@ pub struct AllPages {
 impl FollowSource for AllPages {
     fn next(&mut self) -> Boxed<'_, Result<Vec<FollowedBatch>, ReadError>> {
         Box::pin(async move {
-            // A place that holds no Batch (see `frame::Gap`) is passed over.
+            // A place that holds no batch (see `frame::Gap`) is passed over.
             loop {
                 let from = self.from.0;
                 let (found, next) = match self.shared.newest(from)? {
@@ -111,12 +111,12 @@ pub async fn apart<T: Send + 'static>(
 }
 
 impl StoreState {
-    /// Whether there is so much of a Session behind `from` that reading it takes a while.
+    /// Whether there is so much of a session behind `from` that reading it takes a while.
     pub(in crate::disk) fn is_behind(&self, session: SessionId, from: Seq) -> bool {
         self.own(session).is_some_and(|own| from.0.saturating_add(super::FEW as u64) < own.head.next.0)
     }
 
-    /// The next Batches from a position on, and the position behind them, if they need not be read.
+    /// The next batches from a position on, and the position behind them, if they need not be read.
     fn newest(&self, from: u64) -> Result<Option<(Vec<StoredBatch>, u64)>, ReadError> {
         if self.is_closed() {
             return Err(ReadError::Closed);

@@ -159,13 +159,13 @@ impl Recovery<'_> {
         Ok((!continues).then_some("it does not continue the journal"))
     }
 
-    /// Whether a segment below the list of heads, which names every Session there, has something of one; `None` when it has no
-    /// Batch there.
+    /// Whether a segment below the list of heads, which names every session there, has something of one; `None` when it has no
+    /// batch there.
     fn connects(&self, bytes: &[u8], positions: Range<u64>) -> Option<bool> {
         let mut found_any = None;
         for found in frame::scan(bytes, segment::HEADER) {
             let Scan::Frame(_, frame) = found else { continue };
-            // What came after the list of heads may be of a Session that it does not name.
+            // What came after the list of heads may be of a session that it does not name.
             let known = positions.contains(&frame.position) && frame.position < self.sessions.next;
             if frame.kind != FrameKind::Batch || !known {
                 continue;

@@ -8,7 +8,7 @@ use crate::disk::{DiskLog, Finding, OpenMode, Remark, Tuning};
 use annals_core::Seq;
 use std::sync::Arc;
 
-/// Sessions whose Batches lie between each other's, long enough for several blocks and segments.
+/// Sessions whose batches lie between each other's, long enough for several blocks and segments.
 pub(super) async fn interleaved(log: &DiskLog, sessions: u64, rounds: u64) {
     let mut next = std::collections::BTreeMap::new();
     for round in 0..rounds {
@@ -300,7 +300,7 @@ async fn a_compaction_that_is_stopped_while_it_changes_the_copies_loses_nothing_
         material::story(&log, session, 100).await.unwrap();
         let whole = material::whole(&log, session).await.unwrap();
         log.close().await.unwrap();
-        // One Batch stands in sled only.
+        // One batch stands in sled only.
         let path = crate::disk::journal::segment::raw_path(&log.layout().journal(), 0);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[4000] ^= 1;

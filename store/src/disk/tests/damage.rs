@@ -9,7 +9,7 @@ use annals_core::Seq;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Flips a bit in the journal frame of the Batch at `seq`, and takes sled away: damaged in every copy.
+/// Flips a bit in the journal frame of the batch at `seq`, and takes sled away: damaged in every copy.
 fn damage(dir: &std::path::Path, session: annals_core::SessionId, seq: Seq) {
     use crate::disk::journal::frame::{HEADER, Scan, scan};
     std::fs::remove_dir_all(dir.join("sled")).unwrap();
@@ -62,7 +62,7 @@ async fn a_session_whose_end_is_lost_takes_no_more_but_can_be_forked() {
     material::story(&log, hurt, 5).await.unwrap();
     material::story(&log, material::session(2), 1).await.unwrap();
     log.close().await.unwrap();
-    // Nothing but the journal is left, and in it the last Batch of one Session is damaged.
+    // Nothing but the journal is left, and in it the last batch of one session is damaged.
     std::fs::remove_file(dir.path().join("heads")).unwrap();
     std::fs::remove_file(dir.path().join("checkpoint")).unwrap();
     damage(dir.path(), hurt, Seq(9));
@@ -131,7 +131,7 @@ async fn a_batch_is_found_in_a_packed_segment_of_which_neither_outline_nor_direc
         let found = log.shared.journal.find(session, slice.batch.first).unwrap();
         let found = found.and_then(|bytes| crate::disk::reading::decode(&bytes)).map(|stored| stored.batch);
         assert_eq!(found.as_ref(), Some(&slice.batch));
-        // sled has it, and the Batch itself is not hurt.
+        // sled has it, and the batch itself is not hurt.
         assert_eq!(log.read(session, slice.batch.first, 1).await.unwrap()[0].batch, slice.batch);
     }
     assert_eq!(log.remarks(), vec![]);

@@ -1,4 +1,4 @@
-//! The committer: one thread that makes Batches durable, in groups, and acknowledges them
+//! The committer: one thread that makes batches durable, in groups, and acknowledges them
 //! (`docs/reference/store.md#writing`).
 
 use super::sealer::SealerTask;
@@ -34,7 +34,7 @@ pub struct AppendRequest {
 /// The durable batches.
 #[derive(Debug)]
 pub struct Flushed {
-    /// The position of the first Batch; the others follow densely.
+    /// The position of the first batch; the others follow densely.
     pub first: Position,
     /// What was asked for. Memory goes back to the thread that it came from, which frees it without waiting for others.
     pub batches: Vec<(Arc<Batch>, Vec<u8>)>,
@@ -67,7 +67,7 @@ pub struct Committer {
     pub sealer_tasks: Sender<SealerTask>,
 }
 
-/// How many Batches end a group; the last order may bring it above.
+/// How many batches end a group; the last order may bring it above.
 const GROUP: usize = 1024;
 
 /// How many bytes of frames are allocated at a time.
@@ -260,7 +260,7 @@ impl Committer {
         self.sled_groups(FlushedGroup { frames, places, next: self.next }, bytes);
     }
 
-    /// Hands Batches to sled's thread; waits while that one lacks too much.
+    /// Hands batches to sled's thread; waits while that one lacks too much.
     fn sled_groups(&self, sled_groups: FlushedGroup, bytes: u64) {
         let mut lag = self.shared.lag.lock().unwrap_or_else(PoisonError::into_inner);
         *lag += bytes;

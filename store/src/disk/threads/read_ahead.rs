@@ -1,4 +1,4 @@
-//! Reading ahead: a thread that brings blocks of the journal into memory just before a reader of a long Session needs
+//! Reading ahead: a thread that brings blocks of the journal into memory just before a reader of a long session needs
 //! them, so that unpacking runs in parallel to decoding.
 
 use crate::disk::journal::block::SegmentView;
@@ -35,7 +35,7 @@ pub fn run(shared: &Arc<StoreState>, requests: &Receiver<ReadAheadRequest>) {
 }
 
 impl StoreState {
-    /// Says that the blocks of a Session behind `seq`, where `view` was just read, will be read next.
+    /// Says that the blocks of a session behind `seq`, where `view` was just read, will be read next.
     pub(in crate::disk) fn read_ahead(&self, session: SessionId, seq: Seq, view: &SegmentView) {
         let Some(part) = view.index.sessions.get(&session) else { return };
         let spans = part.spans_from(seq).iter().skip(1).take(AHEAD);

@@ -1,10 +1,10 @@
-//! The chain: what a Batch must say, given the one before it (`fixtures/FORMAT.md`, section 4).
+//! The chain: what a batch must say, given the one before it (`fixtures/FORMAT.md`, section 4).
 
 use super::report::Flaw;
 use annals_core::event::SessionEvent;
 use annals_core::{Batch, Digest, Event, Seq, SessionId};
 
-/// The Batch before.
+/// The batch before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub session: SessionId,
@@ -22,9 +22,9 @@ impl Link {
 /// What comes before the next batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chain {
-    /// Nothing: the next Batch begins everything.
+    /// Nothing: the next batch begins everything.
     Start,
-    /// This Batch.
+    /// This batch.
     After(Link),
     /// A Batch whose content was altered: of what it says, only the digest that it carries is used.
     Altered(Digest),
@@ -33,8 +33,8 @@ pub(super) enum Chain {
 }
 
 impl Chain {
-    /// Checks a Batch, whose content has the digest `found`, against what comes before it, and continues from it from then
-    /// on. Each damage is reported once: the digest that a Batch carries is what the next one is compared with.
+    /// Checks a batch, whose content has the digest `found`, against what comes before it, and continues from it from then
+    /// on. Each damage is reported once: the digest that a batch carries is what the next one is compared with.
     pub fn take(&mut self, batch: &Batch, found: Option<Digest>, mut tell: impl FnMut(Flaw)) {
         let begin = |reason: &str| Flaw::Begin { reason: reason.into() };
         let begins = |event: &Event| {

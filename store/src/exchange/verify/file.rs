@@ -15,7 +15,7 @@ const CHUNK: usize = 4 << 20;
 
 /// Verifies every export in a file.
 ///
-/// With `kept`, a digest that was kept elsewhere must be that of a Batch in the file. Without one, an attacker who
+/// With `kept`, a digest that was kept elsewhere must be that of a batch in the file. Without one, an attacker who
 /// rewrites everything after some place, header included, stays unnoticed: that is what keeping a digest is for.
 ///
 /// # Errors
@@ -90,9 +90,9 @@ struct Section {
     ancestors: Vec<Ancestor>,
     /// Every blob so far, with its lengths. 48 bytes each; their texts are gone.
     blobs: BTreeMap<BlobHash, BlobRef>,
-    /// Blobs since the last Batch, with their lines.
+    /// Blobs since the last batch, with their lines.
     waiting: Vec<(u64, BlobHash)>,
-    /// The Sessions whose Batches were read.
+    /// The sessions whose batches were read.
     writers: BTreeSet<SessionId>,
 }
 
@@ -111,7 +111,7 @@ impl Section {
 }
 
 impl File {
-    /// The digests of the Batches of a chunk, computed on every core. Takes the texts out of blob lines.
+    /// The digests of the batches of a chunk, computed on every core. Takes the texts out of blob lines.
     fn digests(&mut self, read: &mut [Result<Line, Flaw>]) -> std::io::Result<Vec<ComputedDigest>> {
         let mut jobs = Vec::with_capacity(read.len());
         for line in read.iter_mut() {
@@ -267,7 +267,7 @@ impl Section {
     }
 }
 
-/// Notes when a Batch has the digest that was kept elsewhere.
+/// Notes when a batch has the digest that was kept elsewhere.
 pub(super) fn note_kept(report: &mut VerifyReport, kept: Option<Digest>, digest: Digest, next: Seq) {
     if kept == Some(digest) {
         report.kept = Some(KeptDigest::Before(next));

@@ -1,4 +1,4 @@
-//! Verifying a log: what it reads back, Session by Session, hashed on every core.
+//! Verifying a log: what it reads back, session by session, hashed on every core.
 
 use super::chain::{Chain, Link};
 use super::file::{note_kept, settle_kept};
@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::num::NonZero;
 use std::sync::Arc;
 
-/// Verifies a Session as it is now, with everything that it inherits.
+/// Verifies a session as it is now, with everything that it inherits.
 ///
-/// With `kept`, a digest that was kept elsewhere must be that of a Batch in it.
+/// With `kept`, a digest that was kept elsewhere must be that of a batch in it.
 ///
 /// # Errors
-/// When there is no such Session, or the store refuses. Damage is in the report.
+/// When there is no such session, or the store refuses. Damage is in the report.
 pub async fn verify_session(
     log: &dyn EventLog,
     session: SessionId,
@@ -31,7 +31,7 @@ pub async fn verify_session(
     Ok(walk.end())
 }
 
-/// Verifies every Session of a store as it is now. What forks inherit is read once, with the Session that wrote it.
+/// Verifies every session of a store as it is now. What forks inherit is read once, with the session that wrote it.
 ///
 /// # Errors
 /// When the store refuses. Damage is in the report.
@@ -61,7 +61,7 @@ pub async fn verify_store(log: &dyn EventLog, tell: OnProgress<'_>) -> Result<Ve
     Ok(walk.end())
 }
 
-/// Where a Session's own log begins, by bisection: 0, or a fork's cut.
+/// Where a session's own log begins, by bisection: 0, or a fork's cut.
 async fn begins(log: &dyn EventLog, session: SessionId, head: Head) -> Result<Seq, ReadError> {
     let (mut inherited, mut own) = (None, head.next.0.saturating_sub(1));
     let mut at = 0;
@@ -90,7 +90,7 @@ struct SessionVerifier<'a> {
     blobs: Arc<dyn Blobs + Send + Sync>,
     kept: Option<Digest>,
     report: VerifyReport,
-    /// The keys of the Sessions whose first Batch was read.
+    /// The keys of the sessions whose first batch was read.
     keys: BTreeMap<SessionId, SessionKey>,
     /// Blobs that were hashed and found right: 48 bytes each.
     sound: HashSet<BlobRef>,
@@ -149,7 +149,7 @@ impl<'a> SessionVerifier<'a> {
         Ok(())
     }
 
-    /// The key of the Session that wrote a Batch: it is in its first Batch.
+    /// The key of the session that wrote a batch: it is in its first batch.
     fn key(&mut self, slice: &Slice) -> Option<SessionKey> {
         self.keys.extend(slice.batch.session_key().map(|key| (slice.batch.session, key)));
         self.keys.get(&slice.batch.session).copied()
@@ -206,7 +206,7 @@ impl<'a> SessionVerifier<'a> {
     }
 }
 
-/// What hashing a Batch and its blobs gave.
+/// What hashing a batch and its blobs gave.
 struct Checked {
     /// The digest; else what prevents its proof, unless that is reported already.
     digest: Result<Digest, Option<Flaw>>,
@@ -240,7 +240,7 @@ fn check(page: &[(&Slice, Option<SessionKey>)], blobs: &(dyn Blobs + Send + Sync
 fn check_batch(batch: &Batch, key: Option<&SessionKey>, blobs: &(dyn Blobs + Send + Sync)) -> Checked {
     let stored = batch.events.first().and_then(Event::stored_key);
     let Some(key) = key.filter(|key| stored.is_none_or(|stored| stored.hash == key.hash())) else {
-        // Where the first Batch of the Session cannot be read, that is reported already.
+        // Where the first batch of the session cannot be read, that is reported already.
         let flaw = stored.map(|_| Flaw::Key { reason: "the key of the session is not here, or another one".into() });
         return Checked { digest: Err(flaw), blobs: Vec::new() };
     };

@@ -1,4 +1,4 @@
-//! The digests of the Batches of a file: proved with the keys of the header and the blobs before them.
+//! The digests of the batches of a file: proved with the keys of the header and the blobs before them.
 
 use super::report::Flaw;
 use crate::exchange::line::{Line, key_for};
@@ -19,7 +19,7 @@ const IN_MEMORY: usize = 32 << 20;
 /// What proving a line gave.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ComputedDigest {
-    /// The digest of a Batch; `None` where it cannot be proved, or the line is no Batch.
+    /// The digest of a batch; `None` where it cannot be proved, or the line is no batch.
     pub digest: Option<Digest>,
     /// What is wrong with the key.
     pub flaw: Option<Flaw>,
@@ -31,7 +31,7 @@ pub(super) struct ProvingContext {
     /// The keys of the header; `None` when there are none, or no header.
     keys: Option<BTreeMap<SessionId, SessionKey>>,
     has_header: bool,
-    /// The Sessions whose Batches were read, with the keys that fit.
+    /// The sessions whose batches were read, with the keys that fit.
     fit: BTreeMap<SessionId, Option<SessionKey>>,
     blobs: BlobTexts,
 }

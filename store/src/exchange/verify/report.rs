@@ -10,7 +10,7 @@ pub const DAMAGE_MAX: usize = 1_000;
 /// What was verified and what is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
-    /// Each Session, or each export of a file, in order. Those with damage are here too.
+    /// Each session, or each export of a file, in order. Those with damage are here too.
     pub sessions: Vec<Proven>,
     /// Batches read.
     pub batches: u64,
@@ -46,14 +46,14 @@ impl fmt::Display for UnusualEvent {
     }
 }
 
-/// Where a Session ends, as far as it was read.
+/// Where a session ends, as far as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Proven {
     /// The session.
     pub session: SessionId,
     /// The Seq after its last event.
     pub next: Seq,
-    /// The digest of its last Batch: kept elsewhere, it reveals every change of the session.
+    /// The digest of its last batch: kept elsewhere, it reveals every change of the session.
     pub digest: Option<Digest>,
 }
 
@@ -61,11 +61,11 @@ pub struct Proven {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeptDigest {
-    /// It is the digest of the last Batch.
+    /// It is the digest of the last batch.
     Head,
-    /// It is the digest of an earlier Batch: the Session went on since. Everything before this Seq is what it was.
+    /// It is the digest of an earlier batch: the session went on since. Everything before this Seq is what it was.
     Before(Seq),
-    /// No Batch has it: the Session was altered or shortened, or it is another one.
+    /// No batch has it: the session was altered or shortened, or it is another one.
     Missing,
 }
 
@@ -78,12 +78,12 @@ pub struct Damage {
     pub flaw: Flaw,
 }
 
-/// Where something is: in a file, in a Session, or both.
+/// Where something is: in a file, in a session, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DamagePlace {
     /// The line of the file, from 1.
     pub line: Option<u64>,
-    /// The Session whose log holds it.
+    /// The session whose log holds it.
     pub session: Option<SessionId>,
     /// The first Seq that is concerned.
     pub seq: Option<Seq>,
@@ -98,12 +98,12 @@ pub enum Flaw {
         /// What was found.
         reason: String,
     },
-    /// The Batch cannot be read.
+    /// The batch cannot be read.
     Unreadable {
         /// What was found.
         reason: String,
     },
-    /// The Batch's content does not have the digest that it carries.
+    /// The batch's content does not have the digest that it carries.
     Digest {
         /// Who wrote it.
         session: SessionId,
@@ -114,14 +114,14 @@ pub enum Flaw {
         /// The digest of its content.
         found: Digest,
     },
-    /// The Batch does not name the digest of the Batch before it.
+    /// The batch does not name the digest of the batch before it.
     Prev {
-        /// The digest of the Batch before it.
+        /// The digest of the batch before it.
         expected: Option<Digest>,
         /// What it names.
         found: Option<Digest>,
     },
-    /// The Batch does not begin where the one before it ends.
+    /// The batch does not begin where the one before it ends.
     Seq {
         /// Where that ends.
         expected: Seq,
@@ -133,7 +133,7 @@ pub enum Flaw {
         /// What does not fit.
         reason: String,
     },
-    /// The key of a Session is missing, or not the one whose hash the Session's first event holds: its texts cannot be proved.
+    /// The key of a session is missing, or not the one whose hash the session's first event holds: its texts cannot be proved.
     Key {
         /// What does not fit.
         reason: String,
@@ -160,7 +160,7 @@ pub enum Flaw {
     },
     /// The header names other ancestors than those that follow.
     Ancestors,
-    /// The digest that was kept elsewhere is that of no Batch.
+    /// The digest that was kept elsewhere is that of no batch.
     Kept {
         /// That digest.
         expected: Digest,
@@ -250,7 +250,7 @@ impl VerifyReport {
         self.damage.is_empty() && self.more == 0
     }
 
-    /// Judges the events of a Batch, of which those before `until` belong to `session`.
+    /// Judges the events of a batch, of which those before `until` belong to `session`.
     pub(super) fn judge(&mut self, legality: &mut Legality, session: SessionId, batch: &Batch, until: Seq) {
         for record in batch.records().take_while(|record| record.seq < until) {
             let judged: Result<(), Illegal> = legality.may_follow(record.event);

@@ -9,7 +9,7 @@ use std::path::Path;
 /// A window title, the clipboard, the screen, a line over another, bidirectional overrides, what nobody sees.
 pub const HOSTILE: &str = "\u{1b}]0;own\u{7}\u{1b}]52;c;b3du\u{7}\u{1b}[2J\r\u{8}\u{9b}31m\u{202e}txet\u{2066}\u{200f}\u{61c}a\u{200b}b\u{200d}c\u{2060}d\u{feff}";
 
-/// Copies all Sessions of the store in `from` into a new one in `to`; each text is followed by [`HOSTILE`], wherever an
+/// Copies all sessions of the store in `from` into a new one in `to`; each text is followed by [`HOSTILE`], wherever an
 /// event takes it.
 pub fn copy(from: &Path, to: &Path) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");

@@ -7,7 +7,7 @@
 //! - `assistant`: agent, `provider/id` of the model, when it began and ended, how it finished, its tokens, and its
 //!   content in the order in which the pieces began.
 //! - A tool's `output` here is what the model was told: the texts of their `content` one after the other; without any,
-//!   a completed call's `structured` as JSON. A call id that was used before in the Session is `ID~N` here.
+//!   a completed call's `structured` as JSON. A call id that was used before in the session is `ID~N` here.
 //! - Their state `error` with a string input (it never ran) is a failed call here; `structured` `{}` is none.
 //! - `session_input`: id, text, delivery, whether promoted; order of admission. Inputs admitted after the boundary of a
 //!   committed revert are gone on both sides.

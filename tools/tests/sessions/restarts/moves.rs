@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Two worktrees of a project, and a Session in the first with something uncommitted.
+/// Two worktrees of a project, and a session in the first with something uncommitted.
 async fn moving() -> Result<(World, Place, PathBuf, SessionId), Box<dyn std::error::Error>> {
     let place = Place::committed(&[("app/a", "1\n")])?;
     let other = place.folder.join("other");
@@ -109,7 +109,7 @@ async fn a_departure_keeps_nobody_from_working_and_ends_with_what_keeps_the_chan
     Ok(())
 }
 
-/// Moves a Session with its changes, in a process that dies at a point.
+/// Moves a session with its changes, in a process that dies at a point.
 async fn moves_and_dies(world: &World, place: &Place, other: &Path, id: SessionId, point: Point) -> Tested {
     let (death, there) = (Death::at(point), at(other));
     dies(&two(world, place, other, &death, true), &death, id, move |session| async move {

@@ -21,7 +21,7 @@ const POINTS: [Point; 6] = [
     Point::Append(1, When::After),
 ];
 
-/// A world with a Session that changed `a` from one to two.
+/// A world with a session that changed `a` from one to two.
 async fn worked() -> Result<(World, Place, SessionId), Box<dyn std::error::Error>> {
     let place = Place::committed(&[("a", "one\n"), ("mine", "mine\n")])?;
     let path = place.root.join("a");

@@ -1,4 +1,4 @@
-//! What a packed block holds: which chunk has which Batches.
+//! What a packed block holds: which chunk has which batches.
 
 use super::super::block::SegmentView;
 use super::{BLOCK_MAX, BlockPlace};
@@ -18,7 +18,7 @@ const HEADER: usize = 36;
 pub struct DirectoryContents {
     /// Where each chunk begins behind the directory.
     pub chunks: Vec<u32>,
-    /// For each Session the chunks that hold something of it, each with the first Seq.
+    /// For each session the chunks that hold something of it, each with the first Seq.
     pub sessions: BTreeMap<SessionId, Vec<(Seq, u16)>>,
 }
 
@@ -31,7 +31,7 @@ pub struct DirectoryContents {
 ///     | sessions x (session 16 bytes, spans before its last u32)
 ///     | spans x (first Seq u64, chunk u16)
 /// ```
-/// A span is what one chunk holds of one Session. The checksum covers everything behind it.
+/// A span is what one chunk holds of one session. The checksum covers everything behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockDirectory {
     /// Sorted; each with its first Seq and its spans.
@@ -47,7 +47,7 @@ impl DirectoryContents {
     pub fn add(&mut self, session: SessionId, first: Seq, chunk: usize) {
         let Ok(chunk) = u16::try_from(chunk) else { return };
         let spans = self.sessions.entry(session).or_default();
-        // Seqs rise within a Session; one that does not is found in the other copy.
+        // Seqs rise within a session; one that does not is found in the other copy.
         if spans.last().is_none_or(|(before, last)| *last != chunk && first > *before) {
             spans.push((first, chunk));
         }
@@ -129,7 +129,7 @@ impl BlockDirectory {
         told.collect()
     }
 
-    /// Where in the packed block the chunk begins that holds `seq` of a Session, if any does, and how long it is.
+    /// Where in the packed block the chunk begins that holds `seq` of a session, if any does, and how long it is.
     pub fn chunk_of(&self, session: SessionId, seq: Seq) -> Option<(u32, u32)> {
         let at = self.sessions.binary_search_by_key(&session, |(session, ..)| *session).ok()?;
         let (_, base, spans) = self.sessions.get(at)?;

@@ -6,7 +6,7 @@ use crate::store_id::StoreId;
 use annals_core::event::SyntheticAdded;
 use annals_core::{Batch, NoBlobs, Seq, SessionId, Text, Time};
 
-/// Batches of two Sessions in turn, as a segment holds them; where each frame begins.
+/// Batches of two sessions in turn, as a segment holds them; where each frame begins.
 fn a_segment(batches: u64) -> (Vec<u8>, Vec<u64>) {
     let (mut raw, mut at) = (segment::header(0, StoreId([7; 16])).to_vec(), Vec::new());
     for n in 0..batches {
