@@ -16,7 +16,7 @@ const SCREENS: usize = 512;
 ///
 /// ```
 /// use annals_core::event::{InputAdmitted, InputPromoted};
-/// use annals_core::{Batch, Seq, SessionId, Time};
+/// use annals_core::{Batch, NoBlobs, Seq, SessionId, SessionKey, Time};
 /// use annals_projections::{Projection, SessionView};
 ///
 /// # use annals_core::event::Delivery;
@@ -25,7 +25,8 @@ const SCREENS: usize = 512;
 ///     InputAdmitted { input: "one".into(), text: "Hello".into(), attachments: vec![], delivery: Delivery::Steer }.into(),
 ///     InputPromoted { input: "one".into() }.into(),
 /// ];
-/// let batch = Batch::seal(session, Seq::ZERO, Time(1_780_488_000_000), None, events)?.batch;
+/// let (key, at) = (SessionKey([7; 32]), Time(1_780_488_000_000));
+/// let batch = Batch::seal(&key, &NoBlobs, session, Seq::ZERO, at, None, events)?.batch;
 ///
 /// let mut view = SessionView::default();
 /// for record in batch.records() {

@@ -1,4 +1,4 @@
-//! The host: everything around a [`Runtime`] when a user works with it. Ports over the store, the services of a
+//! The host: everything around a `Runtime` when a user works with it. Ports over the store, the services of a
 //! location, answers to permission questions, and output.
 //!
 //! ```text

@@ -27,7 +27,6 @@ pub const MISPLACED: &[&str] = &[
     "there is no such session; its first event creates or forks it",
     "its parent is not in this store, or ends before the cut",
     "the parent only inherited the events before the cut; name the session that wrote them (`fork_at`)",
-    "its last batches are damaged in every copy; to continue, fork it before the damage",
 ];
 
 /// Where a Draft goes.
@@ -111,8 +110,7 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
 }
 
 /// The first event of a fork of `session` at `cut`, whose own events have `key`. Its parent is the session that wrote the event
-/// before the cut: `session`, or
-/// the ancestor that it inherits that from.
+/// before the cut: `session`, or the ancestor that it inherits that from.
 ///
 /// # Errors
 /// [`ReadError::NoSession`]; [`ReadError::Damaged`] when the session holds nothing before the cut.

@@ -112,7 +112,7 @@ impl Event {
             _ => None,
         };
         if self.stored_key().is_some_and(|stored| stored.key.is_some_and(|key| key.hash() != stored.hash)) {
-            let message = "its key does not have the hash beside it".to_string();
+            let message = "its key does not match the recorded hash".to_string();
             return Err(DecodeError::Malformed { kind: self.kind().name(), message });
         }
         match bad {

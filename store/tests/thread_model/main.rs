@@ -1,5 +1,5 @@
 //! A model of the threads of an open store, run under every schedule that shuttle chooses: writers, the committer, the sled
-//! writer, a reader, and a crash at the end. Each step names the code that it stands for; a change of the protocol there
+//! writer, a reader, and a crash at the end. Each step names the code that it models; a change of the protocol there
 //! belongs here as well.
 //!
 //! Invariants:

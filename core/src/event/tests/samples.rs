@@ -14,7 +14,7 @@ pub(crate) const LINES: &str = include_str!("../../../../fixtures/events.jsonl")
 pub(crate) const MAPS: [&str; 6] =
     ["/entries", "/set", "/counts", "/options/controls", "/options/options", "/options/body"];
 
-/// The key whose hash stands in `fixtures/events.jsonl`.
+/// The key whose hash `fixtures/events.jsonl` contains.
 const KEY: SessionKey = SessionKey([0x0f; 32]);
 
 /// One fact of every kind.
