@@ -252,10 +252,10 @@ fn paths(event: &Event, texts: &[&SelectableText]) -> Vec<String> {
             found.push(text.clone());
         } else if place.starts_with("/attachments/") && (last == "name" || last == "uri") {
             found.push(text.strip_prefix("file://").unwrap_or(text).to_owned());
-        } else if place.starts_with("/entries/") || place.starts_with("/set/") {
-            if let Ok(value) = serde_json::from_str::<Value>(text) {
-                paths_in(&value, false, &mut found);
-            }
+        } else if (place.starts_with("/entries/") || place.starts_with("/set/"))
+            && let Ok(value) = serde_json::from_str::<Value>(text)
+        {
+            paths_in(&value, false, &mut found);
         }
     }
     found
