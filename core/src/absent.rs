@@ -6,13 +6,14 @@ use crate::seq::Seq;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 use wincode::{SchemaRead, SchemaWrite};
 
 /// A text that was withheld or erased: its lengths, and the commitment that the digest holds.
 ///
 /// In JSON `{bytes, chars, commitment}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, SchemaRead, SchemaWrite)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, SchemaRead, SchemaWrite)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AbsentText {
@@ -22,20 +23,39 @@ pub struct AbsentText {
     pub chars: u64,
     /// The commitment to it.
     pub commitment: Commitment,
+    /// Whether it was erased from this log. Known to the log alone: an export says it by `texts.erased`.
+    #[serde(default, skip_serializing)]
+    pub erased: bool,
+}
+
+/// Two logs may hold the same fact, and only one of them know why the text is absent.
+impl PartialEq for AbsentText {
+    fn eq(&self, other: &Self) -> bool {
+        (self.bytes, self.chars, self.commitment) == (other.bytes, other.chars, other.commitment)
+    }
+}
+
+impl Eq for AbsentText {}
+
+impl Hash for AbsentText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.bytes, self.chars, self.commitment).hash(state);
+    }
 }
 
 impl AbsentText {
     /// What a text of this key leaves behind.
     pub fn of(text: &str, key: &TextKey) -> Self {
-        Self { bytes: text.len() as u64, chars: text.chars().count() as u64, commitment: key.commit(text) }
+        let (bytes, chars) = (text.len() as u64, text.chars().count() as u64);
+        Self { bytes, chars, commitment: key.commit(text), erased: false }
     }
 }
 
-/// The note that views show in its place: `[withheld: 1,204 characters]`.
+/// The note that views show in its place: `[withheld: 1,204 characters]`, or `[erased: 1,204 characters]`.
 impl fmt::Display for AbsentText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.chars.to_string();
-        f.write_str("[withheld: ")?;
+        f.write_str(if self.erased { "[erased: " } else { "[withheld: " })?;
         for (at, digit) in digits.chars().enumerate() {
             if at > 0 && (digits.len() - at).is_multiple_of(3) {
                 f.write_str(",")?;

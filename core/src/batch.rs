@@ -98,7 +98,7 @@ impl Batch {
         canonical::committed(&hashed, first, key.into(), states, blobs, room).map(|text| Digest::of(text.as_bytes()))
     }
 
-    /// The key of the session, if this batch begins one and the key is known.
+    /// The key of the session from this batch on, if it brings one and the key is known.
     pub fn session_key(&self) -> Option<SessionKey> {
         self.events.first().and_then(|event| event.stored_key()?.key)
     }

@@ -7,6 +7,7 @@
 mod child;
 mod compaction;
 mod context;
+mod erasure;
 mod input;
 mod message;
 mod permission;
@@ -24,6 +25,7 @@ pub use compaction::{
 pub use context::{
     ContextAdmitted, EpochCause, EpochReplacementBlocked, EpochStarted, InstructionDiscovered, SnapshotAdvanced,
 };
+pub use erasure::{SessionForgotten, TextPlace, TextsErased};
 pub use input::{Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputPromoted, InputWithdrawn};
 pub use message::{
     FilesCaptured, FilesSummarised, MessagePinned, MessageUnpinned, RedactionApplied, ShellRan, SyntheticAdded, Todo,
@@ -287,6 +289,10 @@ catalogue! {
     Child ChildEvent "Sub-agents." {
         100 "child.started" Started ChildStarted () "A child session (sub-agent) started."
         101 "child.settled" Settled ChildSettled () "A child session (sub-agent) ended with its result."
+    }
+    Erasure ErasureEvent "Texts removed from the log, on the record." {
+        110 "texts.erased" TextsErased TextsErased () "Texts of the session were erased from every copy of the log."
+        111 "session.forgotten" Forgotten SessionForgotten () "The session was forgotten: lists leave it out."
     }
 }
 

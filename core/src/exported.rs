@@ -42,9 +42,16 @@ impl ExportedText {
                 let (bytes, chars) = (number("bytes")?, number("chars")?);
                 match (digest("blob"), digest("commitment")) {
                     (Some(blob), _) => Some(Self::Blob(BlobRef { blob, bytes, chars })),
-                    (_, Some(commitment)) => Some(Self::Withheld(AbsentText { bytes, chars, commitment })),
+                    (_, Some(commitment)) => {
+                        Some(Self::Withheld(AbsentText { bytes, chars, commitment, erased: false }))
+                    }
                     _ => None,
                 }
+            }
+            // No line of a file has it (it is not canonical): the log writes a batch so before it reads the erased form back.
+            4 if members.get("erased") == Some(&Value::Bool(true)) => {
+                let (bytes, chars, commitment) = (number("bytes")?, number("chars")?, digest("commitment")?);
+                Some(Self::Withheld(AbsentText { bytes, chars, commitment, erased: true }))
             }
             _ => None,
         }

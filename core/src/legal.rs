@@ -14,8 +14,8 @@
 use crate::context::Key;
 use crate::digest::Digest;
 use crate::event::{
-    ChildEvent, CompactionEvent, ContextEvent, Event, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
-    SessionEvent, StepEvent, ToolEvent,
+    ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, Event, FilesEvent, InputEvent, MessageEvent,
+    PermissionEvent, SessionEvent, StepEvent, ToolEvent,
 };
 use crate::id::{CallId, InputId, PermissionId, RequestId, SessionId};
 use crate::seq::Seq;
@@ -164,6 +164,12 @@ impl Legality {
                 ChildEvent::Settled(settled) => when(self.children.contains(&settled.child), Illegal::NoChild),
             },
             Event::Profile(_) => Ok(()),
+            Event::Erasure(event) => match event {
+                ErasureEvent::TextsErased(erased) => {
+                    when(erased.what.iter().all(|text| text.seq < self.next), Illegal::Later)
+                }
+                ErasureEvent::Forgotten(_) => Ok(()),
+            },
         }
     }
 
@@ -335,7 +341,8 @@ impl Legality {
                 | StepEvent::ReasoningEnded(_),
             )
             | Event::Tool(ToolEvent::Progressed(_))
-            | Event::Message(_) => {}
+            | Event::Message(_)
+            | Event::Erasure(_) => {}
         }
     }
 

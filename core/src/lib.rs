@@ -28,6 +28,7 @@ pub mod commitment;
 pub mod context;
 pub mod digest;
 pub mod disclose;
+mod erase;
 pub mod event;
 pub mod exported;
 pub mod id;

@@ -379,14 +379,16 @@ struct LongText {
     bytes: u64,
     chars: u64,
     commitment: Option<Commitment>,
+    #[serde(default)]
+    erased: bool,
 }
 
 impl LongText {
     fn text(self) -> Result<Text, &'static str> {
-        let Self { blob, bytes, chars, commitment } = self;
+        let Self { blob, bytes, chars, commitment, erased } = self;
         match (blob, commitment) {
             (Some(blob), None) => Ok(Text::Blob(Box::new(BlobRef { blob, bytes, chars }))),
-            (None, Some(commitment)) => Ok(Text::Absent(Box::new(AbsentText { bytes, chars, commitment }))),
+            (None, Some(commitment)) => Ok(Text::Absent(Box::new(AbsentText { bytes, chars, commitment, erased }))),
             (Some(_), Some(_)) => Err("both fields `blob` and `commitment`"),
             (None, None) => Err("missing field `blob`"),
         }
@@ -399,7 +401,7 @@ impl LongText {
 enum Packed<'a> {
     Inline(Cow<'a, str>),
     Blob(BlobRef),
-    Absent(AbsentText),
+    Absent(u64, u64, Commitment, bool),
 }
 
 impl Serialize for Text {
@@ -410,7 +412,10 @@ impl Serialize for Text {
             (true, Self::Absent(absent)) => absent.serialize(serializer),
             (false, Self::Inline(text)) => Packed::Inline(Cow::Borrowed(text)).serialize(serializer),
             (false, Self::Blob(blob)) => Packed::Blob(**blob).serialize(serializer),
-            (false, Self::Absent(absent)) => Packed::Absent(**absent).serialize(serializer),
+            (false, Self::Absent(absent)) => {
+                let AbsentText { bytes, chars, commitment, erased } = **absent;
+                Packed::Absent(bytes, chars, commitment, erased).serialize(serializer)
+            }
         }
     }
 }
@@ -421,7 +426,9 @@ impl<'de> Deserialize<'de> for Text {
             return Ok(match Packed::deserialize(deserializer)? {
                 Packed::Inline(text) => Self::Inline(text.into_owned()),
                 Packed::Blob(blob) => Self::Blob(Box::new(blob)),
-                Packed::Absent(absent) => Self::Absent(Box::new(absent)),
+                Packed::Absent(bytes, chars, commitment, erased) => {
+                    Self::Absent(Box::new(AbsentText { bytes, chars, commitment, erased }))
+                }
             });
         }
         struct Either;

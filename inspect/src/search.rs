@@ -2,7 +2,7 @@
 
 use crate::reader::{FindError, Reader};
 use annals_core::event::{
-    ChildEvent, CompactionEvent, ContextEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent, StepEvent,
+    ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent, StepEvent,
     ToolEvent,
 };
 use annals_core::{Blobs, Event, Record, Seq, SessionId, Text, Time};
@@ -231,7 +231,9 @@ fn texts(event: &Event) -> AuthoredTexts<'_> {
             | MessageEvent::RedactionApplied(_),
         )
         | Event::Files(_)
-        | Event::Child(ChildEvent::Started(_)) => Vec::new(),
+        | Event::Child(ChildEvent::Started(_))
+        | Event::Erasure(ErasureEvent::Forgotten(_)) => Vec::new(),
+        Event::Erasure(ErasureEvent::TextsErased(erased)) => vec![(User, Borrowed(&erased.reason))],
     }
 }
 

@@ -140,7 +140,8 @@ fn changes(event: &Event) -> Option<LeftBy> {
         | Event::Step(_)
         | Event::Tool(_)
         | Event::Permission(_)
-        | Event::Child(_) => return None,
+        | Event::Child(_)
+        | Event::Erasure(_) => return None,
     })
 }
 

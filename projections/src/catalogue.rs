@@ -6,7 +6,7 @@ use crate::session::Fork;
 use crate::usage::Unpriced;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use annals_core::event::{CompactionEvent, InputEvent, Parent, SessionEvent, StepEvent};
+use annals_core::event::{CompactionEvent, ErasureEvent, InputEvent, Parent, SessionEvent, StepEvent};
 use annals_core::{AgentName, Event, ModelName, Record, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,8 @@ pub struct CatalogueEntry {
     pub unpriced: Unpriced,
     /// What it changed in its project's files.
     pub changed: ChangedFiles,
+    /// Whether it was forgotten: lists leave it out.
+    pub forgotten: bool,
 }
 
 /// Every session of a store. Fed with the records of all sessions, each session's in order.
@@ -69,6 +71,7 @@ impl Catalogue {
                 cost: 0,
                 unpriced: Unpriced::default(),
                 changed: ChangedFiles::default(),
+                forgotten: false,
                 ..inherited
             };
             self.sessions.insert(record.session, entry);
@@ -96,6 +99,7 @@ impl Catalogue {
                 entry.titled = true;
                 entry.cost = entry.cost.saturating_add(titled.cost);
             }
+            Event::Erasure(ErasureEvent::Forgotten(_)) => entry.forgotten = true,
             Event::Session(SessionEvent::TitleFailed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
             Event::Session(SessionEvent::Moved(moved)) => entry.directory = moved.location.directory.clone(),
             Event::Session(SessionEvent::AgentSwitched(switched)) => entry.agent = switched.agent.clone(),
@@ -126,7 +130,8 @@ impl Catalogue {
             | Event::Permission(_)
             | Event::Message(_)
             | Event::Files(_)
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(ErasureEvent::TextsErased(_)) => {}
         }
     }
 }

@@ -105,7 +105,8 @@ impl ChangedFiles {
             | Event::Permission(_)
             | Event::Compaction(_)
             | Event::Message(_)
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
     }
 }

@@ -217,7 +217,8 @@ impl Projection for History {
                 | FilesEvent::DepartureBegun(_)
                 | FilesEvent::DepartureEnded(_),
             )
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
     }
 }

@@ -163,7 +163,8 @@ impl Projection for Inbox {
                 | FilesEvent::DepartureBegun(_)
                 | FilesEvent::DepartureEnded(_),
             )
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
     }
 }

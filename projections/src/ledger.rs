@@ -229,7 +229,8 @@ impl Projection for Ledger {
                 | FilesEvent::DepartureBegun(_)
                 | FilesEvent::DepartureEnded(_),
             )
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
         self.history.apply(record);
     }

@@ -310,7 +310,8 @@ impl Messages {
                 | FilesEvent::DepartureBegun(_)
                 | FilesEvent::DepartureEnded(_),
             )
-            | Event::Child(_) => None,
+            | Event::Child(_)
+            | Event::Erasure(_) => None,
         }
     }
 }

@@ -93,7 +93,8 @@ impl Projection for Permissions {
                 | FilesEvent::DepartureBegun(_)
                 | FilesEvent::DepartureEnded(_),
             )
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
     }
 }

@@ -70,7 +70,8 @@ impl Projection for Profiles {
             | Event::Compaction(_)
             | Event::Message(_)
             | Event::Files(_)
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
     }
 }

@@ -261,7 +261,8 @@ impl Projection for RequestIndex {
                 | FilesEvent::DepartureBegun(_)
                 | FilesEvent::DepartureEnded(_),
             )
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
     }
 }

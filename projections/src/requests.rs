@@ -86,7 +86,8 @@ impl Projection for Requests {
             | Event::Compaction(_)
             | Event::Message(_)
             | Event::Files(_)
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
     }
 }

@@ -271,6 +271,7 @@ impl Projection for SessionInfo {
             }
             Event::Message(MessageEvent::TodoUpdated(updated)) => self.todos = updated.items.clone(),
             Event::Input(_)
+            | Event::Erasure(_)
             | Event::Context(
                 ContextEvent::EpochStarted(_)
                 | ContextEvent::EpochReplacementBlocked(_)

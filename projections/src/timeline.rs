@@ -369,7 +369,7 @@ fn entry(record: &Record<'_>, kind: EntryKind, place: Option<(u64, u32)>, open: 
 
 impl Projection for Timeline {
     const NAME: &'static str = "timeline";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
@@ -383,6 +383,7 @@ impl Projection for Timeline {
             Event::Message(event) => self.message(record, event),
             Event::Files(event) => self.files(record, event),
             Event::Child(event) => self.child(record, event),
+            Event::Erasure(event) => self.erasure(record, event),
             // Shown with the requests that they shape.
             Event::Profile(_) => {}
         }

@@ -97,7 +97,8 @@ impl Unpriced {
             )
             | Event::Message(_)
             | Event::Files(_)
-            | Event::Child(_) => None,
+            | Event::Child(_)
+            | Event::Erasure(_) => None,
         }
     }
 }
@@ -144,7 +145,8 @@ impl Projection for Unpriced {
             )
             | Event::Message(_)
             | Event::Files(_)
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
         let mut totals = UsageTotals::default();
         totals.apply(record);
@@ -227,7 +229,8 @@ impl Projection for UsageTotals {
             )
             | Event::Message(_)
             | Event::Files(_)
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
     }
 }

@@ -221,7 +221,8 @@ impl ActionReader<'_> {
             | Event::Permission(_)
             | Event::Message(_)
             | Event::Files(_)
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
     }
 

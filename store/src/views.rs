@@ -24,7 +24,7 @@ const WHOLE: FoldVersion<'static> = FoldVersion { name: "whole", version: Sessio
 /// A view for looking: bounded by what is shown ([`SessionView::evict`]).
 const BOUNDED: FoldVersion<'static> = FoldVersion { name: "bounded", version: SessionView::VERSION };
 /// The catalogue of the store, by [`Position`]; kept under the nil id.
-const CATALOGUE: FoldVersion<'static> = FoldVersion { name: "catalogue", version: 3 };
+const CATALOGUE: FoldVersion<'static> = FoldVersion { name: "catalogue", version: 4 };
 const NO_SESSION: SessionId = SessionId([0; 16]);
 
 /// How many records a view was made of, in addition to the saved view that it started from.

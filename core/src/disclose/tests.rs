@@ -43,7 +43,7 @@ fn choice(chosen: u64, number: &mut u32) -> Disclosure {
 
 #[test]
 fn the_note_of_an_absent_text_groups_digits() {
-    let note = |chars| AbsentText { bytes: 0, chars, commitment: Digest([0; 32]) }.to_string();
+    let note = |chars| AbsentText { bytes: 0, chars, commitment: Digest([0; 32]), erased: false }.to_string();
     assert_eq!(
         [note(0), note(1), note(999)],
         ["[withheld: 0 characters]", "[withheld: 1 character]", "[withheld: 999 characters]"]

@@ -1,6 +1,6 @@
 //! What a session is: where, with whom, under which policy, from what.
 
-use super::{Event, Failure, SessionEvent, Usage, payload, words};
+use super::{ErasureEvent, Event, Failure, SessionEvent, Usage, payload, words};
 use crate::Seq;
 use crate::commitment::{SessionKey, StoredKey};
 use crate::digest::Digest;
@@ -181,20 +181,37 @@ payload! {
 }
 
 impl Event {
-    /// The key that the event begins a session with; `None` for an event that begins none.
+    /// The key that the session has from this event on; `None` for an event that brings none. Only the first event of a batch does.
     pub fn stored_key(&self) -> Option<&StoredKey> {
         match self {
             Self::Session(SessionEvent::Created(created)) => Some(&created.key),
             Self::Session(SessionEvent::Forked(forked)) => Some(&forked.key),
+            Self::Erasure(ErasureEvent::TextsErased(erased)) => Some(&erased.key),
             _ => None,
         }
     }
 
-    /// Puts a key into an event that begins a session; any other event stays as it is.
+    /// Whether the event begins a session: it is the first of its log.
+    pub const fn begins(&self) -> bool {
+        matches!(self, Self::Session(SessionEvent::Created(_) | SessionEvent::Forked(_)))
+    }
+
+    /// Removes the key from an event that brings one; its hash stays.
+    pub(crate) fn drop_key(&mut self) {
+        match self {
+            Self::Session(SessionEvent::Created(created)) => created.key.key = None,
+            Self::Session(SessionEvent::Forked(forked)) => forked.key.key = None,
+            Self::Erasure(ErasureEvent::TextsErased(erased)) => erased.key.key = None,
+            _ => {}
+        }
+    }
+
+    /// Puts a key into an event that brings one; any other event stays as it is.
     pub fn set_key(&mut self, key: SessionKey) {
         match self {
             Self::Session(SessionEvent::Created(created)) => created.key = key.into(),
             Self::Session(SessionEvent::Forked(forked)) => forked.key = key.into(),
+            Self::Erasure(ErasureEvent::TextsErased(erased)) => erased.key = key.into(),
             _ => {}
         }
     }

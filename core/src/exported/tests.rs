@@ -206,7 +206,7 @@ proptest! {
                 }
                 Ok(match text {
                     ExportedText::Text(text) => Some(json!({"text": alloc::format!("{text} ")})),
-                    ExportedText::Withheld(AbsentText { bytes, chars, mut commitment }) => {
+                    ExportedText::Withheld(AbsentText { bytes, chars, mut commitment, .. }) => {
                         let bit = bit.index(256);
                         commitment.0[bit / 8] ^= 1 << (bit % 8);
                         Some(json!({"bytes": bytes, "chars": chars, "commitment": commitment}))

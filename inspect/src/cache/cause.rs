@@ -167,6 +167,8 @@ impl Between {
             },
             // What they add comes after what was sent before.
             Event::Input(_) | Event::Step(_) | Event::Permission(_) | Event::Child(_) => return None,
+            // An erased text is gone from what was sent before, too.
+            Event::Erasure(_) => return None,
         };
         Some(Self { did, fact: Fact::of(record, session) })
     }

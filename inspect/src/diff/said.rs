@@ -94,7 +94,8 @@ impl Page for Said {
             | Event::Permission(_)
             | Event::Compaction(_)
             | Event::Message(_)
-            | Event::Child(_) => {}
+            | Event::Child(_)
+            | Event::Erasure(_) => {}
         }
         let mut changed = Vec::new();
         if matches!(record.event, Event::Session(SessionEvent::Forked(_))) {

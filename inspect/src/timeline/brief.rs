@@ -3,7 +3,7 @@
 use super::{input_in_brief, one_line};
 use crate::format::{counted, money, thousands};
 use annals_core::event::{
-    ChildEvent, CompactionEvent, ContextEvent, FileChange, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
+    ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, FileChange, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
     ProfileEvent, SessionCreated, SessionEvent, StepEnded, StepEvent, ToolEvent, ToolOutcome, Usage,
 };
 use annals_core::{Blobs, Event, Text};
@@ -112,6 +112,10 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::Files(FilesEvent::RevertCommitted(committed)) => format!("events {} and later", committed.first_removed),
         Event::Child(ChildEvent::Started(started)) => format!("{} as {}", started.agent, started.child),
         Event::Child(ChildEvent::Settled(settled)) => format!("{}: {}", settled.outcome, line(&settled.result)),
+        Event::Erasure(ErasureEvent::TextsErased(erased)) => {
+            format!("{} by {}: {}", counted(erased.what.len() as u64, "text"), erased.by, line(&erased.reason))
+        }
+        Event::Erasure(ErasureEvent::Forgotten(_)) => String::new(),
     };
     told.replace('\n', " ")
 }

@@ -102,6 +102,10 @@ pub fn note_line(note: &TimelineNote, at: Time) -> NoteLine {
             let kinds: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
             ("redacted", Warning, kinds.join(", "), None)
         }
+        TimelineNote::TextsErased { texts, reason, by } => {
+            ("erased", Warning, format!("{} erased by {by}", counted(*texts, "text")), Some(reason.clone()))
+        }
+        TimelineNote::Forgotten => ("forgotten", Warning, "lists of sessions leave it out".to_owned(), None),
         TimelineNote::FilesChanged { files } => {
             let lines: Vec<String> = files.iter().map(file).collect();
             ("files", Session, format!("so far {}", changed(files)), Some(lines.join("\n").into()))

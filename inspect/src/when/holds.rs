@@ -234,7 +234,8 @@ impl<'a> Holds<'a> {
             )
             | Event::Permission(_)
             | Event::Files(_)
-            | Event::Child(_) => Vec::new(),
+            | Event::Child(_)
+            | Event::Erasure(_) => Vec::new(),
         }
     }
 

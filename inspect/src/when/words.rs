@@ -112,7 +112,8 @@ impl Page for Words {
             | Event::Compaction(_)
             | Event::Message(_)
             | Event::Files(_)
-            | Event::Child(_) => self.turning.extend(changes(record.event).map(|_| seq)),
+            | Event::Child(_)
+            | Event::Erasure(_) => self.turning.extend(changes(record.event).map(|_| seq)),
         }
     }
 

@@ -5,8 +5,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{
-    ChildEvent, ChildSettled, ChildStarted, CompactionEvent, ContextEvent, Delivery, EpochCause, Failure, FileChange,
-    FilesEvent, MessageEvent, PermissionReplied, SessionEvent, ShellRan, Todo,
+    ChildEvent, ChildSettled, ChildStarted, CompactionEvent, ContextEvent, Delivery, EpochCause, ErasureEvent, Failure,
+    FileChange, FilesEvent, MessageEvent, PermissionReplied, SessionEvent, ShellRan, Todo,
 };
 use annals_core::{AgentName, Key, ModelName, Record, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
@@ -182,6 +182,17 @@ pub enum TimelineNote {
     ChildStarted(ChildStarted),
     /// A child session ended.
     ChildSettled(ChildSettled),
+    /// Texts of the session were erased.
+    TextsErased {
+        /// How many.
+        texts: u64,
+        /// Why.
+        reason: Text,
+        /// Who asked for it.
+        by: String,
+    },
+    /// The session was forgotten.
+    Forgotten,
 }
 
 impl Timeline {
@@ -274,6 +285,18 @@ impl Timeline {
         let note = match event {
             ChildEvent::Started(started) => TimelineNote::ChildStarted(started.clone()),
             ChildEvent::Settled(settled) => TimelineNote::ChildSettled(settled.clone()),
+        };
+        self.note(record, note);
+    }
+
+    pub(super) fn erasure(&mut self, record: &Record<'_>, event: &ErasureEvent) {
+        let note = match event {
+            ErasureEvent::TextsErased(erased) => TimelineNote::TextsErased {
+                texts: erased.what.len() as u64,
+                reason: erased.reason.clone(),
+                by: erased.by.clone(),
+            },
+            ErasureEvent::Forgotten(_) => TimelineNote::Forgotten,
         };
         self.note(record, note);
     }

@@ -5,7 +5,7 @@ use super::Redactor;
 use super::redacting::Redaction;
 use annals_core::Event;
 use annals_core::event::{
-    ChildEvent, CompactionEvent, ContextEvent, Failure, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
+    ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, Failure, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
     ProfileEvent, RedactionApplied, SessionEvent, StepEvent, ToolEvent,
 };
 use std::sync::Arc;
@@ -68,6 +68,8 @@ impl Redaction {
                 self.text(&mut shell.output);
             }
             Event::Files(FilesEvent::RevertStaged(staged)) => staged.diff.iter_mut().for_each(|diff| self.text(diff)),
+            Event::Erasure(ErasureEvent::TextsErased(erased)) => self.text(&mut erased.reason),
+            Event::Erasure(ErasureEvent::Forgotten(_)) => {}
             // What shapes a request passed before its hash was taken.
             Event::Profile(ProfileEvent::AgentRecorded(_))
             | Event::Profile(ProfileEvent::ModelRecorded(_))

@@ -89,6 +89,7 @@ impl Redaction {
             | Event::Compaction(CompactionEvent::Undone(_))
             | Event::Compaction(CompactionEvent::ToolOutputsPruned(_))
             | Event::Child(ChildEvent::Started(_))
+            | Event::Erasure(_)
             | Event::Message(MessageEvent::Pinned(_))
             | Event::Message(MessageEvent::Unpinned(_))
             | Event::Message(MessageEvent::RedactionApplied(_))

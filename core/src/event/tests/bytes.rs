@@ -83,6 +83,9 @@ fn bincode_1(event: &Event) -> (Vec<u8>, Event) {
         Child ChildEvent {
             Started ChildStarted Settled ChildSettled
         }
+        Erasure ErasureEvent {
+            TextsErased TextsErased Forgotten SessionForgotten
+        }
     )
 }
 

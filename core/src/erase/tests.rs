@@ -1,0 +1,95 @@
+use crate::absent::KnownText;
+use crate::event::samples::variants;
+use crate::event::{Event, SyntheticAdded};
+use crate::text::{BlobRef, Blobs, Texts};
+use crate::{Batch, Digest, Sealed, Seq, SessionId, SessionKey, Text, Time, codec};
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use proptest::prelude::*;
+
+const KEY: SessionKey = SessionKey([0x0f; 32]);
+const SECRET: &str = "a text that must vanish";
+
+/// Every blob has this text.
+struct Anything;
+
+impl Blobs for Anything {
+    fn text(&self, _: &Digest) -> Option<String> {
+        Some("anything".into())
+    }
+}
+
+fn seal(mut events: Vec<Event>) -> Sealed {
+    for event in &mut events {
+        event.set_key(KEY);
+        event.texts(&mut |text| {
+            if matches!(text, Text::Blob(_)) {
+                *text = BlobRef::to("anything").into();
+            }
+        });
+    }
+    Batch::seal(&KEY, &Anything, SessionId([7; 16]), Seq(41), Time(5), None, events).unwrap()
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn an_erased_text_is_gone_and_the_others_keep_keys_of_their_own() {
+    let texts = [SECRET, "a text that stays"];
+    let sealed = seal(texts.iter().map(|text| SyntheticAdded { text: (*text).into() }.into()).collect());
+    let erased = sealed.batch.erase(Some(&KEY), &Anything, &|seq, place| (seq, place) == (Seq(41), "/text")).unwrap();
+    let packed = erased.pack().unwrap();
+    assert!(!contains(&packed.encoded, SECRET));
+    assert!(contains(&packed.encoded, texts[1]));
+    assert_eq!(packed.batch.compute_digest(None, &Anything).unwrap(), sealed.batch.digest);
+    assert!(packed.batch.has_own_keys(&Anything).unwrap());
+    let Event::Message(crate::event::MessageEvent::SyntheticAdded(first)) = &packed.batch.events[0] else { panic!() };
+    assert_eq!(first.text.resolve(&Anything), "[erased: 23 characters]");
+}
+
+#[test]
+fn the_key_of_a_session_leaves_with_the_first_erased_text() {
+    let created = variants().into_iter().find(|event| event.stored_key().is_some()).unwrap();
+    let sealed = seal(alloc::vec![created]);
+    assert!(contains(&sealed.encoded, core::str::from_utf8(&KEY.0).unwrap()), "the key is in the record before");
+    let erased = sealed.batch.erase(Some(&KEY), &Anything, &|_, _| false).unwrap().pack().unwrap();
+    assert!(!contains(&erased.encoded, core::str::from_utf8(&KEY.0).unwrap()));
+    assert_eq!(erased.batch.session_key(), None);
+    assert_eq!(erased.batch.compute_digest(None, &Anything).unwrap(), sealed.batch.digest);
+}
+
+#[test]
+fn a_text_cannot_be_erased_without_a_key_to_commit_the_others() {
+    let sealed = seal(alloc::vec![SyntheticAdded { text: SECRET.into() }.into()]);
+    assert!(sealed.batch.erase(None, &Anything, &|_, _| true).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// Any part of any batch, twice: the digest stays, and what is erased is erased.
+    #[test]
+    fn erasing_keeps_the_digest(chosen: u64, again: u64) {
+        let number = |bits: u64, seq: Seq, place: &str| {
+            let hash = Digest::of(alloc::format!("{seq}{place}").as_bytes());
+            bits >> (hash.0[0] & 63) & 1 == 1
+        };
+        for event in variants() {
+            let sealed = seal(alloc::vec![event]);
+            let first = sealed.batch.erase(Some(&KEY), &Anything, &|seq, place| number(chosen, seq, place)).unwrap();
+            let first = codec::decode(&first.pack().unwrap().encoded).unwrap();
+            let second = first.erase(None, &Anything, &|seq, place| number(again, seq, place)).unwrap();
+            let second = codec::decode(&second.pack().unwrap().encoded).unwrap();
+            prop_assert_eq!(second.compute_digest(None, &Anything).unwrap(), sealed.batch.digest);
+            let states: BTreeMap<String, KnownText> =
+                second.states.iter().map(|state| (state.place.to_string(), state.known)).collect();
+            for (place, known) in states {
+                let erased = number(chosen | again, Seq(41), &place);
+                prop_assert_eq!(matches!(known, KnownText::Absent(absent) if absent.erased), erased, "{}", place);
+            }
+        }
+    }
+}
