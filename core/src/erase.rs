@@ -76,6 +76,21 @@ impl Batch {
         Ok(erased)
     }
 
+    /// Whether it holds the same facts as `other`, as far as anybody can say without the key of the session: a text that is absent in
+    /// one of them agrees with one of the same length.
+    ///
+    /// # Errors
+    /// See [`CanonicalError`].
+    pub fn agrees(&self, other: &Self, blobs: &dyn Blobs) -> Result<bool, CanonicalError> {
+        let line = |batch: &Self| {
+            let unreadable = |error: serde_json::Error| CanonicalError::Unsupported(error.to_string());
+            let mut line: Value = serde_json::from_str(&batch.to_canonical_with(blobs)?).map_err(unreadable)?;
+            line.as_object_mut().map(|members| (members.remove("digest"), members.remove("prev")));
+            Ok(line)
+        };
+        agree(&line(self)?, &line(other)?, blobs)
+    }
+
     /// Whether each of its texts is proved without the key of its session: erased, withheld, or with a key of its own.
     ///
     /// # Errors
@@ -86,6 +101,58 @@ impl Batch {
             Err(CanonicalError::NoKey) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+}
+
+fn agree(a: &Value, b: &Value, blobs: &dyn Blobs) -> Result<bool, CanonicalError> {
+    match (ExportedText::of(a), ExportedText::of(b)) {
+        (Some(a), Some(b)) => texts_agree(&a, &b, blobs),
+        (None, None) => match (a, b) {
+            (Value::Object(a), Value::Object(b)) if a.len() == b.len() => {
+                for (name, a) in a {
+                    let Some(b) = b.get(name) else { return Ok(false) };
+                    if !agree(a, b, blobs)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+                for (a, b) in a.iter().zip(b) {
+                    if !agree(a, b, blobs)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            _ => Ok(a == b),
+        },
+        _ => Ok(false),
+    }
+}
+
+fn texts_agree(a: &ExportedText, b: &ExportedText, blobs: &dyn Blobs) -> Result<bool, CanonicalError> {
+    use ExportedText::{Blob, Disclosed, Text, Withheld};
+    let lengths = |text: &ExportedText| match text {
+        Text(text) | Disclosed { text, .. } => (text.len() as u64, text.chars().count() as u64),
+        Blob(named) => (named.bytes, named.chars),
+        Withheld(absent) => (absent.bytes, absent.chars),
+    };
+    if lengths(a) != lengths(b) {
+        return Ok(false);
+    }
+    let whole = |text: &ExportedText| match text {
+        Text(text) | Disclosed { text, .. } => Ok(Some(text.clone())),
+        Blob(named) => blobs.text(&named.blob).map(Some).ok_or(CanonicalError::MissingBlob(named.blob)),
+        Withheld(_) => Ok(None),
+    };
+    match (a, b) {
+        (Blob(a), Blob(b)) => Ok(a == b),
+        (Withheld(a), Withheld(b)) => Ok(a == b),
+        _ => Ok(match (whole(a)?, whole(b)?) {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        }),
     }
 }
 

@@ -14,11 +14,15 @@ pub const LOST_END: &str = "its last batches are damaged in every copy; to conti
 /// Without its key nothing can be appended to a session.
 pub const NO_KEY: &str = "its key is not in this store; to continue, fork it";
 
+/// A batch has one key.
+const ERASED_WITHIN: &str = "texts.erased starts a new key, and is the first event of its batch";
+
 /// Every reason that [`AppendError::Misplaced`] gives.
 pub const MISPLACED: &[&str] = &[
     LOST_END,
     NO_KEY,
     "a session begins with the first event of its first batch, nowhere else",
+    ERASED_WITHIN,
     "the session exists; the batch would create it again",
     "session.created must be event 0",
     "session.forked must have the event number of its cut",
@@ -53,13 +57,16 @@ pub enum Placement<'a> {
 /// in the middle, or not with its first event.
 pub fn place(draft: &Draft, head: Option<Head>) -> Result<Placement<'_>, AppendError> {
     let misplaced = |reason| AppendError::Misplaced { session: draft.session, reason };
-    if draft.events.iter().skip(1).any(begins) {
+    if draft.events.iter().skip(1).any(Event::begins) {
         return Err(misplaced("a session begins with the first event of its first batch, nowhere else"));
+    }
+    if draft.events.iter().skip(1).any(|event| event.stored_key().is_some()) {
+        return Err(misplaced(ERASED_WITHIN));
     }
     match (head, draft.events.first()) {
         (Some(head), _) if draft.expected < head.next => Ok(Placement::Behind),
         (Some(head), _) if draft.expected > head.next => Err(conflict(draft, head.next)),
-        (Some(_), Some(event)) if begins(event) => {
+        (Some(_), Some(event)) if event.begins() => {
             Err(misplaced("the session exists; the batch would create it again"))
         }
         (Some(head), _) => Ok(Placement::Next { prev: head.digest }),
@@ -77,10 +84,6 @@ pub fn place(draft: &Draft, head: Option<Head>) -> Result<Placement<'_>, AppendE
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) => Ok(Placement::Forked(fork)),
         (None, _) => Err(misplaced("there is no such session; its first event creates or forks it")),
     }
-}
-
-fn begins(event: &Event) -> bool {
-    matches!(event, Event::Session(SessionEvent::Created(_)) | Event::Session(SessionEvent::Forked(_)))
 }
 
 /// The digest before a fork's first batch, given the batch that holds `cut - 1` as the parent reads it.
@@ -127,19 +130,27 @@ pub async fn fork_at(
     Ok(SessionForked { parent, cut, parent_digest, title: None, origin: None, key: key.into() })
 }
 
-/// The key that a Draft begins its session with; `None` where a batch is imported whose texts are withheld.
+/// The key that seals a draft: the one that its first event brings, otherwise that of its session. `None` where a batch is imported
+/// whose texts are withheld.
 ///
 /// # Errors
-/// [`AppendError::Seal`] when it begins one without a key.
-pub fn brought_key(draft: &Draft) -> Result<Option<SessionKey>, AppendError> {
-    let key = draft.events.first().and_then(|event| event.stored_key()?.key);
-    match key.is_some() || draft.digest.is_some() {
-        true => Ok(key),
+/// [`AppendError::Seal`] when its first event has to bring a key and does not.
+pub fn sealing_key(draft: &Draft, of_session: Option<SessionKey>) -> Result<Option<SessionKey>, AppendError> {
+    let Some(stored) = draft.events.first().and_then(Event::stored_key) else { return Ok(of_session) };
+    match stored.key.is_some() || draft.digest.is_some() {
+        true => Ok(stored.key),
         false => Err(AppendError::Seal { session: draft.session, source: SealError::NoKey }),
     }
 }
 
-/// Whether `existing`, the batch that begins at the Draft's Seq, is what the Draft makes in the session with this key.
+/// The key that a session ends with, given the batches that may bring one: the first, and those that erased texts, newest first.
+pub fn last_key<'a>(newest_first: impl Iterator<Item = &'a Batch>) -> Option<SessionKey> {
+    let brings = |batch: &&Batch| batch.events.first().is_some_and(|event| event.stored_key().is_some());
+    newest_first.into_iter().find(brings)?.session_key()
+}
+
+/// Whether `existing`, the batch that begins at the Draft's Seq, is what the Draft makes in the session with this key. What was
+/// withheld or erased there agrees with a text of the same length: only the key that is gone could say more.
 ///
 /// # Errors
 /// When the Draft makes no batch at all.
@@ -152,15 +163,31 @@ pub fn is_duplicate(
     if draft.digest.is_some_and(|digest| digest != existing.digest) || draft.at != existing.at {
         return Ok(false);
     }
-    let brought = draft.events.first().and_then(Event::stored_key);
-    if key.is_some_and(|key| brought.is_some_and(|stored| stored.hash != key.hash())) {
+    let stored = |events: &[Event]| events.first().and_then(Event::stored_key).copied();
+    let (brought, own) = (stored(&draft.events), stored(&existing.events));
+    if brought != own {
         return Ok(false);
     }
-    // Without the key, the digest that an import names and has checked says which batch it is.
-    if key.is_none() && draft.digest.is_some() {
+    let key = own.map_or(key.copied(), |own| own.key);
+    // The digest that an import names, and has checked, says which batch it is.
+    if draft.digest.is_some() && (key.is_none() || !existing.states.is_empty()) {
         return Ok(true);
     }
-    Ok(seal(draft.clone(), existing.prev, key, blobs)?.batch.digest == existing.digest)
+    if key.is_none() || !existing.states.is_empty() {
+        let Draft { session, expected: first, at, ref events, .. } = *draft;
+        let (prev, digest, events) = (existing.prev, existing.digest, events.clone());
+        let drafted = Batch { session, first, at, prev, events, digest, states: draft.states.clone() };
+        return drafted.agrees(existing, blobs).map_err(|source| refused(session, first, source.into()));
+    }
+    Ok(seal(draft.clone(), existing.prev, key.as_ref(), blobs)?.batch.digest == existing.digest)
+}
+
+fn refused(session: SessionId, seq: Seq, source: SealError) -> AppendError {
+    match source {
+        SealError::Canonical(CanonicalError::MissingBlob(blob)) => AppendError::MissingBlob { session, seq, blob },
+        SealError::Canonical(CanonicalError::NoKey) => AppendError::Misplaced { session, reason: NO_KEY },
+        source => AppendError::Seal { session, source },
+    }
 }
 
 /// Seals a Draft of a session with this key, and checks the digest that it was announced with. `blobs` gives the blobs that it
@@ -179,11 +206,7 @@ pub fn seal(
         return Err(AppendError::Misplaced { session, reason: NO_KEY });
     }
     let batch = Batch { session, first: seq, at, prev, events, digest: Digest([0; 32]), states };
-    let sealed = batch.seal_again(key, blobs).map_err(|source| match source {
-        SealError::Canonical(CanonicalError::MissingBlob(blob)) => AppendError::MissingBlob { session, seq, blob },
-        SealError::Canonical(CanonicalError::NoKey) => AppendError::Misplaced { session, reason: NO_KEY },
-        source => AppendError::Seal { session, source },
-    })?;
+    let sealed = batch.seal_again(key, blobs).map_err(|source| refused(session, seq, source))?;
     match digest {
         Some(expected) if expected != sealed.batch.digest => {
             Err(AppendError::Diverged { session, seq, expected, found: sealed.batch.digest })

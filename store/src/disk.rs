@@ -12,6 +12,7 @@
 
 mod appending;
 mod blobs;
+mod erasing;
 mod folder;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -29,6 +30,7 @@ mod threads;
 
 pub use crate::displaced::Displaced;
 pub use crate::store_id::{NoStoreId, StoreId};
+pub use erasing::ErasedCopies;
 pub use folder::folder_disk::FolderDisk;
 pub use folder::identity::{FORMAT, Identity, Inode, NoIdentity};
 pub use folder::layout::Layout;
@@ -116,7 +118,7 @@ impl DiskLog {
         disk: Arc<dyn Disk>,
         purpose: Purpose,
     ) -> Result<(Self, OpeningReport), OpenError> {
-        Self::open_claim(Claim { dir, mode, id: None, purpose }, tuning, &disk)
+        Self::open_claim(Claim { dir, mode, id: None, purpose, progress: &|_, _| {} }, tuning, &disk)
     }
 
     /// Opens the store in a folder again, as long as it is the same one: neither another store nor a copy.
@@ -124,12 +126,13 @@ impl DiskLog {
     /// # Errors
     /// See [`OpenError`]; [`Displaced`] when it is another one, or none. Nothing is touched then.
     pub fn reopen(dir: &Path, id: StoreId) -> Result<(Self, OpeningReport), OpenError> {
-        let claim = Claim { dir, mode: OpenMode::Existing, id: Some(id), purpose: Purpose::Use };
+        let progress = &|_, _| {};
+        let claim = Claim { dir, mode: OpenMode::Existing, id: Some(id), purpose: Purpose::Use, progress };
         Self::open_claim(claim, Tuning::default(), &(Arc::new(RealDisk) as Arc<dyn Disk>))
     }
 
     fn open_claim(claim: Claim<'_>, tuning: Tuning, disk: &Arc<dyn Disk>) -> Result<(Self, OpeningReport), OpenError> {
-        let (purpose, dir) = (claim.purpose, claim.dir.to_owned());
+        let (purpose, dir, progress) = (claim.purpose, claim.dir.to_owned(), claim.progress);
         let at_dir = |source| OpenError::at(&dir, source);
         if claim.mode == OpenMode::ReadOnly {
             let source =
@@ -137,7 +140,7 @@ impl DiskLog {
             return Err(at_dir(source));
         }
         let Acquired { layout, folder, disk, lock, identity, report } = claim.acquire(disk)?;
-        let opening = Opening { layout, folder, identity, disk, tuning, purpose };
+        let opening = Opening { layout, folder, identity, disk, tuning, purpose, progress };
         // The owner before closed the original, not this copy.
         let in_order = lock.was_closed() && report.copied_from.is_none();
         Self::start(opening.run(report, in_order).map_err(at_dir)?, lock).map_err(at_dir)

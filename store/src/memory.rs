@@ -118,13 +118,13 @@ impl MemoryState {
         let (session, seq) = (draft.session, draft.expected);
         let head = self.head(session);
         let (prev, key) = match append_rules::place(&draft, head)? {
-            Placement::Next { prev } => (Some(prev), self.key(session)),
-            Placement::Created => (None, append_rules::brought_key(&draft)?),
+            Placement::Next { prev } => (Some(prev), append_rules::sealing_key(&draft, self.key(session))?),
+            Placement::Created => (None, append_rules::sealing_key(&draft, None)?),
             Placement::Forked(fork) => {
                 let last = Seq(fork.cut.0.saturating_sub(1));
                 let holds = self.read(fork.parent, last, 1).unwrap_or_default().pop();
                 let prev = append_rules::fork_prev(&draft, fork, holds.as_ref().map(|slice| &*slice.batch))?;
-                (Some(prev), append_rules::brought_key(&draft)?)
+                (Some(prev), append_rules::sealing_key(&draft, None)?)
             }
             Placement::Behind => return self.known(&draft, head),
         };
@@ -140,7 +140,7 @@ impl MemoryState {
     }
 
     fn key(&self, session: SessionId) -> Option<SessionKey> {
-        self.own(session).first().and_then(|first| first.batch.session_key())
+        append_rules::last_key(self.own(session).iter().rev().map(|stored| &*stored.batch))
     }
 
     fn known(&self, draft: &Draft, head: Option<Head>) -> Result<Committed, AppendError> {

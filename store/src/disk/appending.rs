@@ -1,11 +1,13 @@
 //! Appending: decide where a Draft goes by the heads in memory, seal it, hand it to the committer.
 
 use crate::append_rules::{self, Placement};
+use crate::disk::journal::StoredBatch;
 use crate::disk::state::{Reservation, StoreState};
 use crate::disk::threads::committer::{AppendRequest, Flushed, Order};
 use crate::log::{AppendError, Appended, Committed, Draft, Position};
 use annals_core::{Batch, BlobHash, Blobs, Digest, Sealed, Seq, SessionId, SessionKey};
-use std::sync::{Arc, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
 /// What the heads say about the place of a draft.
@@ -22,6 +24,9 @@ const CHAIN: usize = 256;
 /// How many encoded bytes end a chain.
 const CHAIN_BYTES: usize = 1024 * 1024;
 
+/// How many batches are read at a time while the key of a session is looked for.
+const KEY_PAGE: usize = 256;
+
 /// The blobs that a batch names.
 struct NamedBlobs {
     /// Which batch of the chain it is.
@@ -35,6 +40,8 @@ struct NamedBlobs {
 /// Sealed batches of one session, each behind the one before it.
 #[derive(Default)]
 struct PendingChain {
+    /// The key of the session behind the last of them.
+    key: Option<SessionKey>,
     batches: Vec<(Arc<Batch>, Vec<u8>)>,
     bytes: usize,
     /// What those name that name blobs.
@@ -45,8 +52,12 @@ struct PendingChain {
 
 impl PendingChain {
     /// Seals a Draft behind the batch with digest `prev`; `stored` are the blobs of the store.
-    fn push(&mut self, draft: Draft, prev: Option<Digest>, key: Option<&SessionKey>, stored: &dyn Blobs) {
-        match append_rules::seal(draft, prev, key, &Brought { chain: &self.blobs, stored }) {
+    fn push(&mut self, draft: Draft, prev: Option<Digest>, stored: &dyn Blobs) {
+        let sealed = append_rules::sealing_key(&draft, self.key).and_then(|key| {
+            self.key = key;
+            append_rules::seal(draft, prev, key.as_ref(), &Brought { chain: &self.blobs, stored })
+        });
+        match sealed {
             Ok(Sealed { batch, blobs, needed, encoded }) => {
                 if !(blobs.is_empty() && needed.is_empty()) {
                     self.blobs.push(NamedBlobs { at: self.batches.len(), needed, brought: blobs });
@@ -114,11 +125,11 @@ impl StoreState {
                     Err(error) => appended.refused = Some(error),
                 },
                 Ok(AppendSlot::Mine(reservation, prev, key)) => {
-                    let mut chain = PendingChain::default();
-                    chain.push(first, prev, key.as_ref(), &*self.blobs);
+                    let mut chain = PendingChain { key, ..PendingChain::default() };
+                    chain.push(first, prev, &*self.blobs);
                     while let Some(draft) = drafts.next_if(|draft| chain.takes(draft)) {
                         let prev = chain.last().map(|last| last.digest);
-                        chain.push(draft, prev, key.as_ref(), &*self.blobs);
+                        chain.push(draft, prev, &*self.blobs);
                     }
                     self.commit(chain, reservation, &orders, &mut appended).await;
                 }
@@ -139,6 +150,7 @@ impl StoreState {
             chain = PendingChain { refused: Some(error), ..PendingChain::default() };
         }
         if !chain.batches.is_empty() {
+            let key = chain.key;
             let (reply, answer) = oneshot::channel();
             let request = AppendRequest { batches: chain.batches, reservation, reply };
             if orders.send(Order::Append(request)).await.is_err() {
@@ -147,6 +159,9 @@ impl StoreState {
             }
             match answer.await.unwrap_or(Err(AppendError::Unknown)) {
                 Ok(Flushed { first, batches }) => {
+                    if let Some((last, _)) = batches.last() {
+                        self.keys().insert(last.session, key);
+                    }
                     let positions = (first.0..).map(Position);
                     appended.committed.extend(
                         batches.into_iter().zip(positions).map(|((batch, _), position)| Committed {
@@ -225,27 +240,47 @@ impl StoreState {
                 return Err(AppendError::Misplaced { session: draft.session, reason: append_rules::LOST_END });
             }
             Placement::Next { prev } => (Some(prev), self.key(draft.session)),
-            Placement::Created => (None, append_rules::brought_key(draft)?),
+            Placement::Created => (None, None),
             Placement::Forked(fork) => {
                 let last = Seq(fork.cut.0.saturating_sub(1));
                 let holds = self.read(fork.parent, last, 1).unwrap_or_default().pop();
                 let prev = append_rules::fork_prev(draft, fork, holds.as_ref().map(|slice| &*slice.batch))?;
-                (Some(prev), append_rules::brought_key(draft)?)
+                (Some(prev), None)
             }
         };
         Ok(AppendSlot::Mine(reservation, prev, key))
     }
 
-    /// The key of a session of the log: read once from its first batch, then kept.
+    /// The key of a session of the log, once it was looked for; `None` for one whose key is not here.
     fn key(&self, session: SessionId) -> Option<SessionKey> {
-        let keys = || self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(key) = keys().get(&session) {
-            return Some(*key);
+        if let Some(key) = self.keys().get(&session) {
+            return *key;
         }
-        let first = self.own_from(session, Seq::ZERO, 1).unwrap_or_default().pop();
-        let key = first.and_then(|stored| stored.batch.session_key())?;
-        keys().insert(session, key);
-        Some(key)
+        let key = self.find_key(session);
+        self.keys().insert(session, key);
+        key
+    }
+
+    /// The key that a session ends with: that of its first batch, unless texts of it were erased. Then its first batch has none, and
+    /// the log is read back to the last `texts.erased`.
+    fn find_key(&self, session: SessionId) -> Option<SessionKey> {
+        let first = self.own_from(session, Seq::ZERO, 1).unwrap_or_default().pop()?;
+        if let Some(key) = first.batch.session_key() {
+            return Some(key);
+        }
+        let mut before = self.own(session)?.head.next;
+        loop {
+            let page = self.own_before(session, before, KEY_PAGE).unwrap_or_default();
+            before = page.last()?.batch.first;
+            let brings = |stored: &&StoredBatch| stored.batch.events.first().is_some_and(|it| it.stored_key().is_some());
+            if let Some(found) = page.iter().find(brings) {
+                return found.batch.session_key();
+            }
+        }
+    }
+
+    fn keys(&self) -> MutexGuard<'_, HashMap<SessionId, Option<SessionKey>>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn known(&self, draft: &Draft, actual: Seq) -> Result<Committed, AppendError> {

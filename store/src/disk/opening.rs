@@ -1,6 +1,7 @@
 //! Opening a store, step by step: the small files, sled, the journal, and what one has of the other.
 
 use crate::disk::blobs::BlobFiles;
+use crate::disk::erasing::{Eraser, PendingErasure};
 use crate::disk::folder::Folder;
 use crate::disk::folder::files::Disk;
 use crate::disk::folder::identity::Identity;
@@ -21,7 +22,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use tokio::sync::watch;
 
 /// A store that is being opened by its owner.
-pub struct Opening {
+pub struct Opening<'a> {
     /// Where things lie.
     pub layout: Layout,
     /// The folder, held open.
@@ -34,6 +35,8 @@ pub struct Opening {
     pub tuning: Tuning,
     /// What for.
     pub purpose: Purpose,
+    /// Hears how far a pending erasure is.
+    pub progress: &'a dyn Fn(usize, usize),
 }
 
 /// What a store is opened for.
@@ -60,22 +63,24 @@ pub struct Opened {
     pub unread: Option<u64>,
 }
 
-impl Opening {
+impl Opening<'_> {
     /// Opens it; `report` says what was done before. `in_order`: the owner before closed it.
     pub fn run(self, mut report: OpeningReport, in_order: bool) -> io::Result<Opened> {
-        let Self { layout, folder, identity, disk, tuning, purpose } = &self;
+        let Self { layout, folder, identity, disk, tuning, purpose, progress } = &self;
         let purpose = *purpose;
+        let pending = PendingErasure::load(&**disk, layout)?;
         let (heads, checkpoint) = small_files(layout, &**disk, &mut report)?;
         let known = heads.is_some() && checkpoint.is_some();
-        let (heads, checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
+        let (heads, mut checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
         rebuild::finish(layout, folder, &**disk)?;
-        let existed = rebuild::is_there(folder, &layout.sled().join("db"))?;
-        let sled = SledTree::open_in(folder, &**disk, &layout.sled(), tuning.sled_cache, tuning.sled_segment);
+        let mut existed = rebuild::is_there(folder, &layout.sled().join("db"))?;
+        let open_sled = || SledTree::open_in(folder, &**disk, &layout.sled(), tuning.sled_cache, tuning.sled_segment);
+        let mut sled = open_sled();
         if let (Ok(sled), false) = (&sled, existed) {
             sled.settle(&**disk).map_err(io::Error::other)?;
         }
         // Asking sled costs by the number of sessions; after a clean shutdown the list of heads says as much.
-        let reaches = match in_order && known && purpose != Purpose::Repair {
+        let reaches = match in_order && known && purpose != Purpose::Repair && pending.is_none() {
             true => 0,
             false => sled.as_ref().map_or(0, SledTree::reaches),
         };
@@ -89,18 +94,35 @@ impl Opening {
             sled: &in_sled,
             evidence,
             sessions: heads,
-            thorough: purpose == Purpose::Repair,
+            thorough: purpose == Purpose::Repair || pending.is_some(),
             writes: true,
         };
-        let recovered = recovery.run()?;
-        report.remarks.extend(recovered.remarks);
+        let mut recovered = recovery.run()?;
+        report.remarks.append(&mut recovered.remarks);
+        if let Some(pending) = pending {
+            // sled goes as a whole: it keeps what was replaced in it.
+            drop(std::mem::replace(&mut sled, Err(SledError::Closed)));
+            let blobs = BlobFiles::new(disk.clone(), layout.blobs());
+            let eraser = Eraser { disk, layout, folder, identity, tuning, blobs: &blobs, progress: *progress };
+            let erased = eraser.run(&pending, &recovered.segments, &mut recovered.writer);
+            match erased.and_then(|erased| PendingErasure::remove(&**disk, layout).map(|()| erased)) {
+                Ok(erased) => report.erased = Some(erased),
+                Err(error) => report.remarks.push(Remark::EraseUnfinished { reason: error.to_string() }),
+            }
+            existed = rebuild::is_there(folder, &layout.sled().join("db"))?;
+            checkpoint = if existed { checkpoint } else { 0 };
+            sled = open_sled();
+        }
         let next = recovered.sessions.next;
         let mut shared = self.shared(recovered.segments, recovered.sessions);
         shared.checkpoint = AtomicU64::new(checkpoint.min(next));
         shared.filled = AtomicU64::new(next);
         shared.end = Mutex::new(Some(watch::Sender::new(Position(next))));
         let shared = Arc::new(shared);
-        let compared = rebuild::compare(&shared, sled, existed, checkpoint, purpose);
+        let mut compared = rebuild::compare(&shared, sled, existed, checkpoint, purpose);
+        if report.erased.is_some() {
+            compared.remarks.retain(|remark| !matches!(remark, Remark::SledRebuilt { .. }));
+        }
         *shared.sled.write().unwrap_or_else(PoisonError::into_inner) = compared.sled;
         report.caught_up = compared.caught_up;
         report.remarks.append(&mut shared.remarks.lock().unwrap_or_else(PoisonError::into_inner));
@@ -120,7 +142,7 @@ pub struct OpenedReadOnly {
     pub checkpoint: Option<u64>,
 }
 
-impl Opening {
+impl Opening<'_> {
     /// Reads what opening reads, and changes nothing: what is damaged is restored in memory.
     pub fn open_read_only(self) -> io::Result<OpenedReadOnly> {
         let Self { layout, folder, identity, disk, tuning, .. } = &self;
@@ -154,7 +176,7 @@ impl Opening {
 
     /// The store for reading after recovery: nothing was written to sled, and there is no writer.
     fn shared(self, segments: Vec<Arc<Segment>>, sessions: SessionHeads) -> StoreState {
-        let Self { layout, folder, identity, disk, tuning, purpose: _ } = self;
+        let Self { layout, folder, identity, disk, tuning, purpose: _, progress: _ } = self;
         StoreState {
             journal: Journal::new(
                 disk.clone(),

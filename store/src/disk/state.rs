@@ -93,8 +93,8 @@ pub struct StoreState {
     pub(in crate::disk) tuning: Tuning,
     pub(in crate::disk) journal: Journal,
     pub(in crate::disk) blobs: Arc<BlobFiles>,
-    /// The keys of the sessions that were appended to.
-    pub(in crate::disk) keys: Mutex<HashMap<SessionId, SessionKey>>,
+    /// The keys of the sessions that were appended to; `None` for those whose keys are not here.
+    pub(in crate::disk) keys: Mutex<HashMap<SessionId, Option<SessionKey>>>,
     /// `None` while sled is out of order: then the journal serves.
     pub(in crate::disk) sled: RwLock<Option<SledTree>>,
     /// Every batch below this is durable in sled.

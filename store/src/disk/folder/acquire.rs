@@ -24,6 +24,8 @@ pub struct Claim<'a> {
     pub id: Option<StoreId>,
     /// What for.
     pub purpose: Purpose,
+    /// Hears how far a pending erasure is: segments done, of how many.
+    pub progress: &'a dyn Fn(usize, usize),
 }
 
 /// A folder whose store this process owns.

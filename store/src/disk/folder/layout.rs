@@ -52,6 +52,11 @@ impl Layout {
         self.dir.join("cache")
     }
 
+    /// Present while texts are being erased.
+    pub fn erasing(&self) -> PathBuf {
+        self.dir.join("erasing")
+    }
+
     /// What could not be read and was set aside.
     pub fn damaged(&self) -> PathBuf {
         self.dir.join("damaged")

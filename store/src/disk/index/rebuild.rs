@@ -146,6 +146,11 @@ fn whole(layout: &Layout) -> PathBuf {
     layout.dir.join("sled.whole")
 }
 
+/// Every folder that sled is or was in.
+pub fn folders(layout: &Layout) -> [PathBuf; 3] {
+    [layout.sled(), whole(layout), beside(layout)]
+}
+
 /// Ends what a stopped rebuild left: a sled that was made whole takes its place when the old one went already, and may be
 /// the only one that has what is damaged in the journal. Anything else of it goes.
 ///

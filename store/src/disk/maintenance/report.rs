@@ -2,6 +2,7 @@
 //! (`docs/reference/store.md#recovery`).
 
 use super::open_error::FormatFile;
+use crate::disk::erasing::ErasedCopies;
 use crate::log::Position;
 use crate::store_id::StoreId;
 use annals_core::{Digest, Seq, SessionId};
@@ -17,6 +18,8 @@ pub struct OpeningReport {
     pub copied_from: Option<StoreId>,
     /// How many batches sled lacked and got from the journal.
     pub caught_up: u64,
+    /// What was erased, if a pending erasure was finished by this call.
+    pub erased: Option<ErasedCopies>,
     /// Everything that a user should know, in the order of the store.
     pub remarks: Vec<Remark>,
 }
@@ -171,6 +174,12 @@ pub enum Remark {
         batches: u64,
         /// Where the old one is now, if there was one.
         set_aside: Option<PathBuf>,
+    },
+    /// Texts that the log says are erased are still there: removing them failed.
+    #[error("erased texts are still in the store ({reason}); the next command that writes tries again")]
+    EraseUnfinished {
+        /// The reason.
+        reason: String,
     },
     /// sled could not be opened or filled (a full disk, say). The journal serves, slower, until sled can be used again.
     #[error(
