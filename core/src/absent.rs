@@ -83,5 +83,5 @@ pub(crate) fn key_of(known: Option<KnownText>, key: Option<&SessionKey>, seq: Se
     }
 }
 
-/// What stands in a field that holds a hash, when the hash is withheld.
+/// The value of a field that holds a hash, when the hash is withheld.
 pub(crate) const NO_HASH: Digest = Digest([0; 32]);

@@ -86,7 +86,7 @@ impl Batch {
     /// withheld; `blobs` gives the texts of blobs.
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53, a blob cannot be read, or a text has no key.
+    /// When an own number is not below 2^53, a blob cannot be read, or a text has no key.
     pub fn compute_digest<'k>(
         &self,
         key: impl Into<Option<&'k SessionKey>>,
@@ -122,7 +122,7 @@ impl Batch {
     /// that says so (`fixtures/FORMAT.md`).
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53, or a text with a key of its own is a blob ([`Batch::to_canonical_with`]).
+    /// When an own number is not below 2^53, or a text with a key of its own is a blob ([`Batch::to_canonical_with`]).
     pub fn to_canonical(&self) -> Result<String, CanonicalError> {
         self.to_canonical_with(&crate::NoBlobs)
     }
@@ -130,7 +130,7 @@ impl Batch {
     /// As [`Batch::to_canonical`]: a text with a key of its own is written whole, also if it is one of these blobs.
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53, or such a blob cannot be read.
+    /// When an own number is not below 2^53, or such a blob cannot be read.
     pub fn to_canonical_with(&self, blobs: &dyn Blobs) -> Result<String, CanonicalError> {
         let Self { session, first, at, prev, ref events, digest, ref states } = *self;
         canonical::exported(&ExportedBatch { at, digest, events: Tagging(events), first, prev, session }, states, blobs)

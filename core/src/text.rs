@@ -274,7 +274,7 @@ struct TextField(Result<String, AbsentText>);
 impl<'de> Deserialize<'de> for TextField {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
-        impl<'de> Visitor<'de> for Either {
+        impl<'de> Visitor<'de> for StringOrAbsent {
             type Value = TextField;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -293,7 +293,7 @@ impl<'de> Deserialize<'de> for TextField {
                 AbsentText::deserialize(de::value::MapAccessDeserializer::new(map)).map(|absent| TextField(Err(absent)))
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(StringOrAbsent)
     }
 }
 
@@ -424,8 +424,8 @@ impl<'de> Deserialize<'de> for Text {
                 Packed::Absent(absent) => Self::Absent(Box::new(absent)),
             });
         }
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct InlineOrLong;
+        impl<'de> Visitor<'de> for InlineOrLong {
             type Value = Text;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -444,6 +444,6 @@ impl<'de> Deserialize<'de> for Text {
                 LongText::deserialize(de::value::MapAccessDeserializer::new(map))?.text().map_err(de::Error::custom)
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(InlineOrLong)
     }
 }
