@@ -16,8 +16,12 @@ use serde::{Deserialize, Serialize};
 /// The largest encoded batch without the states of its texts, in bytes (`docs/reference/store.md#batches`).
 pub const RECORD_MAX: usize = 64 * 1024;
 
-/// The largest encoded list of the states of texts, behind the events of a batch, in bytes.
-pub const STATES_MAX: usize = 256 * 1024;
+/// How many bytes the states of texts may add to an encoded batch, at most.
+///
+/// Each state is of a text of its own, which takes at least 8 of [`RECORD_MAX`] bytes, so that there are at most 8,192 of them, with
+/// 512 bytes for each: a batch without states that fits also fits with any of its texts withheld, unless the places of its texts are
+/// longer than some 390 bytes on average.
+pub const STATES_MAX: usize = 4 * 1024 * 1024;
 
 /// A place between two batches where a replay may stop: everything before `next` is folded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
