@@ -19,7 +19,7 @@ pub(super) enum TextForm<'w> {
 
 /// What texts are written for, where they are written as objects.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+enum TextPurpose {
     /// For an export.
     Export,
     /// For a digest: every text is written as its commitment.
@@ -30,7 +30,7 @@ enum Purpose {
 
 /// How texts are written in exports and digests, and the place of the value that is written.
 pub(super) struct Marked<'w> {
-    purpose: Purpose,
+    purpose: TextPurpose,
     key: Option<&'w SessionKey>,
     blobs: &'w dyn Blobs,
     states: &'w [TextState],
@@ -49,7 +49,7 @@ pub(super) struct Marked<'w> {
 impl<'w> TextForm<'w> {
     /// The form of exports: `{"text"}`, `{"blob", "bytes", "chars"}`, `{"key", "text"}`, `{"bytes", "chars", "commitment"}`.
     pub(super) fn exported(states: &'w [TextState], blobs: &'w dyn Blobs) -> Self {
-        Self::marked(Purpose::Export, Seq::ZERO, None, states, blobs)
+        Self::marked(TextPurpose::Export, Seq::ZERO, None, states, blobs)
     }
 
     /// The form that digests are made over: `{"bytes", "chars", "commitment"}`.
@@ -59,16 +59,16 @@ impl<'w> TextForm<'w> {
         states: &'w [TextState],
         blobs: &'w dyn Blobs,
     ) -> Self {
-        Self::marked(Purpose::Digest, first, key, states, blobs)
+        Self::marked(TextPurpose::Digest, first, key, states, blobs)
     }
 
     /// A form that is only good for finding states that do not fit the events.
     pub(super) fn checked(states: &'w [TextState]) -> Self {
-        Self::marked(Purpose::Check, Seq::ZERO, None, states, &NoBlobs)
+        Self::marked(TextPurpose::Check, Seq::ZERO, None, states, &NoBlobs)
     }
 
     fn marked(
-        purpose: Purpose,
+        purpose: TextPurpose,
         first: Seq,
         key: Option<&'w SessionKey>,
         states: &'w [TextState],
@@ -81,7 +81,7 @@ impl<'w> TextForm<'w> {
     /// The form whose places are kept.
     fn placed(&mut self) -> Option<&mut Marked<'w>> {
         match self {
-            Self::Marked(form) if form.purpose == Purpose::Digest || !form.states.is_empty() => Some(form),
+            Self::Marked(form) if form.purpose == TextPurpose::Digest || !form.states.is_empty() => Some(form),
             _ => None,
         }
     }
@@ -193,11 +193,11 @@ impl Writer<'_> {
         match (form.known(), form.purpose) {
             (Some(KnownText::Absent(absent)), _) if absent.is_left_as(text) => self.absent(&absent),
             (Some(KnownText::Absent(_)), _) => Err(form.disagrees()),
-            (known, Purpose::Digest) => {
+            (known, TextPurpose::Digest) => {
                 let committed = form.commit(known, text)?;
                 self.absent(&committed)
             }
-            (known, Purpose::Export | Purpose::Check) => self.readable(known, text),
+            (known, TextPurpose::Export | TextPurpose::Check) => self.readable(known, text),
         }
     }
 
@@ -222,13 +222,13 @@ impl Writer<'_> {
         if let Some(KnownText::Absent(_)) = known {
             return Err(form.disagrees());
         }
-        if form.purpose == Purpose::Check || (form.purpose == Purpose::Export && known.is_none()) {
+        if form.purpose == TextPurpose::Check || (form.purpose == TextPurpose::Export && known.is_none()) {
             return value.serialize(self);
         }
         let unsupported = |error: serde_json::Error| CanonicalError::Unsupported(alloc::format!("{error}"));
         let named: BlobRef = serde_json::from_str(&super::own(value)?).map_err(unsupported)?;
         let text = form.blobs.text(&named.blob).ok_or(CanonicalError::MissingBlob(named.blob))?;
-        if form.purpose == Purpose::Export {
+        if form.purpose == TextPurpose::Export {
             return self.readable(known, &text);
         }
         let committed = form.commit(known, &text)?;
