@@ -2,8 +2,8 @@
 
 use crate::reader::{FindError, Reader};
 use annals_core::event::{
-    ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent, StepEvent,
-    ToolEvent,
+    ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent,
+    StepEvent, ToolEvent,
 };
 use annals_core::{Blobs, Event, Record, Seq, SessionId, Text, Time};
 use annals_projections::CatalogueEntry;

@@ -54,11 +54,13 @@ use crate::log::{
 };
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
 use blobs::BlobFiles;
+use erasing::PendingErasure;
 use files::{Disk, RealDisk};
 use folder::acquire::{Acquired, Claim};
 use opening::{Opened, Opening, Purpose};
 use reading::following::{self, AllPages, SessionPages};
 use state::{SessionTable, StoreState};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -161,6 +163,37 @@ impl DiskLog {
         let Some((threads, orders)) = self.stop() else { return Ok(()) };
         let shared = self.shared.clone();
         appending::blocking(move || threads.shut_down(&shared, &orders)).await
+    }
+
+    /// Says that texts of these sessions are about to be erased, before a `texts.erased` of them is appended: a process that stops
+    /// in between finds at its next opening what to finish. `blobs` are those that erased texts may be.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn begin_erasure(
+        &self,
+        sessions: impl IntoIterator<Item = SessionId>,
+        blobs: BTreeSet<BlobHash>,
+    ) -> io::Result<()> {
+        self.shared.check()?;
+        let keys = sessions.into_iter().filter_map(|session| Some((session, self.shared.key(session)?)));
+        PendingErasure { keys: keys.collect(), blobs }.save(&*self.shared.disk, &self.shared.layout)
+    }
+
+    /// Removes the texts that the log says are erased from every copy; the store must not be open. `progress` hears how many segments
+    /// of the journal are done, of how many..
+    ///
+    /// # Errors
+    /// See [`OpenError`]; the next opening tries again.
+    pub fn finish_erasure(
+        dir: &Path,
+        tuning: Tuning,
+        progress: &dyn Fn(usize, usize),
+    ) -> Result<OpeningReport, OpenError> {
+        let claim = Claim { dir, mode: OpenMode::Existing, id: None, purpose: Purpose::Use, progress };
+        let (log, report) = Self::open_claim(claim, tuning, &(Arc::new(RealDisk) as Arc<dyn Disk>))?;
+        drop(log);
+        Ok(report)
     }
 
     /// How many bytes sled lacks still: closing waits until it has them. 0 once it is closed.

@@ -20,6 +20,9 @@ pub use salvage::DamagedLog;
 pub use verify::{Damage, Flaw, Proven, VerifyReport, WithheldTexts, verify_file, verify_session, verify_store};
 pub use withhold::{InvalidRule, WithholdRule, WithholdRules};
 
+pub(crate) use export::{ancestors, texts_of};
+pub(crate) use withhold::{TextSelection, Withholding};
+
 /// How far a long piece of work is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {

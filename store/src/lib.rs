@@ -14,6 +14,7 @@ pub mod cache;
 pub mod conformance;
 pub mod disk;
 mod displaced;
+pub mod erasure;
 pub mod exchange;
 pub mod following;
 mod hung_owner;

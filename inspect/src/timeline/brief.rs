@@ -3,8 +3,8 @@
 use super::{input_in_brief, one_line};
 use crate::format::{counted, money, thousands};
 use annals_core::event::{
-    ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, FileChange, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
-    ProfileEvent, SessionCreated, SessionEvent, StepEnded, StepEvent, ToolEvent, ToolOutcome, Usage,
+    ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, FileChange, FilesEvent, InputEvent, MessageEvent,
+    PermissionEvent, ProfileEvent, SessionCreated, SessionEvent, StepEnded, StepEvent, ToolEvent, ToolOutcome, Usage,
 };
 use annals_core::{Blobs, Event, Text};
 

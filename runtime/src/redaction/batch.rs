@@ -5,8 +5,8 @@ use super::Redactor;
 use super::redacting::Redaction;
 use annals_core::Event;
 use annals_core::event::{
-    ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, Failure, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
-    ProfileEvent, RedactionApplied, SessionEvent, StepEvent, ToolEvent,
+    ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, Failure, FilesEvent, InputEvent, MessageEvent,
+    PermissionEvent, ProfileEvent, RedactionApplied, SessionEvent, StepEvent, ToolEvent,
 };
 use std::sync::Arc;
 

@@ -252,7 +252,7 @@ impl StoreState {
     }
 
     /// The key of a session of the log, once it was looked for; `None` for one whose key is not here.
-    fn key(&self, session: SessionId) -> Option<SessionKey> {
+    pub(super) fn key(&self, session: SessionId) -> Option<SessionKey> {
         if let Some(key) = self.keys().get(&session) {
             return *key;
         }
@@ -272,7 +272,8 @@ impl StoreState {
         loop {
             let page = self.own_before(session, before, KEY_PAGE).unwrap_or_default();
             before = page.last()?.batch.first;
-            let brings = |stored: &&StoredBatch| stored.batch.events.first().is_some_and(|it| it.stored_key().is_some());
+            let brings =
+                |stored: &&StoredBatch| stored.batch.events.first().is_some_and(|it| it.stored_key().is_some());
             if let Some(found) = page.iter().find(brings) {
                 return found.batch.session_key();
             }

@@ -12,7 +12,7 @@ use crate::disk::index::sled_tree::SledTree;
 use crate::disk::journal::segment::Segment;
 use crate::disk::journal::{Journal, SegmentWriter};
 use crate::disk::maintenance::report::{OpeningReport, Remark};
-use crate::disk::recovery::{POSITION_MAX, Recovery};
+use crate::disk::recovery::{POSITION_MAX, Recovered, Recovery};
 use crate::disk::sessions::{Checkpoint, SessionHeads};
 use crate::disk::state::{RecentBatches, SessionTable, StoreState, Tuning};
 use crate::log::Position;
@@ -66,7 +66,7 @@ pub struct Opened {
 impl Opening<'_> {
     /// Opens it; `report` says what was done before. `in_order`: the owner before closed it.
     pub fn run(self, mut report: OpeningReport, in_order: bool) -> io::Result<Opened> {
-        let Self { layout, folder, identity, disk, tuning, purpose, progress } = &self;
+        let Self { layout, folder, identity, disk, tuning, purpose, .. } = &self;
         let purpose = *purpose;
         let pending = PendingErasure::load(&**disk, layout)?;
         let (heads, checkpoint) = small_files(layout, &**disk, &mut report)?;
@@ -75,7 +75,7 @@ impl Opening<'_> {
         rebuild::finish(layout, folder, &**disk)?;
         let mut existed = rebuild::is_there(folder, &layout.sled().join("db"))?;
         let open_sled = || SledTree::open_in(folder, &**disk, &layout.sled(), tuning.sled_cache, tuning.sled_segment);
-        let mut sled = open_sled();
+        let sled = open_sled();
         if let (Ok(sled), false) = (&sled, existed) {
             sled.settle(&**disk).map_err(io::Error::other)?;
         }
@@ -99,20 +99,17 @@ impl Opening<'_> {
         };
         let mut recovered = recovery.run()?;
         report.remarks.append(&mut recovered.remarks);
-        if let Some(pending) = pending {
-            // sled goes as a whole: it keeps what was replaced in it.
-            drop(std::mem::replace(&mut sled, Err(SledError::Closed)));
-            let blobs = BlobFiles::new(disk.clone(), layout.blobs());
-            let eraser = Eraser { disk, layout, folder, identity, tuning, blobs: &blobs, progress: *progress };
-            let erased = eraser.run(&pending, &recovered.segments, &mut recovered.writer);
-            match erased.and_then(|erased| PendingErasure::remove(&**disk, layout).map(|()| erased)) {
-                Ok(erased) => report.erased = Some(erased),
-                Err(error) => report.remarks.push(Remark::EraseUnfinished { reason: error.to_string() }),
+        let sled = match &pending {
+            None => sled,
+            Some(pending) => {
+                // sled goes as a whole: it keeps what was replaced in it.
+                drop(sled);
+                self.erase(pending, &mut recovered, &mut report)?;
+                existed = rebuild::is_there(folder, &layout.sled().join("db"))?;
+                checkpoint = if existed { checkpoint } else { 0 };
+                open_sled()
             }
-            existed = rebuild::is_there(folder, &layout.sled().join("db"))?;
-            checkpoint = if existed { checkpoint } else { 0 };
-            sled = open_sled();
-        }
+        };
         let next = recovered.sessions.next;
         let mut shared = self.shared(recovered.segments, recovered.sessions);
         shared.checkpoint = AtomicU64::new(checkpoint.min(next));
@@ -129,6 +126,20 @@ impl Opening<'_> {
         report.remarks.extend(compared.remarks);
         let (written, unread) = (compared.written, compared.unread);
         Ok(Opened { shared, writer: recovered.writer, report, written, unread })
+    }
+
+    /// Finishes an erasure. What cannot be erased now is reported, and tried again by the next opening.
+    fn erase(&self, pending: &PendingErasure, recovered: &mut Recovered, report: &mut OpeningReport) -> io::Result<()> {
+        let Self { layout, folder, identity, disk, tuning, progress, .. } = self;
+        let blobs = BlobFiles::new(disk.clone(), layout.blobs());
+        let eraser = Eraser { disk, layout, folder, identity, tuning, blobs: &blobs, progress: *progress };
+        let erased = eraser.run(pending, &recovered.segments, &mut recovered.writer);
+        match erased.and_then(|erased| PendingErasure::remove(&**disk, layout).map(|()| erased)) {
+            Ok(erased) => report.erased = Some(erased),
+            Err(error) if crate::disk::Displaced::of(&error).is_some() => return Err(error),
+            Err(error) => report.remarks.push(Remark::EraseUnfinished { reason: error.to_string() }),
+        }
+        Ok(())
     }
 }
 

@@ -111,6 +111,7 @@ impl ReadOnlyLog {
                 disk: disk.clone(),
                 tuning,
                 purpose: Purpose::Use,
+                progress: &|_, _| {},
             };
             let looked = opening.open_read_only().map_err(|source| OpenError::at(&layout.dir, source))?;
             // The first process that writes to a copy gives it an id, which it then writes into segments.

@@ -2,7 +2,7 @@
 
 use super::line::{Ancestor, BlobLine, Header, HeaderHead};
 use super::verify::WithheldTexts;
-use super::withhold::{SelectableText, Selection, WithholdRules, Withholding};
+use super::withhold::{SelectableText, TextSelection, WithholdRules, Withholding};
 use super::{OnProgress, Progress};
 use crate::log::{EventLog, ReadError, Slice};
 use annals_core::canonical::{self, CanonicalError};
@@ -131,7 +131,7 @@ pub async fn export_withheld(
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
     let total = Some(head.next.0 * 2);
     let (blobs, mut batches) = (log.blobs(), 0);
-    let mut selection = Selection::new(rules);
+    let mut selection = TextSelection::new(rules);
     let mut pages = log.pages(session, Seq::ZERO..head.next);
     while let Some(page) = pages.next_page().await? {
         for slice in &page {
@@ -164,7 +164,7 @@ pub async fn export_withheld(
 }
 
 /// The texts of a batch, in the order in which they are decided about.
-pub(super) fn texts_of(batch: &Batch, blobs: &dyn Blobs) -> Result<Vec<SelectableText>, ExportError> {
+pub(crate) fn texts_of(batch: &Batch, blobs: &dyn Blobs) -> Result<Vec<SelectableText>, ExportError> {
     let mut texts = Vec::new();
     let visited = batch.disclose(None, blobs, &mut |text| {
         texts.push((text.seq, text.place.to_owned(), text.text.map(str::to_owned)));
@@ -190,7 +190,7 @@ fn ends_at(found: Seq, head: Seq, session: SessionId) -> Result<(), ReadError> {
 }
 
 /// The ancestors that a session reads through, oldest first, found by bisection: a session's logs are one rising chain.
-pub(super) async fn ancestors(log: &dyn EventLog, session: SessionId, end: Seq) -> Result<Vec<Ancestor>, ReadError> {
+pub(crate) async fn ancestors(log: &dyn EventLog, session: SessionId, end: Seq) -> Result<Vec<Ancestor>, ReadError> {
     let (mut found, mut from) = (Vec::new(), Seq::ZERO);
     while from < end {
         let Some(writer) = writer_of(log, session, from).await? else { break };

@@ -87,11 +87,11 @@ impl WithholdRules {
 }
 
 /// A text of a batch: its event, its place, and the text if it is known.
-pub(super) type SelectableText = (Seq, String, Option<String>);
+pub(crate) type SelectableText = (Seq, String, Option<String>);
 
 /// What one reading of a session found out about the rules: a call may be selected by what ended it.
 #[derive(Debug)]
-pub(super) struct Selection<'a> {
+pub(crate) struct TextSelection<'a> {
     rules: &'a WithholdRules,
     /// The calls that each rule selects.
     calls: Vec<BTreeSet<CallId>>,
@@ -105,7 +105,7 @@ pub(super) struct Selection<'a> {
     directory: String,
 }
 
-impl<'a> Selection<'a> {
+impl<'a> TextSelection<'a> {
     pub fn new(rules: &'a WithholdRules) -> Self {
         let count = rules.rules().len();
         Self {
@@ -276,8 +276,9 @@ fn paths_in(value: &Value, is_path: bool, found: &mut Vec<String>) {
 
 /// Decides about the texts of a session, batch after batch, in order.
 #[derive(Debug)]
-pub(super) struct Withholding<'a> {
-    selection: Selection<'a>,
+pub(crate) struct Withholding<'a> {
+    /// `None`: only hashes are decided about.
+    selection: Option<TextSelection<'a>>,
     /// Whether a text was withheld so far.
     any: bool,
     /// Whether a text of a recorded profile was.
@@ -289,15 +290,40 @@ pub(super) struct Withholding<'a> {
 }
 
 impl<'a> Withholding<'a> {
-    pub fn new(selection: Selection<'a>) -> Self {
-        Self { selection, any: false, of_profile: false, texts: 0, withheld: 0 }
+    pub fn new(selection: TextSelection<'a>) -> Self {
+        Self { selection: Some(selection), any: false, of_profile: false, texts: 0, withheld: 0 }
+    }
+
+    /// Decides about hashes alone: of a log that continues from withheld texts, of which some may be of a recorded profile.
+    pub fn of_hashes(of_profile: bool) -> Self {
+        Self { selection: None, any: true, of_profile, texts: 0, withheld: 0 }
+    }
+
+    /// Whether a text of a recorded profile was withheld so far.
+    pub fn of_profile(&self) -> bool {
+        self.of_profile
+    }
+
+    /// As [`Withholding::decide`]; of what is withheld, whether it is a hash. What says that texts were erased is not.
+    pub fn decide_kinds(&mut self, slice: &Slice, texts: &[SelectableText]) -> Vec<Option<bool>> {
+        let (decided, batch) = (self.decide(slice, texts), &slice.batch);
+        let kind = |(withheld, (seq, place, _)): (bool, &SelectableText)| {
+            let at = usize::try_from(seq.0 - batch.first.0).unwrap_or(usize::MAX);
+            let of_erasure = matches!(batch.events.get(at), Some(Event::Erasure(_)));
+            (withheld && !of_erasure).then(|| Hash::at(batch, *seq, place).is_some())
+        };
+        decided.into_iter().zip(texts).map(kind).collect()
     }
 
     /// Whether each of these texts of a batch is withheld. A hash is, when a text that was withheld may have gone into it.
     pub fn decide(&mut self, slice: &Slice, texts: &[SelectableText]) -> Vec<bool> {
         let batch = &slice.batch;
-        let mut decided = self.selection.selected(batch, texts);
-        if let WithholdRules::Only(_) = self.selection.rules {
+        let rules = self.selection.as_ref().map(|selection| selection.rules);
+        let mut decided = match &self.selection {
+            Some(selection) => selection.selected(batch, texts),
+            None => vec![false; texts.len()],
+        };
+        if let Some(WithholdRules::Only(_)) = rules {
             // What a fork did not inherit and is in a batch with the cut inside is not selected.
             for (decided, (seq, ..)) in decided.iter_mut().zip(texts) {
                 *decided = !*decided || *seq >= slice.until;
@@ -312,9 +338,9 @@ impl<'a> Withholding<'a> {
                 self.of_profile |= matches!(batch.events.get(at), Some(Event::Profile(_)));
             }
         }
-        let withholds = match self.selection.rules {
-            WithholdRules::Withhold(rules) => !rules.is_empty(),
-            WithholdRules::Only(_) => true,
+        let withholds = match rules {
+            Some(WithholdRules::Withhold(rules)) => !rules.is_empty(),
+            Some(WithholdRules::Only(_)) | None => true,
         };
         for (decided, hash) in decided.iter_mut().zip(&hashes) {
             *decided |= match hash {

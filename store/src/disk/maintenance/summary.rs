@@ -54,6 +54,7 @@ impl Remark {
             Self::SledRebuilt { .. } | Self::SledOut { .. } | Self::SledBlobs | Self::CopyUnchecked { .. } => {
                 "remarks about the second copy"
             }
+            Self::EraseUnfinished { .. } => "unfinished erasures",
             Self::Reread { .. } => "files that were read again",
             Self::Blob { .. } => "damaged blobs",
             Self::Moved { .. } => "moves of the store",
