@@ -218,6 +218,7 @@ def digest_of(batch, session_key, blobs):
 
 START, UNKNOWN = "start", "unknown"  # what may stand before a Batch instead of a Batch
 BEGINNINGS = ("session.created", "session.forked")
+KEYED = (*BEGINNINGS, "texts.erased")
 
 
 def next_of(batch):
@@ -231,7 +232,10 @@ class Export:
         self.line, self.header, self.tell = line, header, tell
         self.before, self.last, self.altered = START, None, False
         self.ancestors, self.blobs, self.waiting = [], {}, {}
-        self.texts, self.fit, self.withheld, self.count = {}, {}, 0, 0
+        self.texts, self.withheld, self.count = {}, 0, 0
+        self.named, self.used, self.unproved = {}, set(), set()
+        keys = (header or {}).get("keys", {})
+        self.keys = {session: (bytes.fromhex(key), blake3(bytes.fromhex(key))) for session, key in keys.items()}
 
     def blob(self, line, value):
         name, text = value["blob"], value["text"]
@@ -248,10 +252,12 @@ class Export:
     def batch(self, line, batch):
         found = None
         try:
-            found = digest_of(batch, self.key_for(line, batch), self.texts)
+            found = digest_of(batch, self.key_for(batch), self.texts)
         except Unprovable as missing:
-            if missing.args == ("key",) and self.header is not None and "keys" not in self.header:
-                self.tell(line, "key")
+            if missing.args == ("key",) and self.header is not None:
+                if "keys" not in self.header or batch["session"] not in self.unproved:
+                    self.tell(line, "key")
+                self.unproved.add(batch["session"])
         if found not in (None, batch["digest"]):
             self.tell(line, "digest")
         self.chain(line, batch)
@@ -265,16 +271,16 @@ class Export:
                 self.tell(line, "blob")
         self.stray({one["blob"] for one in named})
 
-    def key_for(self, line, batch):
-        """The key of the Session of a Batch, if the header gives the right one."""
-        session, keys = batch["session"], (self.header or {}).get("keys")
-        if session not in self.fit and keys is not None:
-            key, first = keys.get(session), batch["events"][0]
-            names_another = first["type"] in BEGINNINGS and key and first.get("key_hash") != blake3(bytes.fromhex(key))
-            if key is None or names_another:
-                self.tell(line, "key")
-            self.fit[session] = None if key is None or names_another else bytes.fromhex(key)
-        return self.fit.get(session)
+    def key_for(self, batch):
+        """The key of the session of a batch, if the header gives the one that is in force there."""
+        session, first = batch["session"], batch["events"][0]
+        if first["type"] in KEYED:
+            self.named[session] = first.get("key_hash")
+        key, name = self.keys.get(session, (None, None))
+        if key is None or self.named.get(session) not in (None, name):
+            return None
+        self.used.add(session)
+        return key
 
     def chain(self, line, batch):
         before, first, events = self.before, batch["first"], batch["events"]
@@ -290,7 +296,7 @@ class Export:
             fork = {"type": "session.forked", "parent": before["session"], "cut": first, "parent_digest": before["digest"]}
             begins = all(events[0].get(name) == value for name, value in fork.items())
             seq, prev = before["first"] < first <= next_of(before), before["digest"]
-        if not begins or any(event["type"] in BEGINNINGS for event in events[1:]):
+        if not begins or any(event["type"] in KEYED for event in events[1:]):
             self.tell(line, "begin")
         if not seq:
             self.tell(line, "seq")
@@ -316,7 +322,7 @@ class Export:
             self.tell(self.line, "head")
         if self.ancestors != self.header["ancestors"]:
             self.tell(self.line, "ancestors")
-        if any(session not in self.fit for session in self.header.get("keys", {})):
+        if self.keys.keys() - self.used - self.unproved:
             self.tell(self.line, "key")
 
 

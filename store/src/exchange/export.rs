@@ -6,9 +6,12 @@ use super::withhold::{SelectableText, TextSelection, WithholdRules, Withholding}
 use super::{OnProgress, Progress};
 use crate::log::{EventLog, ReadError, Slice};
 use annals_core::canonical::{self, CanonicalError};
-use annals_core::{Batch, BlobHash, Blobs, DiscloseError, Disclosure, Seq, SessionId, SessionKey};
+use annals_core::exported::{ExportedText, visit_texts};
+use annals_core::{Batch, BlobHash, BlobRef, Blobs, DiscloseError, Disclosure, Seq, SessionId, SessionKey};
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::io::Write;
+use std::ops::Range;
 
 /// What was exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +93,7 @@ pub async fn export(
 ) -> Result<Exported, ExportError> {
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
     let ancestors = ancestors(log, session, head.next).await?;
-    let keys = match keys(log, session, &ancestors).await {
+    let keys = match keys(log, session, &ancestors, head.next).await {
         Ok(keys) => keys,
         // It was imported with texts withheld, and leaves as it came.
         Err(ExportError::NoKey(_)) => {
@@ -182,6 +185,24 @@ pub(super) fn refused(batch: &Batch, source: DiscloseError) -> ExportError {
     }
 }
 
+/// The blobs that a line names, in order: a text with a key of its own is written whole, also where the log has it as a blob.
+fn named_blobs(batch: &Batch, line: &str) -> Vec<BlobRef> {
+    if batch.states.is_empty() {
+        return batch.blobs();
+    }
+    let mut named = Vec::new();
+    // The line was just written from the batch.
+    let mut value = serde_json::from_str(line).unwrap_or_default();
+    let visited: Result<(), Infallible> = visit_texts(&mut value, &mut |_, _, text| {
+        if let ExportedText::Blob(blob) = text {
+            named.push(blob);
+        }
+        Ok(None)
+    });
+    let Ok(()) = visited;
+    named
+}
+
 fn ends_at(found: Seq, head: Seq, session: SessionId) -> Result<(), ReadError> {
     match found < head {
         true => Err(ReadError::Damaged { session, seq: found, reason: "the log ends before its head".to_owned() }),
@@ -217,16 +238,45 @@ async fn keys(
     log: &dyn EventLog,
     session: SessionId,
     ancestors: &[Ancestor],
+    end: Seq,
 ) -> Result<BTreeMap<SessionId, SessionKey>, ExportError> {
     let mut keys = BTreeMap::new();
     let starts = std::iter::once(Seq::ZERO).chain(ancestors.iter().map(|ancestor| ancestor.cut));
+    let ends = ancestors.iter().map(|ancestor| ancestor.cut).chain([end]);
     let writers = ancestors.iter().map(|ancestor| ancestor.session).chain([session]);
-    for (from, writer) in starts.zip(writers) {
+    let mut any = false;
+    for ((from, until), writer) in starts.zip(ends).zip(writers) {
         let page = log.read(session, from, 1).await?;
-        let key = page.first().and_then(|slice| slice.batch.session_key()).ok_or(ExportError::NoKey(writer))?;
-        keys.insert(writer, key);
+        let key = match page.first().and_then(|slice| slice.batch.session_key()) {
+            Some(key) => Some(key),
+            None => key_after_erasure(log, session, writer, from..until).await?,
+        };
+        any |= key.is_some();
+        keys.extend(key.map(|key| (writer, key)));
     }
-    Ok(keys)
+    match any {
+        true => Ok(keys),
+        false => Err(ExportError::NoKey(session)),
+    }
+}
+
+/// The key that the last erasure of texts started, in the part of a session's log that is read.
+async fn key_after_erasure(
+    log: &dyn EventLog,
+    session: SessionId,
+    writer: SessionId,
+    range: Range<Seq>,
+) -> Result<Option<SessionKey>, ReadError> {
+    let mut key = None;
+    let mut pages = log.pages(session, range);
+    while let Some(page) = pages.next_page().await? {
+        for slice in page.iter().filter(|slice| slice.batch.session == writer) {
+            if slice.batch.events.first().is_some_and(|event| event.stored_key().is_some()) {
+                key = slice.batch.session_key();
+            }
+        }
+    }
+    Ok(key)
 }
 
 async fn writer_of(log: &dyn EventLog, session: SessionId, seq: Seq) -> Result<Option<SessionId>, ReadError> {
@@ -261,7 +311,8 @@ impl<'a> ExportWriter<'a> {
     fn batch(&mut self, slice: &Slice, blobs: &(dyn annals_core::Blobs + Send + Sync)) -> Result<(), ExportError> {
         let (batch, session, seq) = (&slice.batch, slice.batch.session, slice.batch.first);
         let canonical = |source| ExportError::Canonical { session, seq, source };
-        for named in batch.blobs() {
+        let line = batch.to_canonical_with(blobs).map_err(canonical)?;
+        for named in named_blobs(batch, &line) {
             if self.seen.insert(named.blob) {
                 let blob = named.blob;
                 let text = blobs.text(&blob).ok_or(ExportError::MissingBlob { session, seq, blob })?;
@@ -269,7 +320,7 @@ impl<'a> ExportWriter<'a> {
                 self.exported.blobs += 1;
             }
         }
-        self.line(&batch.to_canonical_with(blobs).map_err(canonical)?)?;
+        self.line(&line)?;
         self.exported.batches += 1;
         Ok(())
     }

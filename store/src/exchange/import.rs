@@ -1,6 +1,6 @@
 //! Import: an export back into a log, with the digests that it had.
 
-use super::line::{Ancestor, Header, Line, key_for};
+use super::line::{Ancestor, Header, HeaderKeys, Line};
 use super::verify::{Flaw, VerifyReport, verify_file};
 use super::{OnProgress, Progress};
 use crate::log::{AppendError, Appended, Draft, EventLog};
@@ -159,6 +159,7 @@ struct ImportSection {
     session: ImportedSession,
     last: Option<(SessionId, Seq, Digest)>,
     ancestors: Vec<Ancestor>,
+    keys: HeaderKeys,
 }
 
 impl<'a> Import<'a> {
@@ -166,8 +167,9 @@ impl<'a> Import<'a> {
         let damaged = |flaw| ImportError::Damaged { line, flaw };
         if let Line::Header(header) = read {
             self.end().await?;
+            let keys = HeaderKeys::new(header.keys.clone().unwrap_or_default());
             let session = ImportedSession { header, new: 0, known: 0, blobs: 0 };
-            self.section = Some(ImportSection { line, session, last: None, ancestors: Vec::new() });
+            self.section = Some(ImportSection { line, session, last: None, ancestors: Vec::new(), keys });
             return Ok(());
         }
         let Some(section) = &mut self.section else {
@@ -184,8 +186,7 @@ impl<'a> Import<'a> {
                 self.put(line, blob.text).await.map(|_| ())
             }
             Line::Batch { mut batch, value, .. } => {
-                let keys = section.session.header.keys.as_ref();
-                let key = keys.map(|keys| key_for(&batch, keys)).transpose().map_err(damaged)?;
+                let key = section.keys.take(&batch);
                 let (session, seq, expected) = (batch.session, batch.first, batch.digest);
                 let found = digest_of_line(&value, key.as_ref(), &*self.log.blobs()).map_err(|error| match error {
                     Unprovable::Key => damaged(Flaw::Key { reason: error.to_string() }),
@@ -251,7 +252,7 @@ impl<'a> Import<'a> {
     /// Ends an export: everything landed, and the head was reached.
     async fn end(&mut self) -> Result<(), ImportError> {
         self.land().await?;
-        let Some(ImportSection { line, session, last, ancestors }) = self.section.take() else { return Ok(()) };
+        let Some(ImportSection { line, session, last, ancestors, .. }) = self.section.take() else { return Ok(()) };
         let head = session.header.head;
         if last != Some((session.header.session, head.next, head.digest)) {
             let found = last.map_or(Seq::ZERO, |(_, next, _)| next);

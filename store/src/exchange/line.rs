@@ -6,7 +6,7 @@ use annals_core::{Batch, BlobHash, BlobRef, Digest, Event, Seq, SessionId, Sessi
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
 /// The number of this format, kept in every header.
@@ -167,18 +167,42 @@ impl Line {
     }
 }
 
-/// The key of a session, as an export gives it.
-///
-/// # Errors
-/// When the export has no key for it, or another one than its first event names.
-pub(super) fn key_for(batch: &Batch, keys: &BTreeMap<SessionId, SessionKey>) -> Result<SessionKey, Flaw> {
-    let session = batch.session;
-    let wrong = |reason: String| Flaw::Key { reason };
-    let key = keys.get(&session).ok_or_else(|| wrong(format!("the header has no key for session {session}")))?;
-    let stored = batch.events.first().and_then(Event::stored_key);
-    match stored.is_some_and(|stored| stored.hash != key.hash()) {
-        true => Err(wrong(format!("the header has another key for session {session} than its first event names"))),
-        false => Ok(*key),
+/// The keys that a header gives, and which of them are in force: from the batch on whose first event names the hash of the key.
+#[derive(Debug, Default)]
+pub(super) struct HeaderKeys {
+    keys: BTreeMap<SessionId, SessionKey>,
+    /// The hash that each session names last, if one of its batches was read.
+    named: BTreeMap<SessionId, Option<Digest>>,
+    /// The sessions whose key was in force.
+    used: BTreeSet<SessionId>,
+}
+
+impl HeaderKeys {
+    pub fn new(keys: BTreeMap<SessionId, SessionKey>) -> Self {
+        Self { keys, ..Self::default() }
+    }
+
+    /// The key that proves the texts of a batch; `None` when each of them must be withheld or have a key of its own.
+    pub fn take(&mut self, batch: &Batch) -> Option<SessionKey> {
+        self.read(batch.session, batch.events.first().and_then(Event::stored_key).map(|stored| stored.hash))
+    }
+
+    /// The same for a batch whose events cannot be read.
+    pub fn take_opaque(&mut self, session: SessionId) {
+        self.read(session, None);
+    }
+
+    fn read(&mut self, session: SessionId, names: Option<Digest>) -> Option<SessionKey> {
+        let named = self.named.entry(session).or_default();
+        *named = names.or(*named);
+        let key = self.keys.get(&session).filter(|key| named.is_none_or(|named| named == key.hash()))?;
+        self.used.insert(session);
+        Some(*key)
+    }
+
+    /// The sessions whose keys were never in force.
+    pub fn unused(&self) -> impl Iterator<Item = SessionId> + '_ {
+        self.keys.keys().filter(|session| !self.used.contains(session)).copied()
     }
 }
 

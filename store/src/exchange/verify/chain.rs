@@ -37,9 +37,6 @@ impl Chain {
     /// on. Each damage is reported once: the digest that a batch carries is what the next one is compared with.
     pub fn take(&mut self, batch: &Batch, found: Option<Digest>, mut tell: impl FnMut(Flaw)) {
         let begin = |reason: &str| Flaw::Begin { reason: reason.into() };
-        let begins = |event: &Event| {
-            matches!(event, Event::Session(SessionEvent::Created(_)) | Event::Session(SessionEvent::Forked(_)))
-        };
         let first = batch.events.first();
         let (mut prev, mut seq) = (batch.prev, batch.first);
         match *self {
@@ -51,7 +48,7 @@ impl Chain {
             }
             Self::After(link) if link.session == batch.session => {
                 (prev, seq) = (Some(link.digest), link.next);
-                if first.is_some_and(begins) {
+                if first.is_some_and(Event::begins) {
                     tell(begin("the session begins a second time"));
                 }
             }
@@ -71,8 +68,8 @@ impl Chain {
             Self::Altered(digest) => prev = Some(digest),
             Self::Unknown => {}
         }
-        if batch.events.iter().skip(1).any(begins) {
-            tell(begin("a session begins inside a batch"));
+        if batch.events.iter().skip(1).any(|event| event.stored_key().is_some()) {
+            tell(begin("session.created, session.forked or texts.erased is not the first event of its batch"));
         }
         if seq != batch.first {
             tell(Flaw::Seq { expected: seq, found: batch.first });

@@ -3,7 +3,7 @@
 use super::chain::{Chain, Link};
 use super::proving::{self, ComputedDigest, ProvingContext};
 use super::report::{DamagePlace, Flaw, KeptDigest, Proven, VerifyReport, WithheldTexts};
-use crate::exchange::line::{Ancestor, Header, Line};
+use crate::exchange::line::{Ancestor, Header, HeaderKeys, Line};
 use crate::exchange::{OnProgress, Progress};
 use annals_core::{Batch, BlobHash, BlobRef, Digest, KnownText, Seq, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,20 +99,24 @@ struct Section {
     blobs: BTreeMap<BlobHash, BlobRef>,
     /// Blobs since the last batch, with their lines.
     waiting: Vec<(u64, BlobHash)>,
-    /// The sessions whose batches were read.
-    writers: BTreeSet<SessionId>,
+    /// The keys of the header.
+    keys: HeaderKeys,
+    /// The sessions of which a text could not be proved without a key; each is reported once.
+    unproved: BTreeSet<SessionId>,
 }
 
 impl Section {
     fn new(header: Option<(u64, Header)>) -> Self {
+        let keys = header.as_ref().and_then(|(_, header)| header.keys.clone()).unwrap_or_default();
         Self {
+            keys: HeaderKeys::new(keys),
             header,
             chain: Chain::Start,
             last: None,
             ancestors: Vec::new(),
             blobs: BTreeMap::new(),
             waiting: Vec::new(),
-            writers: BTreeSet::new(),
+            unproved: BTreeSet::new(),
         }
     }
 }
@@ -182,7 +186,7 @@ impl File {
                 self.report.events += envelope.events.len() as u64;
                 self.report.tell(place, Flaw::Line { reason });
                 section.stands(Link { session, first, next: first.plus(envelope.events.len() as u64), digest });
-                section.writers.insert(session);
+                section.keys.take_opaque(session);
                 section.chain = Chain::Altered(digest);
                 // Which blobs it names is not known.
                 section.waiting.clear();
@@ -209,9 +213,9 @@ impl File {
             if header.ancestors != section.ancestors {
                 self.report.tell(place, Flaw::Ancestors);
             }
-            let idle = header.keys.iter().flatten().find(|(session, _)| !section.writers.contains(session));
-            if let Some((session, _)) = idle {
-                let reason = format!("the header has a key for session {session}, which wrote nothing here");
+            let unused = section.keys.unused().find(|session| !section.unproved.contains(session));
+            if let Some(session) = unused {
+                let reason = format!("the header has a key for session {session} that none of its batches here names");
                 self.report.tell(place, Flaw::Key { reason });
             }
         }
@@ -239,14 +243,18 @@ impl Section {
         report.batches += 1;
         report.events += batch.events.len() as u64;
         let ComputedDigest { digest: found, flaw } = found;
+        self.keys.take(batch);
         if let Some(flaw) = flaw {
-            report.tell(place, flaw);
+            let told_before =
+                matches!(flaw, Flaw::Key { .. }) && self.header_has_keys() && !self.unproved.insert(session);
+            if !told_before {
+                report.tell(place, flaw);
+            }
         }
         if let Some(found) = found.filter(|found| *found != batch.digest) {
             report.tell(place, Flaw::Digest { session, seq, expected: batch.digest, found });
         }
         self.chain.take(batch, found, |flaw| report.tell(place, flaw));
-        self.writers.insert(session);
         self.stands(Link::of(batch));
         for one in named {
             let reason = match self.blobs.get(&one.blob) {
@@ -257,6 +265,10 @@ impl Section {
             report.tell(place, Flaw::Blob { blob: one.blob, found: None, reason: reason.into() });
         }
         self.stray(report, named);
+    }
+
+    fn header_has_keys(&self) -> bool {
+        self.header.as_ref().is_some_and(|(_, header)| header.keys.is_some())
     }
 
     fn stands(&mut self, link: Link) {

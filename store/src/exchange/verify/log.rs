@@ -90,8 +90,8 @@ struct SessionVerifier<'a> {
     blobs: Arc<dyn Blobs + Send + Sync>,
     kept: Option<Digest>,
     report: VerifyReport,
-    /// The keys of the sessions whose first batch was read.
-    keys: BTreeMap<SessionId, SessionKey>,
+    /// The keys of the sessions, as the batches read so far bring them.
+    keys: BTreeMap<SessionId, Option<SessionKey>>,
     /// Blobs that were hashed and found right: 48 bytes each.
     sound: HashSet<BlobRef>,
     progress: Progress,
@@ -149,10 +149,13 @@ impl<'a> SessionVerifier<'a> {
         Ok(())
     }
 
-    /// The key of the session that wrote a batch: it is in its first batch.
+    /// The key of the session that wrote a batch: it is in its first batch, or in the last one that erased texts.
     fn key(&mut self, slice: &Slice) -> Option<SessionKey> {
-        self.keys.extend(slice.batch.session_key().map(|key| (slice.batch.session, key)));
-        self.keys.get(&slice.batch.session).copied()
+        let batch = &slice.batch;
+        if batch.events.first().is_some_and(|event| event.stored_key().is_some()) {
+            self.keys.insert(batch.session, batch.session_key());
+        }
+        self.keys.get(&batch.session).copied().flatten()
     }
 
     fn batch(&mut self, slice: &Slice, checked: Checked, chain: &mut Chain) {

@@ -1,9 +1,9 @@
 //! The digests of the batches of a file: proved with the keys of the header and the blobs before them.
 
 use super::report::Flaw;
-use crate::exchange::line::{Line, key_for};
+use crate::exchange::line::{HeaderKeys, Line};
 use annals_core::exported::{Unprovable, digest_of_line};
-use annals_core::{BlobHash, Digest, SessionId, SessionKey};
+use annals_core::{BlobHash, Digest, SessionKey};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -28,11 +28,9 @@ pub(super) struct ComputedDigest {
 /// What the header and the lines before gave.
 #[derive(Debug, Default)]
 pub(super) struct ProvingContext {
-    /// The keys of the header; `None` when there are none, or no header.
-    keys: Option<BTreeMap<SessionId, SessionKey>>,
+    /// The keys of the header.
+    keys: HeaderKeys,
     has_header: bool,
-    /// The sessions whose batches were read, with the keys that fit.
-    fit: BTreeMap<SessionId, Option<SessionKey>>,
     blobs: BlobTexts,
 }
 
@@ -42,7 +40,7 @@ pub(super) struct DigestInputs {
     key: Option<SessionKey>,
     texts: BTreeMap<BlobHash, String>,
     found: ComputedDigest,
-    /// Whether a missing key is reported: the header has no keys, so that every text should be withheld or disclosed.
+    /// Whether a missing key is reported.
     tells: bool,
 }
 
@@ -51,7 +49,10 @@ impl ProvingContext {
     pub fn take(&mut self, line: &mut Result<Line, Flaw>) -> io::Result<DigestInputs> {
         let mut job = DigestInputs::default();
         match line {
-            Ok(Line::Header(header)) => *self = Self { keys: header.keys.clone(), has_header: true, ..Self::default() },
+            Ok(Line::Header(header)) => {
+                let keys = HeaderKeys::new(header.keys.clone().unwrap_or_default());
+                *self = Self { keys, has_header: true, ..Self::default() };
+            }
             Ok(Line::Blob { line, found, .. }) => {
                 let text = std::mem::take(&mut line.text);
                 if line.blob == *found {
@@ -59,22 +60,14 @@ impl ProvingContext {
                 }
             }
             Ok(Line::Batch { batch, named, .. }) => {
-                job.tells = self.has_header && self.keys.is_none();
-                if let Some(keys) = &self.keys {
-                    let fit = self
-                        .fit
-                        .entry(batch.session)
-                        .or_insert_with(|| key_for(batch, keys).map_err(|flaw| job.found.flaw = Some(flaw)).ok());
-                    job.key = *fit;
-                }
+                job.tells = self.has_header;
+                job.key = self.keys.take(batch);
                 for blob in named.iter().map(|named| named.blob).collect::<BTreeSet<_>>() {
                     job.texts.extend(self.blobs.get(&blob)?.map(|text| (blob, text.to_string())));
                 }
             }
             Ok(Line::Opaque { envelope, .. }) => {
-                // Its first event cannot be read: the key is taken as it is.
-                let key = self.keys.as_ref().and_then(|keys| keys.get(&envelope.session).copied());
-                self.fit.entry(envelope.session).or_insert(key);
+                self.keys.take_opaque(envelope.session);
             }
             Err(_) => {}
         }
@@ -118,7 +111,9 @@ impl DigestInputs {
         let digest = digest_of_line(line, self.key.as_ref(), &self.texts);
         let mut found = ComputedDigest { digest: digest.as_ref().ok().copied(), ..self.found.clone() };
         if self.tells && digest == Err(Unprovable::Key) {
-            let reason = "a text is neither withheld nor has it a key of its own, and the header gives no keys".into();
+            let reason =
+                "a text is neither withheld nor has it a key of its own, and the header does not give the session's"
+                    .into();
             found.flaw = Some(Flaw::Key { reason });
         }
         found
