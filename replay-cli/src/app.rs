@@ -4,7 +4,6 @@ mod command;
 mod help;
 
 use crate::command_context::CommandContext;
-use crate::config::Environment;
 use crate::diagnostics::{self, Diagnostics};
 use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter, is_unsafe};
@@ -12,6 +11,7 @@ use crate::pager::PagedOutput;
 use crate::remarks::Remarks;
 use crate::store_choice::{StoreChoice, VARIABLE};
 use crate::style::{Emphasis, Style};
+use annals_config::Environment;
 use annals_core::Time;
 use annals_store::disk::Displaced;
 use clap::builder::Styles;

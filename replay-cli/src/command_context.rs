@@ -1,6 +1,5 @@
 //! What every command is given: where sessions are, and how answers look.
 
-use crate::config::Environment;
 use crate::diagnostics::Diagnostics;
 use crate::error::{CliError, SigningError};
 use crate::import_into::shown_by;
@@ -8,6 +7,7 @@ use crate::progress::Bar;
 use crate::remarks::Remarks;
 use crate::store_choice::StoreChoice;
 use crate::style::{Emphasis, Style};
+use annals_config::Environment;
 use annals_core::{Seq, SessionId};
 use annals_import::open_file;
 use annals_inspect::SessionAt;

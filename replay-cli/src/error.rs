@@ -6,9 +6,9 @@ mod unpinnable;
 pub use signing::SigningError;
 pub use unpinnable::Unpinnable;
 
-use crate::config::ConfigError;
 use crate::host_error::HostError;
 use crate::style::Style;
+use annals_config::ConfigError;
 use annals_core::{Seq, SessionId};
 use annals_import::{OpenFileError, RecogniseError, SourceImportError};
 use annals_inspect::AskError;

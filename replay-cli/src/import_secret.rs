@@ -1,7 +1,7 @@
 //! The import secret: what the keys of imported sessions are derived from (`docs/reference/digest.md`).
 
-use crate::config::{Environment, Variables};
 use crate::error::CliError;
+use annals_config::{Environment, Variables};
 use annals_core::ImportSecret;
 use annals_import::kept_secret;
 use annals_runtime::ports::{Ids, SeededIds};
@@ -37,8 +37,8 @@ fn from_variable(variables: &Variables) -> Result<Option<ImportSecret>, CliError
 #[cfg(test)]
 mod tests {
     use super::{VARIABLE, obtain};
-    use crate::config::{Environment, Variables};
     use crate::error::CliError;
+    use annals_config::{Environment, Variables};
     use std::path::Path;
 
     fn environment(home: &Path, secret: Option<&str>) -> Environment {

@@ -13,8 +13,6 @@ pub mod command_context;
 #[doc(hidden)]
 pub mod commands;
 #[doc(hidden)]
-pub mod config;
-#[doc(hidden)]
 pub mod diagnostics;
 #[doc(hidden)]
 pub mod draw;
@@ -24,9 +22,6 @@ pub mod editing;
 pub mod error;
 #[doc(hidden)]
 pub mod escape;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
 #[doc(hidden)]
 pub mod host;
 #[doc(hidden)]

@@ -3,8 +3,8 @@
 use super::HostError;
 use super::opening::{ExistingSession, place};
 use crate::command_context::CommandContext;
-use crate::config::Config;
 use crate::error::CliError;
+use annals_config::Config;
 use annals_core::{AgentName, ModelName};
 use annals_providers::http::{Endpoint, Endpoints, HttpProvider, KeySource, check_local_server};
 use annals_providers::{CassettePlayer, CassetteRecorder};

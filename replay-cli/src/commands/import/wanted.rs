@@ -2,13 +2,13 @@
 
 use super::Args;
 use crate::command_context::CommandContext;
-use crate::config::Variables;
 use crate::error::CliError;
 use crate::import_into::shown_by;
 use crate::json;
 use crate::layout::plain;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted, size, thousands};
+use annals_config::Variables;
 use annals_import::{Homes, ImportSource, ListedSession, Selection, discover, list_sessions, sources};
 use serde_json::json;
 use std::io::Write;

@@ -1,9 +1,9 @@
 //! Settings of several files laid over one another.
 
-use super::environment::Variables;
-use super::keys::{self, ConfigKey, KEYS, ValueKind};
-use super::origin::{ConfigLayer, ValueOrigin};
-use super::reading::{Setting, read};
+use crate::keys::{self, ConfigKey, KEYS, ValueKind};
+use crate::origin::{ConfigLayer, ValueOrigin};
+use crate::reading::{Setting, read};
+use crate::variables::Variables;
 use annals_core::event::{Effect, Rule};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! Where models answer and how keys are found.
 
-use super::Config;
-use super::agent::free;
+use crate::agent::free;
+use crate::config::Config;
 use annals_core::ModelName;
 use annals_providers::catalog::UnsupportedApi;
 use annals_providers::http::{Endpoint, EndpointError, EndpointLimits, Endpoints, KeySource};

@@ -1,8 +1,10 @@
 //! What agents and models are, as the runtime asks (`docs/reference/turn.md#boundary`), and whether the files make
 //! sense together.
 
-use super::agent::free;
-use super::{Config, Problem, Setting, shown};
+use crate::agent::free;
+use crate::config::Config;
+use crate::problem::Problem;
+use crate::reading::{Setting, shown};
 use annals_core::event::{AgentProfile, ModelProfile, RequestOptions};
 use annals_core::{AgentName, ModelName};
 use annals_providers::catalog::partition;
@@ -66,7 +68,7 @@ fn lay(under: &mut Map<String, Value>, over: Map<String, Value>) {
 
 impl Config {
     /// Notes what makes no sense, though every key and value is one.
-    pub(super) fn check(&self, problems: &mut Vec<Problem>) {
+    pub(crate) fn check(&self, problems: &mut Vec<Problem>) {
         let mut wrong = |setting: &Setting, why: String| {
             let message = format!("`{}`: {why}", shown(&setting.path));
             problems.push(Problem { origin: setting.origin.clone(), message });

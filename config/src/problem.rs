@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, and why it cannot be used.
 
-use super::origin::ValueOrigin;
+use crate::origin::ValueOrigin;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -8,6 +8,7 @@ use std::path::PathBuf;
 /// Something wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
+    /// Where it is written.
     pub origin: ValueOrigin,
     /// What, and what to do.
     pub message: String,
@@ -30,10 +31,18 @@ pub enum ConfigError {
         "{}\nA project's configuration may not do this by itself. Read {}, then say `annals config trust {}`, or \
          take these lines out.", listed(.problems), file.display(), project.display()
     )]
-    Untrusted { problems: Vec<Problem>, file: PathBuf, project: PathBuf },
+    Untrusted {
+        /// What only a trusted file may do.
+        problems: Vec<Problem>,
+        /// The project's file.
+        file: PathBuf,
+        /// The folder to trust.
+        project: PathBuf,
+    },
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
+        /// The file or folder.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -44,7 +53,10 @@ pub enum ConfigError {
     NoHome,
     /// There is no project's file to trust.
     #[error("{}: there is no .annals/config.toml here or above, up to the folder with .git", directory.display())]
-    NoProject { directory: PathBuf },
+    NoProject {
+        /// Where the search began.
+        directory: PathBuf,
+    },
 }
 
 fn listed(problems: &[Problem]) -> String {

@@ -1,14 +1,14 @@
 //! The list of models with the configuration laid over it.
 
-use super::problem::{ConfigError, Problem};
-use super::settings::MergedSettings;
+use crate::problem::{ConfigError, Problem};
+use crate::settings::MergedSettings;
 use annals_providers::catalog::{Catalog, CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, RouteEntry};
 use std::path::{Path, PathBuf};
 
 /// The built-in list, then the user's files, then what the configuration says of providers and models.
 pub fn catalog(
     settings: &MergedSettings,
-    file: impl Fn(&super::Setting) -> PathBuf,
+    file: impl Fn(&crate::reading::Setting) -> PathBuf,
     problems: &mut Vec<Problem>,
 ) -> Result<Catalog, ConfigError> {
     let mut catalog = Catalog::built_in();

@@ -9,7 +9,7 @@ mod projects;
 #[path = "config/values.rs"]
 mod values;
 
-use annals_cli::config::*;
+use annals_config::*;
 use annals_core::AgentName;
 use annals_core::NoBlobs;
 use annals_core::bound::Limits;

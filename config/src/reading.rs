@@ -1,8 +1,8 @@
 //! A configuration file as settings: each value with its path and line, checked against the keys there are.
 
-use super::keys::{ConfigKey, KEYS, ValueKind};
-use super::origin::{ConfigLayer, ValueOrigin};
-use super::problem::Problem;
+use crate::keys::{ConfigKey, KEYS, ValueKind};
+use crate::origin::{ConfigLayer, ValueOrigin};
+use crate::problem::Problem;
 use annals_providers::catalog::Dollars;
 use serde_json::{Map, Value as Json};
 use std::ops::Range;

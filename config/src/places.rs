@@ -1,7 +1,7 @@
 //! Where configuration files are.
 
-use super::environment::Variables;
-use super::problem::ConfigError;
+use crate::problem::ConfigError;
+use crate::variables::Variables;
 use annals_runtime::context::instructions::opted_out;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,7 @@ pub struct Places {
 pub struct ProjectFile {
     /// The project's folder.
     pub root: PathBuf,
+    /// The file itself; it exists.
     pub file: PathBuf,
 }
 

@@ -21,7 +21,14 @@ pub enum ValueOrigin {
     /// An environment variable.
     Environment(&'static str),
     /// A line of a file, from 1.
-    File { layer: ConfigLayer, path: Arc<PathBuf>, line: usize },
+    File {
+        /// Whose file it is.
+        layer: ConfigLayer,
+        /// Where the file is.
+        path: Arc<PathBuf>,
+        /// The line that sets it.
+        line: usize,
+    },
 }
 
 impl fmt::Display for ValueOrigin {

@@ -1,7 +1,7 @@
 //! Agents as the configuration has them.
 
-use super::problem::{ConfigError, Problem};
-use super::settings::MergedSettings;
+use crate::problem::{ConfigError, Problem};
+use crate::settings::MergedSettings;
 use annals_core::event::{AgentProfile, Rule};
 use annals_core::{AgentName, ModelName};
 use annals_providers::catalog::system_text;
@@ -22,6 +22,7 @@ pub enum Mode {
 /// An agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
+    /// The name that sessions and `--agent` use.
     pub name: AgentName,
     /// What it is good for.
     pub description: String,
@@ -61,10 +62,10 @@ impl Agent {
     }
 
     /// Reads one.
-    pub(super) fn read(
+    pub(crate) fn read(
         settings: &MergedSettings,
         name: &str,
-        file: impl Fn(&super::Setting) -> std::path::PathBuf,
+        file: impl Fn(&crate::reading::Setting) -> std::path::PathBuf,
         problems: &mut Vec<Problem>,
     ) -> Result<Self, ConfigError> {
         let own = |key| ["agents", name, key];
@@ -103,7 +104,7 @@ impl Agent {
 }
 
 /// Settings by any name.
-pub(super) fn free(settings: &MergedSettings, path: &[&str]) -> Map<String, Value> {
+pub(crate) fn free(settings: &MergedSettings, path: &[&str]) -> Map<String, Value> {
     let mut all = Map::new();
     for name in settings.names(path) {
         let full: Vec<&str> = path.iter().copied().chain([name]).collect();

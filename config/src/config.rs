@@ -1,37 +1,14 @@
-//! Configuration: one file of the user's and one of the project's, each value with where it comes from
-//! (`docs/configuration.md`).
-//!
-//! ```text
-//! built in ─► the user's file ─► the project's file ─► environment variables        later ones win, key by key
-//! ```
-//!
-//! What a project's file may not do by itself (name commands, redirect keys, allow more, keep less secret) is refused
-//! unless the user trusted it: see [`Trust`].
+//! Everything that is configured for work in a directory.
 
-mod agent;
-mod definitions;
-mod endpoints;
-mod environment;
-mod guard;
-mod keys;
-mod models;
-mod origin;
-mod places;
-mod problem;
-mod reading;
-mod settings;
-mod trust;
-
-pub use agent::{Agent, Mode};
-pub use environment::{Environment, Variables};
-pub use keys::{ConfigKey, KEYS, Project, ValueKind};
-pub use origin::{ConfigLayer, ValueOrigin};
-pub use places::{PROJECT_FILE, Places, ProjectFile, VARIABLE};
-pub use problem::{ConfigError, Problem};
-pub use reading::{Setting, shown};
-pub use settings::MergedSettings;
-pub use trust::Trust;
-
+use crate::agent::{Agent, free};
+use crate::origin::{ConfigLayer, ValueOrigin};
+use crate::places::{Places, ProjectFile};
+use crate::problem::{ConfigError, Problem};
+use crate::reading::{self, Setting};
+use crate::settings::MergedSettings;
+use crate::trust::Trust;
+use crate::variables::Variables;
+use crate::{guard, models};
 use annals_core::bound::Limits;
 use annals_core::{AgentName, ModelName};
 use annals_providers::catalog::Catalog;
@@ -62,7 +39,7 @@ pub struct Config {
     trusted: bool,
     places: Places,
     directory: PathBuf,
-    variables: Variables,
+    pub(crate) variables: Variables,
 }
 
 /// What is configured, and what of it may not be.
@@ -260,7 +237,7 @@ impl Config {
             let path = ["redaction", key];
             self.settings.list(&path).filter_map(|setting| setting.value.as_str().map(str::to_owned)).collect()
         };
-        let patterns = agent::free(&self.settings, &["redaction", "patterns"]);
+        let patterns = free(&self.settings, &["redaction", "patterns"]);
         RedactionSettings {
             enabled: self.settings.flag(&["redaction", "enabled"]).unwrap_or(true),
             env: texts("env"),

@@ -1,9 +1,9 @@
 //! What a project's file may not do by itself: name commands, redirect keys, allow more, keep less secret.
 
-use super::keys::{self, Project, is_tuning};
-use super::problem::Problem;
-use super::reading::{Setting, shown};
-use super::settings::{MergedSettings, rule};
+use crate::keys::{self, Project, is_tuning};
+use crate::problem::Problem;
+use crate::reading::{Setting, shown};
+use crate::settings::{MergedSettings, rule};
 use annals_core::event::{Effect, Rule};
 use annals_core::permission::{evaluate, relaxes};
 use std::path::{Component, Path};
@@ -60,7 +60,7 @@ fn objection(project: Project, setting: &Setting, without: &MergedSettings, root
 
 /// Whether a relative path stays below the root, links included. Of one that is not there, or is a pattern, what of it is
 /// there counts.
-pub(super) fn stays(path: &Path, root: &Path) -> bool {
+pub(crate) fn stays(path: &Path, root: &Path) -> bool {
     let plain = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     let Ok(real_root) = root.canonicalize() else { return plain };
     let whole = root.join(path);

@@ -51,6 +51,7 @@ pub enum Project {
 /// A key.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigKey {
+    /// How the file spells it.
     pub name: &'static str,
     /// What it holds.
     pub kind: ValueKind,

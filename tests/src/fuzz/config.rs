@@ -1,6 +1,6 @@
 //! An entry point for fuzzing: files of configuration.
 
-use crate::config::{Config, PROJECT_FILE, Places, VARIABLE, Variables};
+use annals_config::{Config, PROJECT_FILE, Places, VARIABLE, Variables};
 use std::io;
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Which projects' files may do what is dangerous: kept by folder and by the hash of the file, so that a changed file is
 //! asked for again.
 
-use super::places::ProjectFile;
-use super::problem::ConfigError;
+use crate::places::ProjectFile;
+use crate::problem::ConfigError;
 use annals_core::Digest;
 use std::fs;
 use std::io::{self, Write};
