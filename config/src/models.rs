@@ -13,9 +13,13 @@ pub fn catalog(
 ) -> Result<Catalog, ConfigError> {
     let mut catalog = Catalog::built_in();
     for setting in settings.list(&["catalog"]) {
-        match read(&file(setting))? {
+        let path = file(setting);
+        match Catalog::parse(&read(&path)?) {
             Ok(list) => catalog = catalog.under(list),
-            Err(message) => problems.push(Problem { origin: setting.origin.clone(), message }),
+            Err(error) => {
+                let message = format!("{}: {error}", path.display());
+                problems.push(Problem { origin: setting.origin.clone(), message });
+            }
         }
     }
     for provider in settings.names(&["providers"]) {
@@ -68,7 +72,6 @@ fn entry(settings: &MergedSettings, model: &str) -> ModelEntry {
     }
 }
 
-fn read(path: &Path) -> Result<Result<Catalog, String>, ConfigError> {
-    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
-    Ok(Catalog::parse(&text).map_err(|error| format!("{}: {error}", path.display())))
+fn read(path: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(path).map_err(|source| ConfigError::File { path: path.to_owned(), source })
 }

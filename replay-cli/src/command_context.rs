@@ -1,7 +1,7 @@
 //! What every command is given: where sessions are, and how answers look.
 
 use crate::diagnostics::Diagnostics;
-use crate::error::{CliError, SigningError};
+use crate::error::{CliError, EditError, SigningError};
 use crate::import_into::shown_by;
 use crate::progress::Bar;
 use crate::remarks::Remarks;
@@ -152,7 +152,7 @@ impl CommandContext {
     /// When there is none, or it is not known which it is.
     pub async fn store_to_sign(&self) -> Result<(Reader, StoreId), CliError> {
         if let Some(file) = self.file.clone() {
-            return Err(CliError::OnlyInTheStore { file });
+            return Err(EditError::OnlyInTheStore { file }.into());
         }
         let reader = self.store(OpenMode::Existing).await?;
         let id = self.store_id().ok_or(SigningError::UnknownStore)?;
@@ -279,12 +279,12 @@ impl CommandContext {
     /// Finds a session of the store.
     ///
     /// # Errors
-    /// See [`CommandContext::find`]; [`CliError::OnlyInTheStore`] when a file is named instead.
+    /// See [`CommandContext::find`]; [`EditError::OnlyInTheStore`] when a file is named instead.
     pub async fn stored(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
         let path = Path::new(name);
         let file = self.file.clone().or_else(|| path.exists().then(|| path.to_owned()));
         if let Some(file) = file {
-            return Err(CliError::OnlyInTheStore { file });
+            return Err(EditError::OnlyInTheStore { file }.into());
         }
         let found = async {
             let reader = self.store(OpenMode::Existing).await?;

@@ -33,7 +33,7 @@ pub use frontend::Frontend;
 pub use idle::{idle, leave};
 pub use interaction::Interaction;
 pub use lines::{TypedLine, TypedLines};
-pub use question::{ApprovalMode, reply};
+pub use question::ApprovalMode;
 pub use run_loop::run_interactive;
 pub use screen::Screen;
 pub use signals::{Signal, Signals};

@@ -29,10 +29,10 @@ fn models_and_providers_are_laid_over_the_list() {
     assert_eq!((gpt.prices.input, gpt.prices.output), (1_000_000_000, 10_000_000_000));
     // The provider's settings, the model's over them, the agent's over both.
     let options = config.options(&"build".into(), &"mine/m".into());
-    let told = |part: &BTreeMap<String, annals_core::Json>| {
+    let shown = |part: &BTreeMap<String, annals_core::Json>| {
         part.iter().map(|(name, value)| format!("{name}={}", value.0.resolve(&NoBlobs))).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!((told(&options.controls), told(&options.body)), ("temperature=1 top_p=1".into(), "a=1 b=2".into()));
+    assert_eq!((shown(&options.controls), shown(&options.body)), ("temperature=1 top_p=1".into(), "a=1 b=2".into()));
 }
 
 #[test]

@@ -43,9 +43,9 @@ const DANGEROUS: [(&str, &str); 19] = [
 #[test]
 fn what_is_dangerous_in_a_projects_file_is_refused_with_its_line_and_how_to_trust() {
     for (lines, why) in DANGEROUS {
-        let told = World::with("", lines).refusal();
-        assert!(told.starts_with(&format!("{PROJECT}{why}")), "{lines}\ngave\n{told}");
-        assert!(told.contains("say `annals config trust /project`"), "{told}");
+        let refusal = World::with("", lines).refusal();
+        assert!(refusal.starts_with(&format!("{PROJECT}{why}")), "{lines}\ngave\n{refusal}");
+        assert!(refusal.contains("say `annals config trust /project`"), "{refusal}");
     }
 }
 
@@ -103,15 +103,18 @@ fn a_project_may_be_stricter_and_choose_what_is_harmless() {
 
 #[test]
 fn a_project_does_not_choose_the_agent_over_the_users_choice() {
-    let told = World::with("agent = \"plan\"", "agent = \"build\"").refusal();
-    assert!(told.starts_with(&format!("{PROJECT}:1: `agent`: {USER}:1 has another value")), "{told}");
+    let refusal = World::with("agent = \"plan\"", "agent = \"build\"").refusal();
+    assert!(refusal.starts_with(&format!("{PROJECT}:1: `agent`: {USER}:1 has another value")), "{refusal}");
 }
 
 #[test]
 fn a_project_does_not_change_what_the_user_keeps_secret() {
     let patterns = |regex: &str| format!("[redaction]\npatterns = {{ id = \"{regex}\" }}");
-    let told = World::with(&patterns("ID-[0-9]+"), &patterns("nothing-like-it")).refusal();
-    assert!(told.starts_with(&format!("{PROJECT}:2: `redaction.patterns.id`: {USER}:2 has another value")), "{told}");
+    let refusal = World::with(&patterns("ID-[0-9]+"), &patterns("nothing-like-it")).refusal();
+    assert!(
+        refusal.starts_with(&format!("{PROJECT}:2: `redaction.patterns.id`: {USER}:2 has another value")),
+        "{refusal}"
+    );
 }
 
 #[test]
@@ -135,8 +138,11 @@ fn a_project_does_not_tell_what_is_asked_for_before_it_is_read() {
         let world = World::with("", &format!("[agents.x]\ntext_file = \"{named}\""));
         world.write("project/.env", "private");
         std::os::unix::fs::symlink(".env", world.folder.path().join("project/link")).expect("a link");
-        let told = world.refusal();
-        assert!(told.contains(&format!("`agents.x.text_file`: the rules for `read` protect {named:?} more")), "{told}");
+        let refusal = world.refusal();
+        assert!(
+            refusal.contains(&format!("`agents.x.text_file`: the rules for `read` protect {named:?} more")),
+            "{refusal}"
+        );
     }
 }
 
@@ -179,7 +185,7 @@ fn the_projects_file_is_the_nearest_one_up_to_the_folder_with_git() {
 #[test]
 fn links_out_of_a_project_count_only_where_it_is_trusted() {
     let world = World::with("[skills]\nfolders = [\"mine\"]", "[skills]\nfolders = [\"theirs\"]");
-    let told = |config: &Config| {
+    let found = |config: &Config| {
         let roots = config.skills();
         let within =
             |root: &annals_tools::skills::SkillRoot| format!("{} {}", root.path, root.within.as_deref().unwrap_or("-"));
@@ -191,9 +197,9 @@ fn links_out_of_a_project_count_only_where_it_is_trusted() {
         "/project/theirs /project",
         "/home/.config/annals/skills -",
     ];
-    assert_eq!(told(&world.config()), (false, untrusted.map(str::to_owned).to_vec()));
+    assert_eq!(found(&world.config()), (false, untrusted.map(str::to_owned).to_vec()));
     world.trust();
-    let (links_out, roots) = told(&world.config());
+    let (links_out, roots) = found(&world.config());
     assert!(links_out && roots.iter().all(|root| root.ends_with(" -")), "{roots:?}");
     world.write("project/.annals/config.toml", "titles = false");
     assert!(!world.config().instructions().links_out, "trust is of the file as it was");

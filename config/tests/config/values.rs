@@ -97,8 +97,8 @@ fn a_value_of_another_kind_is_named_with_what_was_expected() {
          options = { when = 2020-01-01 }",
         "",
     );
-    let told = world.refusal();
-    let lines: Vec<&str> = told.lines().map(|line| line.trim_start_matches(USER)).collect();
+    let refusal = world.refusal();
+    let lines: Vec<&str> = refusal.lines().map(|line| line.trim_start_matches(USER)).collect();
     assert_eq!(
         lines,
         [
@@ -134,7 +134,7 @@ fn what_makes_no_sense_together_is_named() {
          [agents.build.options]\nreasoningEffort = \"enormous\"\nmessages = []",
         "",
     );
-    let told = world.refusal();
+    let refusal = world.refusal();
     for part in [
         ":1: `model`: \"gpt\" names no model",
         ":2: `agent`: there is no agent \"nobody\"; there are build, explore, plan",
@@ -143,6 +143,6 @@ fn what_makes_no_sense_together_is_named() {
         ":8: `agents.build.options.reasoningEffort`: openai.reasoningEffort: there is no reasoning effort \"enormous\"",
         ":9: `agents.build.options.messages`: http.body cannot overlay protocol-owned field(s): messages",
     ] {
-        assert!(told.contains(part), "{part}\nin\n{told}");
+        assert!(refusal.contains(part), "{part}\nin\n{refusal}");
     }
 }

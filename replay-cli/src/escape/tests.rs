@@ -1,6 +1,6 @@
 //! What could steer a terminal is drawn, whatever pieces it arrives in.
 
-use annals_cli::escape::*;
+use super::*;
 use std::io::{self, Write as _};
 
 fn written(form: Escaping, text: &str, step: usize) -> io::Result<String> {
@@ -90,4 +90,9 @@ fn bytes_that_are_no_text_are_replaced() -> io::Result<()> {
 fn width_is_that_of_what_is_drawn() {
     assert_eq!(["\u{1b}", "\u{202e}", "日", "a"].map(|text| text.chars().map(width).sum::<usize>()), [1, 8, 2, 1]);
     assert_eq!(visible_line("a\n\u{1b}\tb"), "a ␛ b");
+}
+
+#[test]
+fn a_text_is_made_visible_as_it_would_be_written() {
+    assert_eq!(visible("a\u{1b}[2J\u{202e}b"), "a␛[2J<U+202E>b");
 }

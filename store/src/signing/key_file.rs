@@ -1,10 +1,8 @@
-//! The key that signs: an SSH key, one in an ssh-agent, or a key of notes.
+//! Files with the key that signs: an SSH key, the public part of one in an ssh-agent, or a key of notes.
 
-use crate::escape::visible_line;
-use crate::passphrase;
-use annals_store::signing::key::{NoteKey, NoteKeyError, NoteKeyKind};
-use annals_store::signing::note::NoteSignature;
-use annals_store::signing::ssh::{NAMESPACE, SshKey, SshKeyError, SshPublicKey};
+use super::key::{NoteKey, NoteKeyError, NoteKeyKind};
+use super::note::NoteSignature;
+use super::ssh::{NAMESPACE, SshKey, SshKeyError, SshPublicKey};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -31,39 +29,30 @@ pub enum SigningKeyError {
     /// The file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// What the system reported.
         #[source]
         source: io::Error,
-    },
-    /// No key was named and there is no usual one.
-    #[error(
-        "no key: {} does not exist; name one with --key FILE, or create one with `annals sign --new-key FILE`",
-        usual.display()
-    )]
-    NoKey {
-        /// Where the usual one is.
-        usual: PathBuf,
     },
     /// The file holds no key.
     #[error("{}: not a key: expected an SSH key, its .pub file, or a key of notes", path.display())]
     NotAKey {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
     /// The key of notes is of another kind.
     #[error("{}: this key counter-signs checkpoints of others (annals witness); it does not sign your own", path.display())]
     OfAWitness {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
     /// An SSH key cannot be used.
     #[error("{}: {source}", path.display())]
     Ssh {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         source: SshKeyError,
     },
@@ -73,15 +62,15 @@ pub enum SigningKeyError {
          (`ssh-add`) and sign with --key {}.pub", path.display(), path.display()
     )]
     NobodyToAsk {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
     /// A key of notes cannot be read.
     #[error("{}: {source}", path.display())]
     Note {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         source: NoteKeyError,
     },
@@ -99,7 +88,7 @@ pub enum SigningKeyError {
     /// A key cannot have the name.
     #[error("{name:?} is not a name of a key: no spaces, no `+`, not empty")]
     BadName {
-        /// Which.
+        /// The name as it was given.
         name: String,
     },
 }
@@ -154,11 +143,14 @@ pub fn create(path: &Path, name: &str, kind: NoteKeyKind) -> Result<String, Sign
 }
 
 impl SigningKey {
-    /// Reads a key file; asks for a passphrase on the terminal if it needs one.
+    /// Reads a key file. `passphrase` is called for a protected SSH key; it returns `None` when there is no one to ask.
     ///
     /// # Errors
     /// When it holds no key that can sign.
-    pub fn load(path: &Path) -> Result<Self, SigningKeyError> {
+    pub fn load(
+        path: &Path,
+        passphrase: &mut dyn FnMut(&Path) -> io::Result<Option<String>>,
+    ) -> Result<Self, SigningKeyError> {
         let text = read(path)?;
         let ssh = |source| SigningKeyError::Ssh { path: path.to_owned(), source };
         if NoteKey::is_in(&text) {
@@ -170,8 +162,7 @@ impl SigningKey {
         if SshKey::is_in(&text) {
             let key = match SshKey::read(&text, None) {
                 Err(SshKeyError::Encrypted) => {
-                    let question = format!("Passphrase of {}: ", visible_line(&path.display().to_string()));
-                    let passphrase = passphrase::ask(&question).map_err(at(path))?;
+                    let passphrase = passphrase(path).map_err(at(path))?;
                     let passphrase =
                         passphrase.ok_or_else(|| SigningKeyError::NobodyToAsk { path: path.to_owned() })?;
                     SshKey::read(&text, Some(&passphrase))
