@@ -92,7 +92,7 @@ async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
 }
 
 impl CommandContext {
-    /// A desk where nothing is open yet.
+    /// A context with no open store.
     pub fn new(
         place: StoreChoice,
         named: Option<PathBuf>,

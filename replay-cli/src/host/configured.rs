@@ -44,7 +44,7 @@ pub struct Chosen {
     pub directory: String,
 }
 
-/// The equipment for a session that is there, or for a new one in the current directory. Nothing is made yet.
+/// The parts of a host for an existing session, or for a new one in the current directory. Nothing is made yet.
 ///
 /// # Errors
 /// When the configuration is wrong, there is no such agent or model, or the model cannot be asked.

@@ -1,4 +1,4 @@
-//! ImportSecrets in imported sessions: replaced or counted.
+//! Secrets in imported sessions: replaced or counted.
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, ImportCommandError};
