@@ -43,8 +43,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let session = SessionId([1; 16]);
     let notes = ["first", "second", "third"].map(|text| Event::from(SyntheticAdded { text: text.to_owned().into() }));
     for (at, event) in (0..).zip([created()].into_iter().chain(notes)) {
-        let draft =
-            Draft { session, expected: Seq(at), at: Time(1_800_000_000_000), events: vec![event], digest: None };
+        let draft = Draft {
+            session,
+            expected: Seq(at),
+            at: Time(1_800_000_000_000),
+            events: vec![event],
+            digest: None,
+            states: Vec::new(),
+        };
         match EventLog::append(&log, draft).await {
             Ok(committed) => println!("event {at}: appended, digest {}", committed.batch.digest.short()),
             Err(error) => println!("event {at}: {error}"),

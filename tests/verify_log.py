@@ -364,7 +364,8 @@ def main(file, kept=None):
         print(line, word)
     for withheld, texts in counted:
         if withheld:
-            print(f"{withheld} of {texts} texts withheld", file=sys.stderr)
+            rest = "" if damages else "; everything else and the order of all facts proved"
+            print(f"{withheld} of {texts} texts withheld{rest}", file=sys.stderr)
     return 1 if damages else 0
 
 

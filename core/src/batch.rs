@@ -1,5 +1,6 @@
 //! Records, batches, and the chain of digests that proves them (`docs/reference/store.md#batches`).
 
+use crate::absent::TextStates;
 use crate::canonical::{self, CanonicalError};
 use crate::commitment::SessionKey;
 use crate::digest::Digest;
@@ -12,8 +13,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// The largest encoded batch, in bytes (`docs/reference/store.md#batches`).
+/// The largest encoded batch without the states of its texts, in bytes (`docs/reference/store.md#batches`).
 pub const RECORD_MAX: usize = 64 * 1024;
+
+/// How many bytes the states of texts may add to an encoded batch, at most.
+///
+/// Each state is of a text of its own, which takes at least 8 of [`RECORD_MAX`] bytes, so that there are at most 8,192 of them, with
+/// 512 bytes for each: a batch without states that fits also fits with any of its texts withheld, unless the places of its texts are
+/// longer than some 390 bytes on average.
+pub const STATES_MAX: usize = 4 * 1024 * 1024;
 
 /// A place between two batches where a replay may stop: everything before `next` is folded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -52,6 +60,8 @@ pub struct Batch {
     /// BLAKE3 of the RFC 8785 form of `{session, first, at, prev, events}` with every text as a commitment
     /// (`docs/reference/digest.md`).
     pub digest: Digest,
+    /// The texts of the events that were withheld or erased, or have keys of their own. In no digest.
+    pub states: TextStates,
 }
 
 /// Its fields are declared in the order of canonical JSON, so that nothing is sorted when it is written.
@@ -76,16 +86,20 @@ struct ExportedBatch<'a> {
 }
 
 impl Batch {
-    /// The digest that this batch must carry, in a session with this key. It is the same for an inline text and a
-    /// blob; `blobs` gives the texts of blobs.
+    /// The digest that this batch must carry, in a session with this key. It is the same whether a text is inline, a blob, or
+    /// withheld; `blobs` gives the texts of blobs.
     ///
     /// # Errors
-    /// When a number is not below 2^53, or a blob cannot be read.
-    pub fn compute_digest(&self, key: &SessionKey, blobs: &dyn Blobs) -> Result<Digest, CanonicalError> {
-        let Self { session, first, at, prev, ref events, .. } = *self;
+    /// When an own number is not below 2^53, a blob cannot be read, or a text has no key.
+    pub fn compute_digest<'k>(
+        &self,
+        key: impl Into<Option<&'k SessionKey>>,
+        blobs: &dyn Blobs,
+    ) -> Result<Digest, CanonicalError> {
+        let Self { session, first, at, prev, ref events, ref states, .. } = *self;
         let hashed = Hashed { at, events: Tagging(events), first, prev, session };
         let room = canonical::ROOM * (1 + events.len() / 2);
-        canonical::committed(&hashed, first, key, blobs, room).map(|text| Digest::of(text.as_bytes()))
+        canonical::committed(&hashed, first, key.into(), states, blobs, room).map(|text| Digest::of(text.as_bytes()))
     }
 
     /// The key of the session, if this batch begins one and the key is known.
@@ -112,16 +126,24 @@ impl Batch {
     /// that says so (`fixtures/FORMAT.md`).
     ///
     /// # Errors
-    /// When a number is not below 2^53.
+    /// When an own number is not below 2^53, or a text with a key of its own is a blob ([`Batch::to_canonical_with`]).
     pub fn to_canonical(&self) -> Result<String, CanonicalError> {
-        let Self { session, first, at, prev, ref events, digest } = *self;
-        canonical::exported(&ExportedBatch { at, digest, events: Tagging(events), first, prev, session })
+        self.to_canonical_with(&crate::NoBlobs)
+    }
+
+    /// As [`Batch::to_canonical`]: a text with a key of its own is written whole, also if it is one of these blobs.
+    ///
+    /// # Errors
+    /// When an own number is not below 2^53, or such a blob cannot be read.
+    pub fn to_canonical_with(&self, blobs: &dyn Blobs) -> Result<String, CanonicalError> {
+        let Self { session, first, at, prev, ref events, digest, ref states } = *self;
+        canonical::exported(&ExportedBatch { at, digest, events: Tagging(events), first, prev, session }, states, blobs)
     }
 
     /// Reads what [`Batch::to_canonical`] wrote. Does not check the digest; the key of a session that begins is not in it.
     ///
     /// # Errors
-    /// When a field is missing, unknown or malformed, a text is withheld, or an event has an unknown type.
+    /// When a field is missing, unknown or malformed, or an event has an unknown type.
     pub fn from_json(json: serde_json::Value) -> Result<Self, crate::event::DecodeError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -134,13 +156,14 @@ impl Batch {
             digest: Digest,
         }
         let malformed = |message: String| crate::event::DecodeError::Malformed { kind: "batch", message };
-        let json = crate::exported::plain(json).map_err(|reason| malformed(reason.into()))?;
-        let line: BatchJson = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
+        let (json, states) = crate::exported::plain(json);
+        let mut line: BatchJson = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
         if line.events.is_empty() {
             return Err(malformed("no events".into()));
         }
-        let events = line.events.into_iter().map(Event::from_json).collect::<Result<_, _>>()?;
-        Ok(Self { session: line.session, first: line.first, at: line.at, prev: line.prev, events, digest: line.digest })
+        let events = core::mem::take(&mut line.events).into_iter().map(Event::from_json).collect::<Result<_, _>>()?;
+        let BatchJson { session, first, at, prev, digest, .. } = line;
+        Ok(Self { session, first, at, prev, events, digest, states })
     }
 
     /// The blobs that its events name, in order, repetitions included.

@@ -8,6 +8,7 @@ mod form;
 mod serializer;
 mod writer;
 
+use crate::absent::TextState;
 use crate::commitment::SessionKey;
 use crate::digest::BlobHash;
 use crate::seq::Seq;
@@ -31,6 +32,20 @@ pub enum CanonicalError {
     /// A text is a blob that cannot be read: it cannot be committed to.
     #[error("blob {0} is not in the store, or cannot be read")]
     MissingBlob(BlobHash),
+    /// A text can be committed to neither with a key of its own nor with the session's.
+    #[error("the key of the session is not known")]
+    NoKey,
+    /// A text and what the batch holds about it disagree: one of them is withheld and the other is not, or as another text.
+    #[error("the text {place} of event {event} of the batch is not in the state that the batch records")]
+    StateDisagrees {
+        /// Which event of the batch, from 0.
+        event: u64,
+        /// The RFC 6901 pointer of the text.
+        place: String,
+    },
+    /// The batch holds something about a text that is not in its events.
+    #[error("the batch records the state of a text that it does not have")]
+    StrayState,
     /// A map key that is no text, or a message of a `Serialize` implementation.
     #[error("{0}")]
     Unsupported(String),
@@ -54,32 +69,47 @@ pub fn own<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
     written(value, TextForm::Plain, ROOM)
 }
 
-/// As [`own`], in the form of exports: a text is `{"text"}`, one that is a blob `{"blob", "bytes", "chars"}`.
+/// As [`own`], in the form of exports: a text is `{"text"}`, one that is a blob `{"blob", "bytes", "chars"}`, one with a state what
+/// that says.
 ///
 /// # Errors
-/// As [`own`].
-pub(crate) fn exported<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
-    written(value, TextForm::Exported { text: false }, ROOM)
+/// As [`own`]; [`CanonicalError::MissingBlob`] for a blob that is disclosed.
+pub(crate) fn exported<T: Serialize + ?Sized>(
+    value: &T,
+    states: &[TextState],
+    blobs: &dyn Blobs,
+) -> Result<String, CanonicalError> {
+    written(value, TextForm::exported(states, blobs), ROOM)
 }
 
 /// As [`own`], in the form that digests are made over: a text is `{"bytes", "chars", "commitment"}`. The first event in it has
 /// the Seq `first`; `room` is about how many bytes that is.
 ///
 /// # Errors
-/// As [`own`]; [`CanonicalError::MissingBlob`].
+/// As [`own`]; [`CanonicalError::MissingBlob`], [`CanonicalError::NoKey`].
 pub(crate) fn committed<T: Serialize + ?Sized>(
     value: &T,
     first: Seq,
-    key: &SessionKey,
+    key: Option<&SessionKey>,
+    states: &[TextState],
     blobs: &dyn Blobs,
     room: usize,
 ) -> Result<String, CanonicalError> {
-    written(value, TextForm::committed(first, key, blobs), room)
+    written(value, TextForm::committed(first, key, states, blobs), room)
+}
+
+/// Compares events with the states of their texts.
+///
+/// # Errors
+/// [`CanonicalError::StateDisagrees`], [`CanonicalError::StrayState`]; as [`own`].
+pub(crate) fn check_states<T: Serialize + ?Sized>(events: &T, states: &[TextState]) -> Result<(), CanonicalError> {
+    written(events, TextForm::checked(states), ROOM).map(|_| ())
 }
 
 fn written<T: Serialize + ?Sized>(value: &T, form: TextForm<'_>, room: usize) -> Result<String, CanonicalError> {
     let mut writer = Writer::new(true, form, room);
     value.serialize(&mut writer)?;
+    writer.form.end()?;
     Ok(writer.finish())
 }
 

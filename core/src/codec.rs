@@ -2,15 +2,19 @@
 //!
 //! ```text
 //! session [u8; 16] | first u64 | at u64 | digest [u8; 32] | prev Option<[u8; 32]> | count u64 | count x (kind u16, length u64, payload)
+//! | states Vec<TextState>, if there are any
 //! ```
 //! All numbers little-endian; an option is one byte, then its value. The event kind precedes its length, so a
 //! reader that does not know a kind can name it and knows where the next one begins.
 
+use crate::absent::{TextState, TextStates};
 use crate::batch::Batch;
+use crate::canonical;
 use crate::digest::Digest;
-use crate::event::{DecodeError, Event, Kind};
+use crate::event::{DecodeError, Event, Kind, Tagging};
 use crate::id::SessionId;
 use crate::seq::Seq;
+use crate::text::{Text, Texts};
 use crate::time::Time;
 use alloc::string::String;
 use alloc::string::ToString;
@@ -44,8 +48,9 @@ impl BatchHeader {
     }
 }
 
-fn header(batch: &Batch) -> BatchHeader {
-    let Batch { session, first, at, prev, ref events, digest } = *batch;
+/// The header of a batch.
+pub fn header(batch: &Batch) -> BatchHeader {
+    let Batch { session, first, at, prev, ref events, digest, .. } = *batch;
     BatchHeader { session, first, at, digest, prev, count: events.len() as u64 }
 }
 
@@ -69,7 +74,24 @@ pub fn encode(batch: &Batch) -> Result<Vec<u8>, EncodeError> {
         let length = (out.len() - length_at - 8) as u64;
         out[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
     }
+    if !batch.states.is_empty() {
+        wincode::serialize_into(&mut out, &batch.states).map_err(encode_error)?;
+    }
     Ok(out)
+}
+
+/// How many bytes of the encoded batch the states of its texts take.
+///
+/// # Errors
+/// When a length does not fit the format.
+pub(crate) fn states_length(batch: &Batch) -> Result<usize, EncodeError> {
+    match batch.states.is_empty() {
+        true => Ok(0),
+        false => {
+            let size = wincode::serialized_size(&batch.states).map_err(|error| EncodeError(error.to_string()))?;
+            usize::try_from(size).map_err(|error| EncodeError(error.to_string()))
+        }
+    }
 }
 
 /// Reads the header of an encoded batch; its events are not touched.
@@ -90,7 +112,7 @@ pub fn place(bytes: &[u8]) -> Option<(SessionId, Seq)> {
 /// Decodes a batch. Does not check its digest.
 ///
 /// # Errors
-/// When an event kind is unknown, or bytes are missing, left over or malformed.
+/// When an event kind is unknown, bytes are missing, left over or malformed, or the events and the states of their texts disagree.
 pub fn decode(bytes: &[u8]) -> Result<Batch, DecodeError> {
     let mut rest = bytes;
     let BatchHeader { session, first, at, digest, prev, count } =
@@ -110,13 +132,39 @@ pub fn decode(bytes: &[u8]) -> Result<Batch, DecodeError> {
         let kind = Kind::of_number(kind).ok_or(DecodeError::UnknownKind(kind))?;
         events.push(Event::read_payload(kind, payload)?);
     }
-    if !rest.is_empty() {
-        return Err(malformed(alloc::format!("{} bytes left over", rest.len())));
-    }
     if events.is_empty() {
         return Err(malformed("no events".to_string()));
     }
-    Ok(Batch { session, first, at, prev, events, digest })
+    let states = if rest.is_empty() { TextStates::new() } else { decode_states(rest, count)? };
+    agree(&mut events, &states)?;
+    Ok(Batch { session, first, at, prev, events, digest, states })
+}
+
+/// The states behind the events: at least one, in order, of events that the batch has.
+fn decode_states(bytes: &[u8], events: u64) -> Result<TextStates, DecodeError> {
+    let left_over = || malformed(alloc::format!("{} bytes left over", bytes.len()));
+    let states: TextStates = wincode::deserialize_exact(bytes).map_err(|_| left_over())?;
+    let rising = states.windows(2).all(|pair| match pair {
+        [a, b] => (a.event, &a.place) < (b.event, &b.place),
+        _ => true,
+    });
+    match states.last() {
+        Some(last) if rising && u64::from(last.event) < events => Ok(states),
+        _ => Err(left_over()),
+    }
+}
+
+/// Whether the events hold as withheld what the states say, and nothing else. They are not changed.
+fn agree(events: &mut [Event], states: &[TextState]) -> Result<(), DecodeError> {
+    if !states.is_empty() {
+        return canonical::check_states(&Tagging(events), states).map_err(|error| malformed(error.to_string()));
+    }
+    let mut absent = false;
+    events.iter_mut().for_each(|event| event.texts(&mut |text| absent |= matches!(text, Text::Absent(_))));
+    match absent {
+        true => Err(malformed("a text is withheld, and the batch records no commitment to it".to_string())),
+        false => Ok(()),
+    }
 }
 
 fn split(bytes: &[u8], at: usize) -> Result<(&[u8], &[u8]), DecodeError> {

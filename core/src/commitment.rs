@@ -25,7 +25,7 @@ pub type Commitment = Digest;
 pub struct SessionKey(pub [u8; 32]);
 
 /// The key of one text of a session.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, SchemaRead, SchemaWrite)]
 pub struct TextKey(pub [u8; 32]);
 
 impl SessionKey {
@@ -88,6 +88,13 @@ impl FromStr for TextKey {
 
 /// 64 hex digits: for the header of an export alone.
 impl Serialize for SessionKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Digest(self.0).serialize(serializer)
+    }
+}
+
+/// 64 hex digits: for a text that is disclosed in an export.
+impl Serialize for TextKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Digest(self.0).serialize(serializer)
     }

@@ -1,11 +1,13 @@
 //! Texts in the lines of an export: what they look like, without knowing any kind of event (`fixtures/FORMAT.md`).
 
+use crate::absent::{AbsentText, KnownText, TextState, TextStates};
 use crate::canonical::{self, push_index, push_member};
 use crate::commitment::{Commitment, SessionKey, TextKey};
 use crate::digest::{BlobHash, Digest};
 use crate::seq::Seq;
 use crate::text::{BlobRef, Blobs};
 use alloc::string::String;
+use core::convert::Infallible;
 use serde_json::{Value, json};
 
 /// A text in an export line: an object with exactly the members of one of these.
@@ -16,14 +18,7 @@ pub enum ExportedText {
     /// `{"blob", "bytes", "chars"}`: it is on a blob line before.
     Blob(BlobRef),
     /// `{"bytes", "chars", "commitment"}`: withheld or erased.
-    Withheld {
-        /// Length in bytes of UTF-8.
-        bytes: u64,
-        /// Length in Unicode scalar values.
-        chars: u64,
-        /// The commitment to it.
-        commitment: Commitment,
-    },
+    Withheld(AbsentText),
     /// `{"key", "text"}`: the text, with the key of this text alone.
     Disclosed {
         /// The key of the text.
@@ -47,7 +42,7 @@ impl ExportedText {
                 let (bytes, chars) = (number("bytes")?, number("chars")?);
                 match (digest("blob"), digest("commitment")) {
                     (Some(blob), _) => Some(Self::Blob(BlobRef { blob, bytes, chars })),
-                    (_, Some(commitment)) => Some(Self::Withheld { bytes, chars, commitment }),
+                    (_, Some(commitment)) => Some(Self::Withheld(AbsentText { bytes, chars, commitment })),
                     _ => None,
                 }
             }
@@ -138,7 +133,7 @@ pub fn digest_of_line(line: &Value, key: Option<&SessionKey>, blobs: &dyn Blobs)
                 let commitment = key.commit(&blobs.text(&blob).ok_or(Unprovable::Blob(blob))?);
                 json!({"bytes": bytes, "chars": chars, "commitment": commitment})
             }
-            ExportedText::Withheld { .. } => return Ok(None),
+            ExportedText::Withheld(_) => return Ok(None),
         }))
     })?;
     Ok(Digest::of(canonical::value(&hashed).as_bytes()))
@@ -148,14 +143,30 @@ fn committed(text: &str, commitment: Commitment) -> Value {
     json!({"bytes": text.len(), "chars": text.chars().count(), "commitment": commitment})
 }
 
-/// A Batch line with every `{"text"}` and `{"key", "text"}` as the text alone: the form that events are read from.
-pub(crate) fn plain(mut line: Value) -> Result<Value, &'static str> {
-    visit_texts(&mut line, &mut |_, _, text| match text {
-        ExportedText::Text(text) | ExportedText::Disclosed { text, .. } => Ok(Some(Value::String(text))),
-        ExportedText::Blob(_) => Ok(None),
-        ExportedText::Withheld { .. } => Err("a text is withheld"),
-    })?;
-    Ok(line)
+/// A Batch line with every `{"text"}` and `{"key", "text"}` as the text alone, the form that events are read from; and what the
+/// line says of texts that are withheld or disclosed.
+pub(crate) fn plain(mut line: Value) -> (Value, TextStates) {
+    let first = line.get("first").and_then(Value::as_u64).unwrap_or_default();
+    let mut states = TextStates::new();
+    let read = visit_texts(&mut line, &mut |seq, place, text| {
+        let event = u32::try_from(seq.0 - first).unwrap_or(u32::MAX);
+        let mut note = |known| states.push(TextState { event, place: place.into(), known });
+        Ok::<_, Infallible>(match text {
+            ExportedText::Text(text) => Some(Value::String(text)),
+            ExportedText::Disclosed { key, text } => {
+                note(KnownText::Disclosed(key));
+                Some(Value::String(text))
+            }
+            ExportedText::Blob(_) => None,
+            ExportedText::Withheld(absent) => {
+                note(KnownText::Absent(absent));
+                None
+            }
+        })
+    });
+    let Ok(()) = read;
+    states.sort_unstable_by(|a, b| (a.event, &a.place).cmp(&(b.event, &b.place)));
+    (line, states)
 }
 
 #[cfg(test)]

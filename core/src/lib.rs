@@ -19,6 +19,7 @@
 
 extern crate alloc;
 
+pub mod absent;
 pub mod batch;
 pub mod bound;
 pub mod canonical;
@@ -26,6 +27,7 @@ pub mod codec;
 pub mod commitment;
 pub mod context;
 pub mod digest;
+pub mod disclose;
 pub mod event;
 pub mod exported;
 pub mod id;
@@ -39,10 +41,12 @@ pub mod seq;
 pub mod text;
 pub mod time;
 
+pub use absent::{AbsentText, KnownText, TextState, TextStates};
 pub use batch::{Batch, Cut, Record};
 pub use commitment::{Commitment, ImportSecret, SessionKey, StoredKey, TextKey};
 pub use context::{Entry, Key, Snapshot};
 pub use digest::{BlobHash, Digest};
+pub use disclose::{DiscloseError, Disclosure, TextAt};
 pub use event::{Event, Kind};
 pub use id::{AgentName, CallId, InputId, ModelName, PermissionId, RequestId, SessionId};
 pub use legal::{Illegal, Legality};

@@ -3,6 +3,8 @@
 //! A fold never reads a blob: it carries the [`BlobRef`] with every length that it needs, and the [`Blobs`] port
 //! resolves it at the edge, when a view is shown or a request is built.
 
+use crate::absent::{AbsentText, NO_HASH};
+use crate::commitment::Commitment;
 use crate::digest::BlobHash;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -37,15 +39,17 @@ impl BlobRef {
     }
 }
 
-/// Text in an event: inline up to [`INLINE_MAX`], otherwise a blob.
+/// Text in an event: inline up to [`INLINE_MAX`], otherwise a blob; or what is left of it when it was withheld or erased.
 ///
-/// In JSON a string, or `{blob, bytes, chars}`.
+/// In JSON a string, `{blob, bytes, chars}`, or `{bytes, chars, commitment}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, SchemaRead, SchemaWrite)]
 pub enum Text {
     /// The text itself.
     Inline(String),
     /// Where it is, and how long. Boxed: most texts are short, and every event pays for the larger variant.
     Blob(Box<BlobRef>),
+    /// It was withheld or erased.
+    Absent(Box<AbsentText>),
 }
 
 /// JSON as text: as received when it came from outside, canonical when the runtime encoded it. Never re-written.
@@ -88,6 +92,7 @@ impl Text {
         match self {
             Self::Inline(text) => text.len() as u64,
             Self::Blob(blob) => blob.bytes,
+            Self::Absent(absent) => absent.bytes,
         }
     }
 
@@ -96,6 +101,7 @@ impl Text {
         match self {
             Self::Inline(text) => text.chars().count() as u64,
             Self::Blob(blob) => blob.chars,
+            Self::Absent(absent) => absent.chars,
         }
     }
 
@@ -108,19 +114,21 @@ impl Text {
     pub fn inline(&self) -> Option<&str> {
         match self {
             Self::Inline(text) => Some(text),
-            Self::Blob(_) => None,
+            Self::Blob(_) | Self::Absent(_) => None,
         }
     }
 
-    /// The text, or `None` when its blob is not there.
+    /// The text, or `None` when its blob is not there, or it was withheld or erased.
     pub fn read<'a>(&'a self, blobs: &dyn Blobs) -> Option<Cow<'a, str>> {
         match self {
             Self::Inline(text) => Some(Cow::Borrowed(text)),
             Self::Blob(blob) => blobs.text(&blob.blob).map(Cow::Owned),
+            Self::Absent(_) => None,
         }
     }
 
-    /// The text, resolved. A missing blob reads as a visible note in its place: `[missing blob HASH, N bytes]`.
+    /// The text, resolved. A missing blob reads as a visible note in its place: `[missing blob HASH, N bytes]`;
+    /// one that was withheld or erased as `[withheld: N characters]`.
     pub fn resolve<'a>(&'a self, blobs: &dyn Blobs) -> Cow<'a, str> {
         match self {
             Self::Inline(text) => Cow::Borrowed(text),
@@ -128,6 +136,7 @@ impl Text {
                 let BlobRef { blob, bytes, .. } = &**reference;
                 self.read(blobs).unwrap_or_else(|| Cow::Owned(alloc::format!("[missing blob {blob}, {bytes} bytes]")))
             }
+            Self::Absent(absent) => Cow::Owned(alloc::format!("{absent}")),
         }
     }
 
@@ -141,6 +150,13 @@ impl Text {
         let blob = BlobRef::to(&text);
         *self = Self::Blob(Box::new(blob));
         Some((blob.blob, text))
+    }
+
+    /// Replaces a withheld or erased text by the note that views show: for a new event that quotes one.
+    pub(crate) fn quote_absent(&mut self) {
+        if let Self::Absent(absent) = self {
+            *self = Self::Inline(absent.to_string());
+        }
     }
 
     /// Turns an inline text of any length into the reference that it would have as a blob.
@@ -238,23 +254,69 @@ pub(crate) const TEXT: &str = "$text";
 /// As [`TEXT`], for a text that is a blob: the value is its [`BlobRef`].
 pub(crate) const BLOB: &str = "$blob";
 
+/// As [`TEXT`], for a text that was withheld or erased: the value is its [`AbsentText`].
+pub(crate) const ABSENT: &str = "$absent";
+
 /// A field that is no [`Text`] in memory and is written as one: short words of a person, a model or a tool, and content hashes.
 ///
 /// ```ignore
-/// #[serde(serialize_with = "as_text")]
+/// #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
 /// title: Option<String>,
 /// ```
-pub(crate) trait AsText {
+pub(crate) trait AsText: Sized {
     fn write_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
+
+    /// Reads it back. A text that was withheld or erased leaves a note in a string, and zeros in a hash.
+    fn read_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 }
 
 pub(crate) fn as_text<T: AsText, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     value.write_text(serializer)
 }
 
+pub(crate) fn from_text<'de, T: AsText, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    T::read_text(deserializer)
+}
+
+/// A text of a field that is no [`Text`] in memory, as JSON has it.
+struct TextField(Result<String, AbsentText>);
+
+impl<'de> Deserialize<'de> for TextField {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct StringOrAbsent;
+        impl<'de> Visitor<'de> for StringOrAbsent {
+            type Value = TextField;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<TextField, E> {
+                Ok(TextField(Ok(text.to_string())))
+            }
+
+            fn visit_string<E: de::Error>(self, text: String) -> Result<TextField, E> {
+                Ok(TextField(Ok(text)))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TextField, A::Error> {
+                AbsentText::deserialize(de::value::MapAccessDeserializer::new(map)).map(|absent| TextField(Err(absent)))
+            }
+        }
+        deserializer.deserialize_any(StringOrAbsent)
+    }
+}
+
 impl AsText for String {
     fn write_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_newtype_struct(TEXT, self)
+    }
+
+    fn read_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Self::deserialize(deserializer);
+        }
+        Ok(TextField::deserialize(deserializer)?.0.unwrap_or_else(|absent| absent.to_string()))
     }
 }
 
@@ -265,6 +327,25 @@ impl AsText for BlobHash {
         } else {
             self.serialize(serializer)
         }
+    }
+
+    fn read_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Self::deserialize(deserializer);
+        }
+        match TextField::deserialize(deserializer)?.0 {
+            Ok(text) => text.parse().map_err(de::Error::custom),
+            Err(_) => Ok(NO_HASH),
+        }
+    }
+}
+
+/// A value as [`from_text`] reads it.
+struct FromText<T>(T);
+
+impl<'de, T: AsText> Deserialize<'de> for FromText<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::read_text(deserializer).map(Self)
     }
 }
 
@@ -284,11 +365,41 @@ impl<T: AsText> AsText for Option<T> {
             None => serializer.serialize_none(),
         }
     }
+
+    fn read_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::<FromText<T>>::deserialize(deserializer)?.map(|text| text.0))
+    }
 }
 
 impl<T: AsText> AsText for Vec<T> {
     fn write_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter().map(AsTextRef))
+    }
+
+    fn read_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Vec::<FromText<T>>::deserialize(deserializer)?.into_iter().map(|text| text.0).collect())
+    }
+}
+
+/// A text that is not inline, as JSON has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LongText {
+    blob: Option<BlobHash>,
+    bytes: u64,
+    chars: u64,
+    commitment: Option<Commitment>,
+}
+
+impl LongText {
+    fn text(self) -> Result<Text, &'static str> {
+        let Self { blob, bytes, chars, commitment } = self;
+        match (blob, commitment) {
+            (Some(blob), None) => Ok(Text::Blob(Box::new(BlobRef { blob, bytes, chars }))),
+            (None, Some(commitment)) => Ok(Text::Absent(Box::new(AbsentText { bytes, chars, commitment }))),
+            (Some(_), Some(_)) => Err("both fields `blob` and `commitment`"),
+            (None, None) => Err("missing field `blob`"),
+        }
     }
 }
 
@@ -298,6 +409,7 @@ impl<T: AsText> AsText for Vec<T> {
 enum Packed<'a> {
     Inline(Cow<'a, str>),
     Blob(BlobRef),
+    Absent(AbsentText),
 }
 
 impl Serialize for Text {
@@ -305,8 +417,10 @@ impl Serialize for Text {
         match (serializer.is_human_readable(), self) {
             (true, Self::Inline(text)) => serializer.serialize_newtype_struct(TEXT, text),
             (true, Self::Blob(blob)) => serializer.serialize_newtype_struct(BLOB, &**blob),
+            (true, Self::Absent(absent)) => serializer.serialize_newtype_struct(ABSENT, &**absent),
             (false, Self::Inline(text)) => Packed::Inline(Cow::Borrowed(text)).serialize(serializer),
             (false, Self::Blob(blob)) => Packed::Blob(**blob).serialize(serializer),
+            (false, Self::Absent(absent)) => Packed::Absent(**absent).serialize(serializer),
         }
     }
 }
@@ -317,10 +431,11 @@ impl<'de> Deserialize<'de> for Text {
             return Ok(match Packed::deserialize(deserializer)? {
                 Packed::Inline(text) => Self::Inline(text.into_owned()),
                 Packed::Blob(blob) => Self::Blob(Box::new(blob)),
+                Packed::Absent(absent) => Self::Absent(Box::new(absent)),
             });
         }
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct InlineOrLong;
+        impl<'de> Visitor<'de> for InlineOrLong {
             type Value = Text;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -336,9 +451,9 @@ impl<'de> Deserialize<'de> for Text {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text, A::Error> {
-                BlobRef::deserialize(de::value::MapAccessDeserializer::new(map)).map(Text::from)
+                LongText::deserialize(de::value::MapAccessDeserializer::new(map))?.text().map_err(de::Error::custom)
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(InlineOrLong)
     }
 }

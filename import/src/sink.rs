@@ -221,7 +221,7 @@ impl BatchWriter {
             return Ok(first);
         }
         self.next = first.plus(events.len() as u64);
-        let draft = Draft { session: self.session, expected: first, at, events, digest: None };
+        let draft = Draft { session: self.session, expected: first, at, events, digest: None, states: Vec::new() };
         (sink.send)(SourceItem::Batch { line, draft, fork: self.fork.take() })?;
         Ok(first)
     }

@@ -116,6 +116,7 @@ fn reference(text: &Text) -> String {
     match text {
         Text::Inline(text) => text.clone(),
         Text::Blob(blob) => blob.blob.to_string(),
+        Text::Absent(absent) => absent.commitment.to_string(),
     }
 }
 

@@ -42,6 +42,7 @@ impl Admission {
         let hash = |text: &Text| match text {
             Text::Inline(text) => Digest::of(text.as_bytes()),
             Text::Blob(blob) => blob.blob,
+            Text::Absent(absent) => absent.commitment,
         };
         if attachments.is_empty() {
             return hash(text);

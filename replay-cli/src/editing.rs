@@ -66,7 +66,7 @@ pub async fn append(
     let editor = editor(reader, session, now, captured_files(reader.folder().clone())).await?;
     let session = local(&editor).await?.session.id();
     let expected = reader.head(session).await?.next;
-    let draft = Draft { session, expected, at, events: vec![event], digest: None };
+    let draft = Draft { session, expected, at, events: vec![event], digest: None, states: Vec::new() };
     Ok((session, reader.log().append(draft).await?.batch.first))
 }
 

@@ -52,6 +52,9 @@ pub enum CliError {
     /// A file is named that does not exist.
     #[error("{}: no such file", path.display())]
     NoFile { path: PathBuf },
+    /// `--reveal` compares with an exported file.
+    #[error("--reveal compares texts with an exported file; name the file")]
+    RevealNeedsFile,
     /// No new id can be made.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
@@ -145,6 +148,7 @@ impl CliError {
             Self::Import(error) => error.status(),
             Self::Scenario(error) => error.status(),
             Self::Find(_)
+            | Self::RevealNeedsFile
             | Self::NoFile { .. }
             | Self::Rebuild(RebuildError::NoRequest { .. })
             | Self::NotASeq { .. }
@@ -155,6 +159,7 @@ impl CliError {
             | Self::File { .. }
             | Self::NoStore { .. }
             | Self::Config(_)
+            | Self::Export(ExportError::NoMatch { .. })
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)

@@ -131,8 +131,14 @@ impl Lane {
         if view.session.origin.is_some() {
             return Err(LogError::Imported(self.session));
         }
-        let draft =
-            Draft { session: self.session, expected: view.cut().next, at: self.clock.now(), events, digest: None };
+        let draft = Draft {
+            session: self.session,
+            expected: view.cut().next,
+            at: self.clock.now(),
+            events,
+            digest: None,
+            states: Vec::new(),
+        };
         #[cfg(debug_assertions)]
         self.assert_legal(&draft).await?;
         let mut unknown = 0;

@@ -85,7 +85,11 @@ impl Runtime {
         let key = self.shared.ports.ids.session_key().into();
         let created = SessionCreated { location, agent, model, policy, title, parent, origin, key };
         let events = vec![created.into()];
-        self.shared.ports.log.append(Draft { session, expected: Seq::ZERO, at, events, digest: None }).await?;
+        self.shared
+            .ports
+            .log
+            .append(Draft { session, expected: Seq::ZERO, at, events, digest: None, states: Vec::new() })
+            .await?;
         Ok(self.handle(session))
     }
 

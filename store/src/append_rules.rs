@@ -127,47 +127,61 @@ pub async fn fork_at(
     Ok(SessionForked { parent, cut, parent_digest, title: None, origin: None, key: key.into() })
 }
 
-/// The key that a Draft begins its session with.
+/// The key that a Draft begins its session with; `None` where a batch is imported whose texts are withheld.
 ///
 /// # Errors
 /// [`AppendError::Seal`] when it begins one without a key.
-pub fn brought_key(draft: &Draft) -> Result<SessionKey, AppendError> {
+pub fn brought_key(draft: &Draft) -> Result<Option<SessionKey>, AppendError> {
     let key = draft.events.first().and_then(|event| event.stored_key()?.key);
-    key.ok_or(AppendError::Seal { session: draft.session, source: SealError::NoKey })
-}
-
-/// The key of a session, given the first batch of its own log.
-///
-/// # Errors
-/// [`AppendError::Misplaced`] when it is not in the store.
-pub fn stored_key(session: SessionId, first: Option<&Batch>) -> Result<SessionKey, AppendError> {
-    first.and_then(Batch::session_key).ok_or(AppendError::Misplaced { session, reason: NO_KEY })
+    match key.is_some() || draft.digest.is_some() {
+        true => Ok(key),
+        false => Err(AppendError::Seal { session: draft.session, source: SealError::NoKey }),
+    }
 }
 
 /// Whether `existing`, the batch that begins at the Draft's Seq, is what the Draft makes in the session with this key.
 ///
 /// # Errors
 /// When the Draft makes no batch at all.
-pub fn is_duplicate(draft: &Draft, existing: &Batch, key: &SessionKey, blobs: &dyn Blobs) -> Result<bool, AppendError> {
+pub fn is_duplicate(
+    draft: &Draft,
+    existing: &Batch,
+    key: Option<&SessionKey>,
+    blobs: &dyn Blobs,
+) -> Result<bool, AppendError> {
     if draft.digest.is_some_and(|digest| digest != existing.digest) || draft.at != existing.at {
         return Ok(false);
     }
     let brought = draft.events.first().and_then(Event::stored_key);
-    if brought.is_some_and(|stored| stored.hash != key.hash()) {
+    if key.is_some_and(|key| brought.is_some_and(|stored| stored.hash != key.hash())) {
         return Ok(false);
+    }
+    // Without the key, the digest that an import names and has checked says which batch it is.
+    if key.is_none() && draft.digest.is_some() {
+        return Ok(true);
     }
     Ok(seal(draft.clone(), existing.prev, key, blobs)?.batch.digest == existing.digest)
 }
 
 /// Seals a Draft of a session with this key, and checks the digest that it was announced with. `blobs` gives the blobs that it
-/// names and does not bring along.
+/// names and does not bring along. Without the key, only batches whose texts are all withheld or disclosed are taken.
 ///
 /// # Errors
-/// [`AppendError::Seal`], [`AppendError::MissingBlob`], [`AppendError::Diverged`].
-pub fn seal(draft: Draft, prev: Option<Digest>, key: &SessionKey, blobs: &dyn Blobs) -> Result<Sealed, AppendError> {
-    let Draft { session, expected: seq, at, events, digest } = draft;
-    let sealed = Batch::seal(key, blobs, session, seq, at, prev, events).map_err(|source| match source {
+/// [`AppendError::Seal`], [`AppendError::MissingBlob`], [`AppendError::Diverged`]; [`AppendError::Misplaced`] with [`NO_KEY`].
+pub fn seal(
+    draft: Draft,
+    prev: Option<Digest>,
+    key: Option<&SessionKey>,
+    blobs: &dyn Blobs,
+) -> Result<Sealed, AppendError> {
+    let Draft { session, expected: seq, at, events, digest, states } = draft;
+    if key.is_none() && digest.is_none() {
+        return Err(AppendError::Misplaced { session, reason: NO_KEY });
+    }
+    let batch = Batch { session, first: seq, at, prev, events, digest: Digest([0; 32]), states };
+    let sealed = batch.seal_again(key, blobs).map_err(|source| match source {
         SealError::Canonical(CanonicalError::MissingBlob(blob)) => AppendError::MissingBlob { session, seq, blob },
+        SealError::Canonical(CanonicalError::NoKey) => AppendError::Misplaced { session, reason: NO_KEY },
         source => AppendError::Seal { session, source },
     })?;
     match digest {

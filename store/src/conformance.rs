@@ -17,6 +17,7 @@ mod follow;
 mod fork;
 pub mod material;
 mod read;
+mod states;
 
 use crate::log::{AppendError, Boxed, EventLog, ReadError};
 use std::sync::Arc;
@@ -71,6 +72,10 @@ pub const LAWS: &[Law] = laws![
     begin::a_session_begins_once,
     begin::a_fork_begins_at_its_cut_with_its_parents_digest,
     begin::a_session_and_its_fork_have_the_keys_that_they_begin_with,
+    states::withheld_and_disclosed_texts_read_back_as_they_were_appended,
+    states::another_commitment_is_another_batch,
+    states::a_session_without_its_key_is_continued_by_a_fork_alone,
+    states::a_batch_keeps_many_states,
     blob::large_texts_move_to_blobs,
     blob::a_batch_that_exceeds_a_record_moves_its_largest_texts,
     blob::a_batch_waits_for_the_blobs_that_it_names,

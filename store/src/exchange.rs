@@ -7,14 +7,18 @@
 mod export;
 mod import;
 mod line;
+mod reveal;
 mod salvage;
 pub mod verify;
+mod withhold;
 
-pub use export::{ExportError, Exported, export};
+pub use export::{ExportError, Exported, export, export_withheld};
 pub use import::{ImportError, Imported, ImportedSession, import, import_file};
 pub use line::{Ancestor, FORMAT, Header, HeaderHead};
+pub use reveal::{RevealOutcome, RevealedText, compare_revealed, reveal_texts};
 pub use salvage::DamagedLog;
-pub use verify::{Damage, Flaw, Proven, VerifyReport, verify_file, verify_session, verify_store};
+pub use verify::{Damage, Flaw, Proven, VerifyReport, WithheldTexts, verify_file, verify_session, verify_store};
+pub use withhold::{InvalidRule, WithholdRule, WithholdRules};
 
 /// How far a long piece of work is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

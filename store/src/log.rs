@@ -4,7 +4,7 @@ mod pages;
 
 use crate::displaced::Displaced;
 use crate::hung_owner::HungOwner;
-use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
+use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, TextStates, Time};
 use futures_core::Stream;
 pub use pages::{Pages, PagesBack};
 use std::future::Future;
@@ -38,6 +38,8 @@ pub struct Draft {
     pub events: Vec<Event>,
     /// When given (import), the digest that the sealed batch must have.
     pub digest: Option<Digest>,
+    /// The texts that are withheld, or have keys of their own (import). Empty for new facts.
+    pub states: TextStates,
 }
 
 /// Where a session's log ends.

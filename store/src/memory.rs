@@ -118,7 +118,7 @@ impl MemoryState {
         let (session, seq) = (draft.session, draft.expected);
         let head = self.head(session);
         let (prev, key) = match append_rules::place(&draft, head)? {
-            Placement::Next { prev } => (Some(prev), self.key(session)?),
+            Placement::Next { prev } => (Some(prev), self.key(session)),
             Placement::Created => (None, append_rules::brought_key(&draft)?),
             Placement::Forked(fork) => {
                 let last = Seq(fork.cut.0.saturating_sub(1));
@@ -128,7 +128,7 @@ impl MemoryState {
             }
             Placement::Behind => return self.known(&draft, head),
         };
-        let sealed = append_rules::seal(draft, prev, &key, &self.blobs)?;
+        let sealed = append_rules::seal(draft, prev, key.as_ref(), &self.blobs)?;
         if let Some(blob) = sealed.needed.iter().find(|blob| !self.blobs.0.contains_key(*blob)) {
             return Err(AppendError::MissingBlob { session, seq, blob: *blob });
         }
@@ -139,15 +139,15 @@ impl MemoryState {
         Ok(Committed { batch, position, known: false })
     }
 
-    fn key(&self, session: SessionId) -> Result<SessionKey, AppendError> {
-        append_rules::stored_key(session, self.own(session).first().map(|first| &*first.batch))
+    fn key(&self, session: SessionId) -> Option<SessionKey> {
+        self.own(session).first().and_then(|first| first.batch.session_key())
     }
 
     fn known(&self, draft: &Draft, head: Option<Head>) -> Result<Committed, AppendError> {
         let own = self.own(draft.session);
         let found = own.binary_search_by_key(&draft.expected, |stored| stored.batch.first).ok();
         if let Some(MemoryBatch { batch, position }) = found.and_then(|at| own.get(at))
-            && append_rules::is_duplicate(draft, batch, &self.key(draft.session)?, &self.blobs)?
+            && append_rules::is_duplicate(draft, batch, self.key(draft.session).as_ref(), &self.blobs)?
         {
             return Ok(Committed { batch: batch.clone(), position: *position, known: true });
         }

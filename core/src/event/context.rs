@@ -5,7 +5,7 @@ use super::{DecodeError, Event, payload, words};
 use crate::context::{Entry, InvalidKey, Key, Part};
 use crate::event::ContextEvent;
 use crate::id::{AgentName, CallId};
-use crate::text::{Text, as_text};
+use crate::text::{Text, as_text, from_text};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -88,7 +88,7 @@ payload! {
     /// while the session stays at its location (`docs/reference/context.md#instructions`).
     InstructionDiscovered {
         /// The file.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         path: String,
         /// The call that read near it, if any.
         call: Option<CallId>,

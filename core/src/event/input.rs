@@ -2,7 +2,7 @@
 
 use super::{payload, words};
 use crate::id::InputId;
-use crate::text::{Text, as_text};
+use crate::text::{Text, as_text, from_text};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -22,7 +22,7 @@ payload! {
         /// Media type.
         mime: String,
         /// File name, if it has one.
-        #[serde(serialize_with = "as_text")]
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         name: Option<String>,
         /// A `data:` URI or the path or address of the file.
         uri: Text,

@@ -2,7 +2,7 @@
 
 use super::{FileChange, payload};
 use crate::Seq;
-use crate::text::{Text, as_text};
+use crate::text::{Text, as_text, from_text};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -48,13 +48,13 @@ payload! {
     /// One line of a todo list.
     Todo {
         /// The task.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         content: String,
         /// `pending`, `in_progress`, `completed`, `cancelled`, or a foreign agent's word.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         status: String,
         /// `high`, `medium`, `low`, if given.
-        #[serde(serialize_with = "as_text")]
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         priority: Option<String>,
     } texts {}
 }
@@ -79,7 +79,7 @@ payload! {
     /// A snapshot of the files was taken.
     FilesCaptured {
         /// Git tree id in the shadow repository.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         tree: String,
     } texts {}
 }
@@ -90,10 +90,10 @@ payload! {
     /// one before it.
     FilesSummarised {
         /// Git tree of the files before the first step.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         from: String,
         /// Git tree of the files now.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         to: String,
         /// What differs, in order of paths.
         files: Vec<FileChange>,

@@ -2,7 +2,7 @@
 
 use super::{payload, words};
 use crate::id::{AgentName, CallId, PermissionId};
-use crate::text::{Text, as_text};
+use crate::text::{Text, as_text, from_text};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -22,10 +22,10 @@ payload! {
     /// `[action, resource, effect]`: of the rules whose patterns match (`*` any run, `?` one), the last one counts.
     Rule {
         /// Pattern of actions.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         action: String,
         /// Pattern of resources.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         resource: String,
         /// What it says.
         effect: Effect,
@@ -42,10 +42,10 @@ payload! {
         /// Whose rules were asked.
         agent: AgentName,
         /// What it wants to do.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         action: String,
         /// To what.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         resources: Vec<String>,
     } texts {}
 }
@@ -72,7 +72,7 @@ payload! {
         /// What the model reads with a rejection.
         feedback: Option<Text>,
         /// Who answered: `user`, or the name of what answered in the user's place.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         by: String,
         /// Rules that hold for the rest of the session.
         rules: Vec<Rule>,

@@ -7,7 +7,7 @@ use super::{payload, words};
 use crate::canonical::{self, CanonicalError};
 use crate::digest::Digest;
 use crate::id::{AgentName, ModelName};
-use crate::text::{Json, Text, Texts, as_text};
+use crate::text::{Json, Text, Texts, as_text, from_text};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -117,7 +117,7 @@ payload! {
     /// A tool as it is described to the model.
     ToolDefinition {
         /// Its name: `^[A-Za-z][A-Za-z0-9_-]{0,63}$`.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         name: String,
         /// What it does.
         description: Text,

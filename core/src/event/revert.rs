@@ -2,7 +2,7 @@
 
 use super::{Failure, Location, payload};
 use crate::Seq;
-use crate::text::{Text, as_text};
+use crate::text::{Text, as_text, from_text};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ payload! {
     /// One file that a revert changes.
     FileChange {
         /// Path below the project.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         path: String,
         /// `added`, `modified`, `deleted`.
         status: String,
@@ -30,10 +30,10 @@ payload! {
         /// Where the files are: for a move, the destination.
         location: Location,
         /// Git tree of the files as they are.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         from: String,
         /// Git tree of the files as they will be.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         to: String,
     } texts {}
 }
@@ -54,10 +54,10 @@ payload! {
         /// Where they leave: where the session was.
         location: Location,
         /// Git tree of the files there as they are.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         from: String,
         /// Git tree of the files there as they will be.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         to: String,
     } texts {}
 }
@@ -76,7 +76,7 @@ payload! {
         /// The Seq of the first message that goes, with all that follows it.
         first_removed: Seq,
         /// Git tree of the files as they were before anything was restored, if they were.
-        #[serde(serialize_with = "as_text")]
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         original: Option<String>,
         /// What changes between that and now, as a unified diff.
         diff: Option<Text>,

@@ -5,7 +5,7 @@ use crate::Seq;
 use crate::commitment::{SessionKey, StoredKey};
 use crate::digest::Digest;
 use crate::id::{AgentName, CallId, ModelName, RequestId, SessionId};
-use crate::text::as_text;
+use crate::text::{as_text, from_text};
 use alloc::string::String;
 
 payload! {
@@ -13,10 +13,10 @@ payload! {
     #[derive(PartialOrd, Ord, Hash)]
     Location {
         /// Absolute path.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         directory: String,
         /// The host's name of the workspace.
-        #[serde(serialize_with = "as_text")]
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         workspace: Option<String>,
     } texts {}
 }
@@ -86,7 +86,7 @@ payload! {
         /// What switches do.
         policy: Policy,
         /// Its title, if it has one from the start.
-        #[serde(serialize_with = "as_text")]
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         title: Option<String>,
         /// Set for a child session.
         parent: Option<Parent>,
@@ -109,7 +109,7 @@ payload! {
         /// Digest of the parent's batch that holds `cut - 1`; the `prev` of this event's batch.
         parent_digest: Digest,
         /// The fork's title.
-        #[serde(serialize_with = "as_text")]
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         title: Option<String>,
         /// Set when a fork was imported from another agent.
         origin: Option<Origin>,
@@ -123,7 +123,7 @@ payload! {
     /// The session got a title: from the user, from an import, or from a model that was asked for one.
     SessionTitled {
         /// One line.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         title: String,
         /// The title request that gave it; `None` when no model was asked.
         request: Option<RequestId>,

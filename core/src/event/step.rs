@@ -3,7 +3,7 @@
 use super::{payload, words};
 use crate::digest::Digest;
 use crate::id::{AgentName, ModelName, RequestId};
-use crate::text::{Json, Text, as_text};
+use crate::text::{Json, Text, as_text, from_text};
 use crate::time::Time;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -82,26 +82,26 @@ payload! {
         /// From 1; a recovery after a compaction starts over.
         attempt: u32,
         /// Hash over the digests of its parts, without attempt, time and ids.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         digest: Digest,
         /// Hash of the exact body in the encoding of the model's protocol; `None` when nothing was encoded.
-        #[serde(serialize_with = "as_text")]
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         wire: Option<Digest>,
         /// The agent of this turn.
         agent: AgentName,
         /// The model of this turn.
         model: ModelName,
         /// Hash of the recorded agent profile.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         agent_profile: Digest,
         /// Hash of the recorded model profile.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         model_profile: Digest,
         /// Hash of the recorded tool set; `None` when no tools are offered.
-        #[serde(serialize_with = "as_text")]
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         tools: Option<Digest>,
         /// Hash of the recorded options.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         options: Digest,
         /// Whether the step allowance ends with this request: no tools, and one message that says so.
         last_step: bool,
@@ -118,7 +118,7 @@ payload! {
         /// Which model.
         model: ModelName,
         /// Git tree of the files when the step began, if captured.
-        #[serde(serialize_with = "as_text")]
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         files: Option<String>,
     } texts {}
 }
@@ -133,10 +133,10 @@ payload! {
         /// In nano-dollars.
         cost: u64,
         /// Git tree of the files when the step ended, if captured.
-        #[serde(serialize_with = "as_text")]
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         files: Option<String>,
         /// Paths that changed during the step, if captured.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         changed: Vec<String>,
     } texts {}
 }

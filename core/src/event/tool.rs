@@ -3,7 +3,7 @@
 use super::input::Attachment;
 use super::{payload, words};
 use crate::id::CallId;
-use crate::text::{Json, Text, as_text};
+use crate::text::{Json, Text, as_text, from_text};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ payload! {
         /// Unique within the session.
         call: CallId,
         /// The tool's name.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         name: String,
         /// The input as received.
         input: Json,
@@ -68,7 +68,7 @@ payload! {
         /// Media that came with it.
         attachments: Vec<Attachment>,
         /// Files that hold output: the tool's own, then the Managed Tool Output File.
-        #[serde(serialize_with = "as_text")]
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         paths: Vec<String>,
         /// Whether `output` is a preview of something larger.
         truncated: bool,

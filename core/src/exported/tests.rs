@@ -2,7 +2,7 @@ use super::{ExportedText, Unprovable, digest_of_line, visit_texts};
 use crate::event::samples::{samples, variants};
 use crate::event::{Event, RequestOptions, SyntheticAdded};
 use crate::text::{BlobRef, Blobs, INLINE_MAX, NoBlobs, Texts};
-use crate::{Batch, Digest, Json, Sealed, Seq, SessionId, SessionKey, Text, Time};
+use crate::{AbsentText, Batch, Digest, Json, Sealed, Seq, SessionId, SessionKey, Text, Time};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -162,6 +162,7 @@ proptest! {
         events.iter_mut().for_each(|event| event.set_key(KEY));
         let batch = |events: Vec<Event>| Batch {
             session: SessionId([7; 16]), first: Seq(3), at: Time(1), prev: None, events, digest: Digest([0; 32]),
+            states: Vec::new(),
         };
         let whole = batch(events.clone());
         // Some texts become blobs, whatever their length.
@@ -205,7 +206,7 @@ proptest! {
                 }
                 Ok(match text {
                     ExportedText::Text(text) => Some(json!({"text": alloc::format!("{text} ")})),
-                    ExportedText::Withheld { bytes, chars, mut commitment } => {
+                    ExportedText::Withheld(AbsentText { bytes, chars, mut commitment }) => {
                         let bit = bit.index(256);
                         commitment.0[bit / 8] ^= 1 << (bit % 8);
                         Some(json!({"bytes": bytes, "chars": chars, "commitment": commitment}))

@@ -3,8 +3,12 @@
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::progress::Bar;
-use crate::style::size;
-use annals_store::exchange::export;
+use crate::style::{counted, size};
+use annals_core::SessionId;
+use annals_store::EventLog;
+use annals_store::exchange::{
+    ExportError, Exported, OnProgress, Progress, WithholdRule, WithholdRules, export, export_withheld, reveal_texts,
+};
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -23,14 +27,64 @@ pub struct Args {
     /// The file to write (default: stdout). An existing file is replaced once the export is complete.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Withhold texts: tool:NAME (its calls), path:GLOB, text:REGEX, seq:N, seq:N-M or kind:KIND. Repeatable.
+    ///
+    /// The export keeps a commitment in the place of each such text, and of hashes that it went into. It still verifies as a whole.
+    #[arg(long, value_name = "RULE")]
+    withhold: Vec<WithholdRule>,
+    /// Withhold all texts except these. Repeatable.
+    #[arg(long, value_name = "RULE", conflicts_with = "withhold")]
+    only: Vec<WithholdRule>,
+    /// Write these texts and their keys instead, for `annals verify FILE --reveal`. Repeatable.
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["withhold", "only"])]
+    reveal: Vec<WithholdRule>,
+}
+
+impl Args {
+    async fn write(
+        &self,
+        log: &dyn EventLog,
+        session: SessionId,
+        out: &mut (dyn Write + Send),
+        tell: OnProgress<'_>,
+    ) -> Result<WrittenExport, ExportError> {
+        if !self.reveal.is_empty() {
+            let rules = WithholdRules::Withhold(self.reveal.clone());
+            return reveal_texts(log, session, &rules, out).await.map(WrittenExport::Texts);
+        }
+        let rules = match (self.withhold.is_empty(), self.only.is_empty()) {
+            (true, true) => return export(log, session, out, tell).await.map(WrittenExport::Export),
+            (_, true) => WithholdRules::Withhold(self.withhold.clone()),
+            (_, false) => WithholdRules::Only(self.only.clone()),
+        };
+        export_withheld(log, session, &rules, out, tell).await.map(WrittenExport::Export)
+    }
+}
+
+/// What was written.
+enum WrittenExport {
+    Export(Exported),
+    /// So many texts with their keys.
+    Texts(u64),
+}
+
+impl WrittenExport {
+    /// Says what is withheld.
+    fn remark(&self, cli: &CommandContext) {
+        match self {
+            Self::Export(exported) if exported.header.keys.is_none() => cli.remark(&exported.texts.to_string()),
+            Self::Export(_) => {}
+            Self::Texts(count) => cli.remark(&format!("{} with keys of their own", counted(*count, "text"))),
+        }
+    }
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, session) = cli.find(&args.session).await?;
     let bar = Bar::new(cli.shows_progress() && args.file.is_some(), "exporting");
-    let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
+    let mut tell = |progress: Progress| bar.tell(progress.done, progress.total);
     let Some(path) = &args.file else {
-        export(&**reader.log(), session, out, &mut tell).await?;
+        args.write(&**reader.log(), session, out, &mut tell).await?.remark(cli);
         return Ok(Verdict::Fine);
     };
     let at = |source| CliError::File { path: path.clone(), source };
@@ -39,8 +93,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     name.push(".part");
     let part = path.with_file_name(name);
     let mut file = std::io::BufWriter::new(private(&part).map_err(at)?);
-    let exported = match export(&**reader.log(), session, &mut file, &mut tell).await {
-        Ok(exported) => exported,
+    let written = match args.write(&**reader.log(), session, &mut file, &mut tell).await {
+        Ok(written) => written,
         Err(error) => {
             drop(file);
             std::fs::remove_file(&part).map_err(at)?;
@@ -51,7 +105,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     file.sync_all().map_err(at)?;
     std::fs::rename(&part, path).map_err(at)?;
     bar.clear();
-    cli.remark(&format!("wrote {} to {}", size(exported.bytes), path.display()));
+    let bytes = std::fs::metadata(path).map_err(at)?.len();
+    cli.remark(&format!("wrote {} to {}", size(bytes), path.display()));
+    written.remark(cli);
     Ok(Verdict::Fine)
 }
 

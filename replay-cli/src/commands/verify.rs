@@ -1,5 +1,7 @@
 //! `annals verify`
 
+mod revealed;
+
 use super::signed::{self, SignedArgs};
 use crate::command_context::CommandContext;
 use crate::error::{CliError, EditError, Verdict};
@@ -12,8 +14,9 @@ use annals_inspect::prove::RequestProofs;
 use annals_inspect::reader::Reader;
 use annals_store::exchange::verify::KeptDigest;
 use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_store};
+use revealed::RevealCheck;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How many anomalies are listed.
 const ANOMALIES: usize = 3;
@@ -36,6 +39,9 @@ pub struct Args {
     /// Also encode every request again and compare the bytes that were sent.
     #[arg(long, requires = "requests")]
     wire: bool,
+    /// Prove that the texts in this file are what the export withholds (see annals export --reveal).
+    #[arg(long, value_name = "FILE", requires = "what", conflicts_with = "requests")]
+    reveal: Option<PathBuf>,
     #[command(flatten)]
     signatures: SignedArgs,
 }
@@ -51,6 +57,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let bar = Bar::new(cli.shows_progress(), "verifying");
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
     let mut requests = RequestCheck::default();
+    let mut revealed = RevealCheck::default();
     let (report, subject, signed) = match &args.what {
         None => {
             let reader = cli.reader().await?;
@@ -67,12 +74,16 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             let at = |source| CliError::File { path: path.to_owned(), source };
             let mut file = TextFile::open(path).map_err(at)?;
             let report = verify_file(&mut file, args.head, &mut tell).map_err(at)?;
+            if let Some(texts) = &args.reveal {
+                revealed = RevealCheck::compare(path, texts, report.is_sound())?;
+            }
             if args.requests {
                 let reader = cli.read_file(path).await?;
                 requests.prove(args, &reader, &report).await?;
             }
             (report, what.clone(), None)
         }
+        Some(_) if args.reveal.is_some() => return Err(CliError::RevealNeedsFile),
         Some(what) => {
             let (reader, session) = cli.find(what).await?;
             let report = verify_session(&**reader.log(), session, args.head, &mut tell).await?;
@@ -88,6 +99,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         if let (true, serde_json::Value::Object(fields)) = (args.requests, &mut value) {
             fields.insert("requests".to_owned(), requests.to_json(args.wire));
         }
+        revealed.add_to(&mut value);
         if let (Some(signed), serde_json::Value::Object(fields)) = (&signed, &mut value) {
             fields.insert("signed".to_owned(), serde_json::to_value(signed).map_err(std::io::Error::from)?);
         }
@@ -96,6 +108,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     } else {
         draw(&report, &subject, args.head, cli, out)?;
         copies.draw(report.is_sound(), cli, out)?;
+        revealed.draw(cli, out)?;
         if args.requests {
             requests.draw(args.wire, cli, out)?;
         }
@@ -105,7 +118,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     let proved = !args.requests || requests.proofs.are_proved();
     let continues = signed.is_none_or(|signed| signed.problems.is_empty());
-    Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues))
+    Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues || !revealed.are_proved()))
 }
 
 /// What is known of the two copies of the log: the answer holds when one of them serves.
@@ -258,6 +271,9 @@ fn draw(
         if report.more > 0 {
             writeln!(out, "  … and {} more", report.more)?;
         }
+    }
+    if let Some(texts) = report.withheld.filter(|_| report.is_sound()) {
+        writeln!(out, "  {texts}; everything else and the order of all facts proved")?;
     }
     for anomaly in report.anomalies.iter().take(ANOMALIES) {
         writeln!(out, "  {}", style.paint(Emphasis::Warn, &format!("unusual, but not damaged: {anomaly}")))?;

@@ -63,7 +63,15 @@ mod tests {
     fn batch(event: impl Into<Event>) -> Notice {
         let (session, digest) = (SessionId::from_parts(1, 1), Digest::of(b""));
         let events = vec![event.into()];
-        Notice::Committed(Arc::new(Batch { session, first: Seq(1), at: Time(1), prev: None, events, digest }))
+        Notice::Committed(Arc::new(Batch {
+            session,
+            first: Seq(1),
+            at: Time(1),
+            prev: None,
+            events,
+            digest,
+            states: Vec::new(),
+        }))
     }
 
     #[test]

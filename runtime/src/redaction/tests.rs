@@ -170,7 +170,7 @@ async fn imported(redactor: Redactor, events: Vec<annals_core::Event>) -> Vec<St
     };
     let events = std::iter::once(created.into()).chain(events).collect();
     let (session, expected, at) = (annals_core::SessionId([1; 16]), annals_core::Seq(0), annals_core::Time(0));
-    let appended = log.append(Draft { session, expected, at, events, digest: None }).await;
+    let appended = log.append(Draft { session, expected, at, events, digest: None, states: Vec::new() }).await;
     let events = appended.map(|committed| committed.batch.events.clone()).unwrap_or_default();
     events.iter().skip(1).map(|event| event.to_json().to_string()).collect()
 }

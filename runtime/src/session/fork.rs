@@ -49,7 +49,7 @@ impl SessionEditor {
         let session: SessionId = ports.ids.session(at);
         let moved = location.map(|location| SessionMoved { location }.into());
         let events = [forked.into()].into_iter().chain(moved).collect();
-        let draft = Draft { session, expected: cut, at, events, digest: None };
+        let draft = Draft { session, expected: cut, at, events, digest: None, states: Vec::new() };
         ports.log.append(draft).await.map_err(LogError::from)?;
         Ok(Self::of(self.state.clone(), session))
     }

@@ -49,7 +49,11 @@ impl SessionEditor {
         let at = ports.clock.now().max(view.session.updated);
         let SessionId(random) = ports.ids.session(at);
         let session = Mark::of(self.id(), cut, view.session.updated).id(random);
-        ports.log.append(Draft { session, expected: cut, at, events, digest: None }).await.map_err(LogError::from)?;
+        ports
+            .log
+            .append(Draft { session, expected: cut, at, events, digest: None, states: Vec::new() })
+            .await
+            .map_err(LogError::from)?;
         Ok(Local { session: Self::of(self.state.clone(), session), fork_of, made: true })
     }
 }

@@ -124,7 +124,14 @@ async fn create(
         key: shared.ports.ids.session_key().into(),
     };
     let at = shared.ports.clock.now();
-    let draft = Draft { session: child, expected: Seq::ZERO, at, events: vec![created.into()], digest: None };
+    let draft = Draft {
+        session: child,
+        expected: Seq::ZERO,
+        at,
+        events: vec![created.into()],
+        digest: None,
+        states: Vec::new(),
+    };
     shared.ports.log.append(draft).await?;
     Ok(())
 }

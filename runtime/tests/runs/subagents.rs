@@ -213,7 +213,14 @@ async fn a_child_of_an_agent_of_which_nothing_is_known_may_do_nothing() -> Teste
         key: annals_core::SessionKey([0x0f; 32]).into(),
     };
     let id = SessionId::from_parts(7, 7);
-    let draft = Draft { session: id, expected: Seq::ZERO, at: Time(7), events: vec![child.into()], digest: None };
+    let draft = Draft {
+        session: id,
+        expected: Seq::ZERO,
+        at: Time(7),
+        events: vec![child.into()],
+        digest: None,
+        states: Vec::new(),
+    };
     world.log.append(draft).await?;
     let child = runtime.session(id).await?;
     prompted(&child, "look").await?;

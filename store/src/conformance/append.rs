@@ -64,12 +64,20 @@ pub(super) async fn the_same_batch_again_is_known(log: Arc<dyn EventLog>) -> Law
     for before in &done {
         let Batch { first, at, events, .. } = &*before.batch;
         for digest in [None, Some(before.batch.digest)] {
-            let again = Draft { session: s, expected: *first, at: *at, events: events.clone(), digest };
+            let again =
+                Draft { session: s, expected: *first, at: *at, events: events.clone(), digest, states: Vec::new() };
             let again = log.append(again).await?;
             hold!(again.known, "seq {first}: the same batch again is not known");
             hold!(again.batch == before.batch && again.position == before.position, "seq {first}: another batch");
         }
-        let later = Draft { session: s, expected: *first, at: at.plus(1), events: events.clone(), digest: None };
+        let later = Draft {
+            session: s,
+            expected: *first,
+            at: at.plus(1),
+            events: events.clone(),
+            digest: None,
+            states: Vec::new(),
+        };
         let later = log.append(later).await;
         hold!(matches!(later, Err(AppendError::Conflict { .. })), "the same facts at another time gave {later:?}");
     }

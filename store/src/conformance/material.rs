@@ -56,7 +56,7 @@ pub fn synthetic(text: impl Into<Text>) -> Event {
 
 /// A Draft whose time follows from its place.
 pub fn draft(session: SessionId, expected: Seq, events: Vec<Event>) -> Draft {
-    Draft { session, expected, at: Time(1_780_488_000_000 + expected.0), events, digest: None }
+    Draft { session, expected, at: Time(1_780_488_000_000 + expected.0), events, digest: None, states: Vec::new() }
 }
 
 /// Creates a session of one event.
@@ -102,7 +102,7 @@ pub fn seqs(slices: &[Slice]) -> Vec<u64> {
     slices.iter().flat_map(|slice| slice.records().map(|record| record.seq.0).collect::<Vec<_>>()).collect()
 }
 
-/// Reads a whole session, a few batches at a time, and checks that it is dense, has its key, and its digests chain.
+/// Reads a whole session, a few batches at a time, and checks that it is dense, its digests chain, and its key is there or needed nowhere.
 ///
 /// # Errors
 /// When it cannot be read, or does not chain.
@@ -121,11 +121,11 @@ pub async fn whole(log: &dyn EventLog, session: SessionId) -> Result<Vec<Slice>,
         let Batch { session: of, first, prev, digest, .. } = **batch;
         hold!(from < until, "session {of}, seq {first}: a slice shows nothing");
         keys.extend(batch.session_key().map(|key| (of, key)));
-        let Some(key) = keys.get(&of) else {
-            return Err(Violation(format!(
-                "session {of}, seq {first}: the key of the session is not in its first batch"
-            )));
-        };
+        let key = keys.get(&of);
+        hold!(
+            key.is_some() || !batch.states.is_empty(),
+            "session {of}, seq {first}: the key of the session is not in its first batch"
+        );
         hold!(
             batch.compute_digest(key, &*log.blobs()).ok() == Some(digest),
             "session {of}, seq {first}: the digest is of something else"

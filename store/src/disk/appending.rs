@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 /// What the heads say about the place of a draft.
 enum AppendSlot {
     /// Its place is its own until the reservation goes.
-    Mine(Reservation, Option<Digest>, SessionKey),
+    Mine(Reservation, Option<Digest>, Option<SessionKey>),
     /// The batch there may be this very one.
     Behind(Seq),
 }
@@ -45,7 +45,7 @@ struct PendingChain {
 
 impl PendingChain {
     /// Seals a Draft behind the batch with digest `prev`; `stored` are the blobs of the store.
-    fn push(&mut self, draft: Draft, prev: Option<Digest>, key: &SessionKey, stored: &dyn Blobs) {
+    fn push(&mut self, draft: Draft, prev: Option<Digest>, key: Option<&SessionKey>, stored: &dyn Blobs) {
         match append_rules::seal(draft, prev, key, &Brought { chain: &self.blobs, stored }) {
             Ok(Sealed { batch, blobs, needed, encoded }) => {
                 if !(blobs.is_empty() && needed.is_empty()) {
@@ -115,10 +115,10 @@ impl StoreState {
                 },
                 Ok(AppendSlot::Mine(reservation, prev, key)) => {
                     let mut chain = PendingChain::default();
-                    chain.push(first, prev, &key, &*self.blobs);
+                    chain.push(first, prev, key.as_ref(), &*self.blobs);
                     while let Some(draft) = drafts.next_if(|draft| chain.takes(draft)) {
                         let prev = chain.last().map(|last| last.digest);
-                        chain.push(draft, prev, &key, &*self.blobs);
+                        chain.push(draft, prev, key.as_ref(), &*self.blobs);
                     }
                     self.commit(chain, reservation, &orders, &mut appended).await;
                 }
@@ -224,7 +224,7 @@ impl StoreState {
             Placement::Next { .. } if lost => {
                 return Err(AppendError::Misplaced { session: draft.session, reason: append_rules::LOST_END });
             }
-            Placement::Next { prev } => (Some(prev), self.key(draft.session)?),
+            Placement::Next { prev } => (Some(prev), self.key(draft.session)),
             Placement::Created => (None, append_rules::brought_key(draft)?),
             Placement::Forked(fork) => {
                 let last = Seq(fork.cut.0.saturating_sub(1));
@@ -237,21 +237,21 @@ impl StoreState {
     }
 
     /// The key of a session of the log: read once from its first batch, then kept.
-    fn key(&self, session: SessionId) -> Result<SessionKey, AppendError> {
+    fn key(&self, session: SessionId) -> Option<SessionKey> {
         let keys = || self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(key) = keys().get(&session) {
-            return Ok(*key);
+            return Some(*key);
         }
         let first = self.own_from(session, Seq::ZERO, 1).unwrap_or_default().pop();
-        let key = append_rules::stored_key(session, first.as_ref().map(|stored| &*stored.batch))?;
+        let key = first.and_then(|stored| stored.batch.session_key())?;
         keys().insert(session, key);
-        Ok(key)
+        Some(key)
     }
 
     fn known(&self, draft: &Draft, actual: Seq) -> Result<Committed, AppendError> {
         let found = self.own_from(draft.session, draft.expected, 1).unwrap_or_default().pop();
         if let Some(stored) = found.filter(|stored| stored.batch.first == draft.expected)
-            && append_rules::is_duplicate(draft, &stored.batch, &self.key(draft.session)?, &*self.blobs)?
+            && append_rules::is_duplicate(draft, &stored.batch, self.key(draft.session).as_ref(), &*self.blobs)?
         {
             return Ok(Committed { batch: stored.batch, position: Position(stored.position), known: true });
         }

@@ -1,10 +1,12 @@
 //! Export: a session, and what it inherits, as lines.
 
 use super::line::{Ancestor, BlobLine, Header, HeaderHead};
+use super::verify::WithheldTexts;
+use super::withhold::{SelectableText, TextSelection, WithholdRules, Withholding};
 use super::{OnProgress, Progress};
 use crate::log::{EventLog, ReadError, Slice};
 use annals_core::canonical::{self, CanonicalError};
-use annals_core::{BlobHash, Seq, SessionId, SessionKey};
+use annals_core::{Batch, BlobHash, Blobs, DiscloseError, Disclosure, Seq, SessionId, SessionKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
@@ -19,6 +21,8 @@ pub struct Exported {
     pub blobs: u64,
     /// How many bytes.
     pub bytes: u64,
+    /// The texts that are in it or withheld, when it was written without the key of the session.
+    pub texts: WithheldTexts,
 }
 
 /// A Session could not be exported. What was written so far is no export: throw it away.
@@ -50,6 +54,24 @@ pub enum ExportError {
         /// Which number.
         source: CanonicalError,
     },
+    /// A rule selects no text: nothing was written, since more might be given away than was meant.
+    #[error("{rule} matches no text of session {session}")]
+    NoMatch {
+        /// The rule as written.
+        rule: String,
+        /// The session.
+        session: SessionId,
+    },
+    /// A text could not be withheld.
+    #[error("session {session}, event {seq}: {source}")]
+    Disclose {
+        /// Who wrote the batch.
+        session: SessionId,
+        /// The batch's first Seq.
+        seq: Seq,
+        /// Why.
+        source: DiscloseError,
+    },
     /// The output refused.
     #[error("the export could not be written: {0}")]
     Io(#[from] std::io::Error),
@@ -68,16 +90,16 @@ pub async fn export(
 ) -> Result<Exported, ExportError> {
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
     let ancestors = ancestors(log, session, head.next).await?;
-    let keys = keys(log, session, &ancestors).await?;
+    let keys = match keys(log, session, &ancestors).await {
+        Ok(keys) => keys,
+        // It was imported with texts withheld, and leaves as it came.
+        Err(ExportError::NoKey(_)) => {
+            return export_withheld(log, session, &WithholdRules::Withhold(Vec::new()), out, tell).await;
+        }
+        Err(error) => return Err(error),
+    };
     let header = Header::new(session, HeaderHead { next: head.next, digest: head.digest }, ancestors, keys);
-    let mut writer =
-        ExportWriter { out, exported: Exported { header, batches: 0, blobs: 0, bytes: 0 }, seen: BTreeSet::new() };
-    let first = canonical::own(&writer.exported.header).map_err(|source| ExportError::Canonical {
-        session,
-        seq: Seq::ZERO,
-        source,
-    })?;
-    writer.line(&first)?;
+    let mut writer = ExportWriter::begin(out, header)?;
     let blobs = log.blobs();
     let mut pages = log.pages(session, Seq::ZERO..head.next);
     while let Some(page) = pages.next_page().await? {
@@ -87,12 +109,84 @@ pub async fn export(
         let done = pages.position();
         tell(Progress { batches: writer.exported.batches, done: done.0, total: Some(head.next.0) });
     }
-    if pages.position() < head.next {
-        let (seq, reason) = (pages.position(), "the log ends before its head".to_owned());
-        return Err(ReadError::Damaged { session, seq, reason }.into());
-    }
+    ends_at(pages.position(), head.next, session)?;
     writer.out.flush()?;
     Ok(writer.exported)
+}
+
+/// Writes a session without its key and without the texts that the rules select: commitments take their place, and each other text
+/// carries the key of its own. A hash is withheld together with what may have gone into it.
+///
+/// Reads the session twice: a call may be selected by what ended it.
+///
+/// # Errors
+/// [`ExportError::NoMatch`] before anything is written; see [`ExportError`].
+pub async fn export_withheld(
+    log: &dyn EventLog,
+    session: SessionId,
+    rules: &WithholdRules,
+    out: &mut (dyn Write + Send),
+    tell: OnProgress<'_>,
+) -> Result<Exported, ExportError> {
+    let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
+    let total = Some(head.next.0 * 2);
+    let (blobs, mut batches) = (log.blobs(), 0);
+    let mut selection = TextSelection::new(rules);
+    let mut pages = log.pages(session, Seq::ZERO..head.next);
+    while let Some(page) = pages.next_page().await? {
+        for slice in &page {
+            selection.take(&slice.batch, &texts_of(&slice.batch, &*blobs)?);
+        }
+        tell(Progress { batches, done: pages.position().0, total });
+    }
+    if let Some(rule) = selection.unmatched() {
+        return Err(ExportError::NoMatch { rule: rule.to_owned(), session });
+    }
+    let ancestors = ancestors(log, session, head.next).await?;
+    let header = Header::withheld(session, HeaderHead { next: head.next, digest: head.digest }, ancestors);
+    let mut writer = ExportWriter::begin(out, header)?;
+    let (mut withholding, mut keys) = (Withholding::new(selection), BTreeMap::new());
+    let mut pages = log.pages(session, Seq::ZERO..head.next);
+    while let Some(page) = pages.next_page().await? {
+        for slice in &page {
+            let batch = &slice.batch;
+            keys.extend(batch.session_key().map(|key| (batch.session, key)));
+            let decided = withholding.decide(slice, &texts_of(batch, &*blobs)?);
+            writer.disclose(batch, keys.get(&batch.session), &decided, &*blobs)?;
+        }
+        batches = writer.exported.batches;
+        tell(Progress { batches, done: head.next.0 + pages.position().0, total });
+    }
+    ends_at(pages.position(), head.next, session)?;
+    writer.out.flush()?;
+    writer.exported.texts = WithheldTexts { texts: withholding.texts, withheld: withholding.withheld };
+    Ok(writer.exported)
+}
+
+/// The texts of a batch, in the order in which they are decided about.
+pub(super) fn texts_of(batch: &Batch, blobs: &dyn Blobs) -> Result<Vec<SelectableText>, ExportError> {
+    let mut texts = Vec::new();
+    let visited = batch.disclose(None, blobs, &mut |text| {
+        texts.push((text.seq, text.place.to_owned(), text.text.map(str::to_owned)));
+        Disclosure::Keep
+    });
+    visited.map(|_| texts).map_err(|source| refused(batch, source))
+}
+
+pub(super) fn refused(batch: &Batch, source: DiscloseError) -> ExportError {
+    let (session, seq) = (batch.session, batch.first);
+    match source {
+        DiscloseError::Canonical(CanonicalError::MissingBlob(blob)) => ExportError::MissingBlob { session, seq, blob },
+        DiscloseError::Canonical(CanonicalError::NoKey) => ExportError::NoKey(session),
+        source => ExportError::Disclose { session, seq, source },
+    }
+}
+
+fn ends_at(found: Seq, head: Seq, session: SessionId) -> Result<(), ReadError> {
+    match found < head {
+        true => Err(ReadError::Damaged { session, seq: found, reason: "the log ends before its head".to_owned() }),
+        false => Ok(()),
+    }
 }
 
 /// The ancestors that a session reads through, oldest first, found by bisection: a session's logs are one rising chain.
@@ -146,7 +240,17 @@ struct ExportWriter<'a> {
     seen: BTreeSet<BlobHash>,
 }
 
-impl ExportWriter<'_> {
+impl<'a> ExportWriter<'a> {
+    fn begin(out: &'a mut (dyn Write + Send), header: Header) -> Result<Self, ExportError> {
+        let session = header.session;
+        let exported = Exported { header, batches: 0, blobs: 0, bytes: 0, texts: WithheldTexts::default() };
+        let mut writer = Self { out, exported, seen: BTreeSet::new() };
+        let canonical = |source| ExportError::Canonical { session, seq: Seq::ZERO, source };
+        let first = canonical::own(&writer.exported.header).map_err(canonical)?;
+        writer.line(&first)?;
+        Ok(writer)
+    }
+
     fn line(&mut self, text: &str) -> Result<(), ExportError> {
         self.out.write_all(text.as_bytes())?;
         self.out.write_all(b"\n")?;
@@ -165,7 +269,26 @@ impl ExportWriter<'_> {
                 self.exported.blobs += 1;
             }
         }
-        self.line(&batch.to_canonical().map_err(canonical)?)?;
+        self.line(&batch.to_canonical_with(blobs).map_err(canonical)?)?;
+        self.exported.batches += 1;
+        Ok(())
+    }
+
+    fn disclose(
+        &mut self,
+        batch: &Batch,
+        key: Option<&SessionKey>,
+        withheld: &[bool],
+        blobs: &dyn Blobs,
+    ) -> Result<(), ExportError> {
+        let mut withheld = withheld.iter();
+        let disclosed = batch.disclose(key, blobs, &mut |_| match withheld.next() {
+            Some(false) => Disclosure::Disclose,
+            _ => Disclosure::Withhold,
+        });
+        let disclosed = disclosed.map_err(|source| refused(batch, source))?;
+        let line = disclosed.to_canonical_with(blobs);
+        self.line(&line.map_err(|source| refused(batch, source.into()))?)?;
         self.exported.batches += 1;
         Ok(())
     }

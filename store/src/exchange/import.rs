@@ -6,7 +6,6 @@ use super::{OnProgress, Progress};
 use crate::log::{AppendError, Appended, Draft, EventLog};
 use annals_core::exported::{Unprovable, digest_of_line};
 use annals_core::{Batch, BlobHash, Digest, Seq, SessionId};
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -61,12 +60,6 @@ pub enum ImportError {
         expected: Option<Digest>,
         /// The digest of the file's batch.
         found: Digest,
-    },
-    /// Texts are withheld in it.
-    #[error("line {line}: texts are withheld in this export: it can be verified, and not imported")]
-    Withheld {
-        /// Which line, from 1.
-        line: u64,
     },
     /// The log refused a batch.
     #[error("line {line}: {source}")]
@@ -190,14 +183,11 @@ impl<'a> Import<'a> {
                 section.session.blobs += 1;
                 self.put(line, blob.text).await.map(|_| ())
             }
-            Line::Batch { withheld, .. } if withheld > 0 || section.session.header.keys.is_none() => {
-                Err(ImportError::Withheld { line })
-            }
             Line::Batch { mut batch, value, .. } => {
-                let none = BTreeMap::new();
-                let key = key_for(&batch, section.session.header.keys.as_ref().unwrap_or(&none)).map_err(damaged)?;
+                let keys = section.session.header.keys.as_ref();
+                let key = keys.map(|keys| key_for(&batch, keys)).transpose().map_err(damaged)?;
                 let (session, seq, expected) = (batch.session, batch.first, batch.digest);
-                let found = digest_of_line(&value, Some(&key), &*self.log.blobs()).map_err(|error| match error {
+                let found = digest_of_line(&value, key.as_ref(), &*self.log.blobs()).map_err(|error| match error {
                     Unprovable::Key => damaged(Flaw::Key { reason: error.to_string() }),
                     Unprovable::Blob(blob) => {
                         ImportError::Append { line, source: AppendError::MissingBlob { session, seq, blob } }
@@ -206,7 +196,7 @@ impl<'a> Import<'a> {
                 if found != expected {
                     return Err(damaged(Flaw::Digest { session, seq, expected, found }));
                 }
-                if let Some(begins) = batch.events.first_mut() {
+                if let (Some(begins), Some(key)) = (batch.events.first_mut(), key) {
                     begins.set_key(key);
                 }
                 if let Some((before, ..)) = section.last.filter(|(before, ..)| *before != batch.session) {
@@ -225,8 +215,8 @@ impl<'a> Import<'a> {
     }
 
     async fn append(&mut self, line: u64, batch: Batch) -> Result<(), ImportError> {
-        let Batch { session, first, at, events, digest, .. } = batch;
-        let draft = Draft { session, expected: first, at, events, digest: Some(digest) };
+        let Batch { session, first, at, events, digest, states, .. } = batch;
+        let draft = Draft { session, expected: first, at, events, digest: Some(digest), states };
         self.gathered.push((line, draft));
         if self.gathered.len() < WINDOW { Ok(()) } else { self.land().await }
     }

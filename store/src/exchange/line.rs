@@ -5,8 +5,9 @@ use annals_core::exported::{ExportedText, visit_texts};
 use annals_core::{Batch, BlobHash, BlobRef, Digest, Event, Seq, SessionId, SessionKey, canonical};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 /// The number of this format, kept in every header.
 pub const FORMAT: u32 = 2;
@@ -64,6 +65,11 @@ impl Header {
     ) -> Self {
         Self { annals: ANNALS.into(), format: FORMAT, session, head, ancestors, keys: Some(keys) }
     }
+
+    /// The header of an export that withholds texts.
+    pub fn withheld(session: SessionId, head: HeaderHead, ancestors: Vec<Ancestor>) -> Self {
+        Self { annals: ANNALS.into(), format: FORMAT, session, head, ancestors, keys: None }
+    }
 }
 
 /// A blob, before the first batch that names it.
@@ -88,14 +94,13 @@ pub(super) enum Line {
         chars: u64,
     },
     Batch {
-        /// With some other text in the place of one that is withheld.
         batch: Batch,
         /// The line itself.
         value: Value,
         /// The blobs that it names.
         named: Vec<BlobRef>,
-        /// How many of its texts are withheld.
-        withheld: u64,
+        /// How many texts it has, withheld ones included.
+        texts: u64,
     },
     /// A Batch with an event that is not one of the catalogue.
     Opaque {
@@ -136,41 +141,31 @@ impl Line {
     }
 
     fn batch(text: &str, value: Value) -> Result<Self, Flaw> {
-        let (mut filled, mut named, mut withheld) = (value.clone(), Vec::new(), 0);
-        let filling = visit_texts(&mut filled, &mut |_, _, text| {
-            Ok::<_, std::convert::Infallible>(match text {
-                ExportedText::Text(_) => None,
-                ExportedText::Blob(blob) => {
-                    named.push(blob);
-                    None
-                }
-                ExportedText::Withheld { .. } => {
-                    withheld += 1;
-                    Some(json!({"text": FILLING}))
-                }
-                ExportedText::Disclosed { text, .. } => Some(json!({"text": text})),
-            })
+        let (mut value, mut named, mut texts) = (value, Vec::new(), 0);
+        let counting = visit_texts(&mut value, &mut |_, _, text| {
+            texts += 1;
+            if let ExportedText::Blob(blob) = text {
+                named.push(blob);
+            }
+            Ok::<_, Infallible>(None)
         });
-        let Ok(()) = filling;
+        let Ok(()) = counting;
         is_canonical(text, Ok(canonical::value(&value)))?;
-        let expected = if filled == value { text.to_owned() } else { canonical::value(&filled) };
         let envelope = Envelope::deserialize(&value);
-        let read =
-            Batch::from_json(filled).map_err(|error| error.to_string()).and_then(|batch| match batch.to_canonical() {
-                Ok(canonical) if canonical == expected => Ok(batch),
+        let read = Batch::from_json(value.clone()).map_err(|error| error.to_string()).and_then(|batch| {
+            match batch.to_canonical() {
+                Ok(canonical) if canonical == text => Ok(batch),
                 Ok(_) => Err("an event does not have the members of its type".into()),
                 Err(error) => Err(error.to_string()),
-            });
+            }
+        });
         match (read, envelope) {
-            (Ok(batch), _) => Ok(Self::Batch { batch, value, named, withheld }),
+            (Ok(batch), _) => Ok(Self::Batch { batch, value, named, texts }),
             (Err(reason), Ok(envelope)) => Ok(Self::Opaque { envelope, reason }),
             (Err(reason), Err(_)) => Err(Flaw::Line { reason }),
         }
     }
 }
-
-/// Replaces a withheld text while a line is read: a text for any field, a digest for those that hold one.
-const FILLING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// The key of a session, as an export gives it.
 ///
@@ -223,10 +218,10 @@ mod tests {
             let batch = Batch::seal(&KEY, &NoBlobs, session(1), Seq(0), Time(5), None, events).unwrap().batch;
             let line = batch.to_canonical().unwrap();
             assert_eq!(batch.compute_digest(&KEY, &NoBlobs).unwrap(), batch.digest);
-            let Line::Batch { batch: read, value, named, withheld } = Line::read(line.as_bytes()).unwrap() else {
+            let Line::Batch { batch: read, value, named, texts } = Line::read(line.as_bytes()).unwrap() else {
                 panic!("{line}")
             };
-            assert!(named.is_empty() && withheld == 0);
+            assert!(named.is_empty() && texts > 0);
             assert_eq!(digest_of_line(&value, Some(&KEY), &NoBlobs), Ok(batch.digest));
             assert_eq!(read, batch);
         }

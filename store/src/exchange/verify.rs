@@ -11,4 +11,4 @@ mod report;
 
 pub use file::verify_file;
 pub use log::{verify_session, verify_store};
-pub use report::{DAMAGE_MAX, Damage, DamagePlace, Flaw, KeptDigest, Proven, VerifyReport};
+pub use report::{DAMAGE_MAX, Damage, DamagePlace, Flaw, KeptDigest, Proven, VerifyReport, WithheldTexts};

@@ -47,11 +47,11 @@ impl RemoteLog {
     }
 
     pub(super) async fn append(&self, draft: &Draft) -> Result<Result<Committed, AppendError>, Lost> {
-        let Draft { session, expected, at, ref events, digest } = *draft;
+        let Draft { session, expected, at, ref events, digest, ref states } = *draft;
         // Packed here as well: large texts go before the batch, so that it fits a record on its way too. The owner seals it, with
         // the key and the digest before it, and finds its texts moved as it would have moved them.
-        let (prev, events) = (None, events.clone());
-        let batch = Batch { session, first: expected, at, prev, events, digest: Digest([0; 32]) };
+        let (prev, events, states) = (None, events.clone(), states.clone());
+        let batch = Batch { session, first: expected, at, prev, events, digest: Digest([0; 32]), states };
         let sealed = match batch.pack() {
             Ok(sealed) => sealed,
             Err(source) => return Ok(Err(AppendError::Seal { session, source })),

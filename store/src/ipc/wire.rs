@@ -184,9 +184,9 @@ fn decode(bytes: &[u8]) -> Result<Arc<Batch>, Malformed> {
 
 /// The Draft that a guest sealed: the owner chains it to the batch before it.
 pub(super) fn draft_of(batch: &[u8], digest: Option<Digest>) -> Result<Draft, Malformed> {
-    let Batch { session, first: expected, at, events, .. } =
+    let Batch { session, first: expected, at, events, states, .. } =
         codec::decode(batch).map_err(|error| Malformed(error.to_string()))?;
-    Ok(Draft { session, expected, at, events, digest })
+    Ok(Draft { session, expected, at, events, digest, states })
 }
 
 impl Answer {

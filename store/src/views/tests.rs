@@ -12,7 +12,7 @@ fn session(n: u128) -> SessionId {
 
 async fn add(log: &Arc<dyn EventLog>, session: SessionId, events: Vec<Event>) -> Seq {
     let expected = log.head(session).await.unwrap().map_or(Seq::ZERO, |head| head.next);
-    let draft = Draft { session, expected, at: Time(1_000 + expected.0), events, digest: None };
+    let draft = Draft { session, expected, at: Time(1_000 + expected.0), events, digest: None, states: Vec::new() };
     log.append(draft).await.unwrap().batch.first
 }
 

@@ -53,7 +53,7 @@ pub fn batches() -> io::Result<Vec<Vec<u8>>> {
         let event = Event::from_json(serde_json::from_str(line)?).map_err(io::Error::other)?;
         let digest = Digest::of(line.as_bytes());
         let at = Time(1_795_000_000_000);
-        let batch = Batch { session, first: Seq(first), at, prev, events: vec![event], digest };
+        let batch = Batch { session, first: Seq(first), at, prev, events: vec![event], digest, states: Vec::new() };
         found.push(codec::encode(&batch).map_err(io::Error::other)?);
         prev = Some(digest);
     }

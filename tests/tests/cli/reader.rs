@@ -17,7 +17,8 @@ async fn long(turns: u64) -> Arc<dyn EventLog> {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let mut next = Seq::ZERO;
     let mut append = async |events: Vec<Event>| {
-        let draft = Draft { session: SESSION, expected: next, at: Time(next.0), events, digest: None };
+        let draft =
+            Draft { session: SESSION, expected: next, at: Time(next.0), events, digest: None, states: Vec::new() };
         next = log.append(draft).await.expect("in place").batch.next();
     };
     append(vec![created()]).await;

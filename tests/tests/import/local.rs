@@ -18,7 +18,7 @@ const FORMS: [&str; 3] = [CLAUDE, "codex/tools-and-resume.rollout.jsonl", "openc
 async fn append(log: &Arc<dyn EventLog>, session: SessionId, facts: Vec<Event>) -> Seq {
     let end = head(log, session).await.unwrap();
     let at = Time(end.at.millis() + 60_000);
-    let draft = Draft { session, expected: end.next, at, events: facts, digest: None };
+    let draft = Draft { session, expected: end.next, at, events: facts, digest: None, states: Vec::new() };
     log.append(draft).await.unwrap().batch.first
 }
 

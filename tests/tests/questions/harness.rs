@@ -132,7 +132,7 @@ impl Own {
     /// Appends one batch, a minute after the one before; gives the Seq of its first event.
     pub async fn add(&mut self, events: Vec<Event>) -> Seq {
         let expected = self.view.cut().next;
-        let draft = Draft { session: self.session, expected, at: self.at, events, digest: None };
+        let draft = Draft { session: self.session, expected, at: self.at, events, digest: None, states: Vec::new() };
         let batch = self.log.append(draft).await.unwrap().batch;
         batch.records().for_each(|record| self.view.apply(&record));
         self.at = Time(self.at.0 + 60_000);

@@ -43,7 +43,7 @@ pub fn turn(n: u64, own: bool) -> Vec<Event> {
 
 pub async fn append(log: &Arc<dyn EventLog>, session: SessionId, events: Vec<Event>) -> Seq {
     let expected = log.head(session).await.unwrap().map_or(Seq::ZERO, |head| head.next);
-    let draft = Draft { session, expected, at: Time(1_000 + expected.0), events, digest: None };
+    let draft = Draft { session, expected, at: Time(1_000 + expected.0), events, digest: None, states: Vec::new() };
     log.append(draft).await.unwrap().batch.next()
 }
 
@@ -59,7 +59,14 @@ pub async fn forked(log: &Arc<dyn EventLog>, parent: SessionId, n: u128, turns: 
         origin: None,
         key: annals_core::SessionKey([0x0f; 32]).into(),
     };
-    let draft = Draft { session, expected: head.next, at: Time(2_000_000), events: vec![fork.into()], digest: None };
+    let draft = Draft {
+        session,
+        expected: head.next,
+        at: Time(2_000_000),
+        events: vec![fork.into()],
+        digest: None,
+        states: Vec::new(),
+    };
     log.append(draft).await.unwrap();
     for turn_of_fork in 0..turns {
         let unlike = format!("fork-{n}-{turn_of_fork}");

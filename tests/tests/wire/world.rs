@@ -200,7 +200,7 @@ impl World {
 
     pub async fn append(&self, session: SessionId, events: Vec<Event>) {
         let expected = self.view(session).await.cut().next;
-        let draft = Draft { session, expected, at: self.clock.now(), events, digest: None };
+        let draft = Draft { session, expected, at: self.clock.now(), events, digest: None, states: Vec::new() };
         self.log.append(draft).await.unwrap();
     }
 

@@ -7,7 +7,7 @@
 //! The frame's own checksum covers what was unpacked; a record that does not unpack is damaged like any other.
 
 use crate::disk::journal::frame::HEADER;
-use annals_core::batch::RECORD_MAX;
+use annals_core::batch::{RECORD_MAX, STATES_MAX};
 use lz4_flex::block;
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ pub fn of(frame: &[u8]) -> Cow<'_, [u8]> {
 pub fn frame<'a>(record: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
     let Some((&[PACKED, l0, l1, l2, l3], packed)) = record.split_first_chunk::<PREFIX>() else { return record };
     let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-    if length > HEADER + RECORD_MAX {
+    if length > HEADER + RECORD_MAX + STATES_MAX {
         return &[];
     }
     room.resize(length, 0);

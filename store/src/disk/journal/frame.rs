@@ -6,7 +6,7 @@
 //! Numbers are little-endian; the checksum covers everything but itself. No UTF-8 text holds the byte `FF`, so a
 //! reader that looks for the next frame behind a damaged one is not misled by what a user wrote.
 
-use annals_core::batch::RECORD_MAX;
+use annals_core::batch::{RECORD_MAX, STATES_MAX};
 use annals_core::{Seq, SessionId, codec};
 use bytes::BufMut;
 
@@ -78,7 +78,7 @@ pub fn write(out: &mut impl BufMut, kind: FrameKind, in_group: u16, position: u6
     header[..4].copy_from_slice(&MAGIC);
     header[4..6].copy_from_slice(&[codec::FORMAT, kind]);
     header[6..8].copy_from_slice(&in_group.to_le_bytes());
-    // Payloads are at most RECORD_MAX long, which `Batch::seal` guarantees.
+    // Payloads are at most RECORD_MAX + STATES_MAX long, which `Batch::pack` guarantees.
     header[8..12].copy_from_slice(&(payload.len() as u32).to_le_bytes());
     header[16..].copy_from_slice(&position.to_le_bytes());
     let sum = crc32c::crc32c_append(checksum(&header), payload);
@@ -106,7 +106,7 @@ pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
         return Err(FrameError::Magic);
     }
     let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-    if length > RECORD_MAX {
+    if length > RECORD_MAX + STATES_MAX {
         return Err(FrameError::Checksum);
     }
     let frame = bytes.get(..HEADER + length).ok_or(FrameError::CutOff)?;

@@ -9,7 +9,7 @@ use crate::disk::state::{Reservation, StoreState};
 use crate::displaced::Displaced;
 use crate::lineage::Birth;
 use crate::log::{AppendError, Position};
-use annals_core::codec::BatchHeader;
+use annals_core::codec;
 use annals_core::{Batch, Seq, SessionId};
 use bytes::{Bytes, BytesMut};
 use rustix::io::Errno;
@@ -241,7 +241,7 @@ impl Committer {
             let (mut state, mut positions) = (shared.lock(), first..);
             for request in &mut group.requests {
                 for ((batch, _), position) in request.batches.iter().zip(&mut positions) {
-                    state.sessions.take(&header(batch), position, || Birth::of(batch));
+                    state.sessions.take(&codec::header(batch), position, || Birth::of(batch));
                 }
                 request.reservation.free(&mut state);
             }
@@ -270,9 +270,4 @@ impl Committer {
             lag = self.shared.lag_fell.wait(lag).unwrap_or_else(PoisonError::into_inner);
         }
     }
-}
-
-fn header(batch: &Batch) -> BatchHeader {
-    let Batch { session, first, at, prev, ref events, digest } = *batch;
-    BatchHeader { session, first, at, digest, prev, count: events.len() as u64 }
 }

@@ -2,10 +2,10 @@
 
 use super::chain::{Chain, Link};
 use super::proving::{self, ComputedDigest, ProvingContext};
-use super::report::{DamagePlace, Flaw, KeptDigest, Proven, VerifyReport};
+use super::report::{DamagePlace, Flaw, KeptDigest, Proven, VerifyReport, WithheldTexts};
 use crate::exchange::line::{Ancestor, Header, Line};
 use crate::exchange::{OnProgress, Progress};
-use annals_core::{Batch, BlobHash, BlobRef, Digest, Seq, SessionId};
+use annals_core::{Batch, BlobHash, BlobRef, Digest, KnownText, Seq, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 use std::num::NonZero;
@@ -25,8 +25,14 @@ pub fn verify_file(
     kept: Option<Digest>,
     tell: OnProgress<'_>,
 ) -> std::io::Result<VerifyReport> {
-    let mut file =
-        File { report: VerifyReport::default(), kept, line: 0, section: None, given: ProvingContext::default() };
+    let mut file = File {
+        report: VerifyReport::default(),
+        kept,
+        line: 0,
+        section: None,
+        texts: WithheldTexts::default(),
+        given: ProvingContext::default(),
+    };
     let (mut chunk, mut ends, mut progress) = (Vec::new(), Vec::new(), Progress::default());
     loop {
         chunk.clear();
@@ -77,6 +83,7 @@ struct File {
     kept: Option<Digest>,
     line: u64,
     section: Option<Section>,
+    texts: WithheldTexts,
     /// What the lines before the chunk gave to prove digests with.
     given: ProvingContext,
 }
@@ -161,7 +168,10 @@ impl File {
                     section.waiting.push((line, blob.blob));
                 }
             }
-            Ok(Line::Batch { batch, named, .. }) => {
+            Ok(Line::Batch { batch, named, texts, .. }) => {
+                let absent = batch.states.iter().filter(|state| matches!(state.known, KnownText::Absent(_))).count();
+                self.texts.texts += texts;
+                self.texts.withheld += absent as u64;
                 section.batch(&mut self.report, line, &batch, found, &named);
                 note_kept(&mut self.report, self.kept, batch.digest, batch.next());
             }
@@ -217,6 +227,7 @@ impl File {
             );
         }
         settle_kept(&mut self.report, self.kept);
+        self.report.withheld = Some(self.texts).filter(|texts| texts.withheld > 0);
         self.report
     }
 }

@@ -239,14 +239,14 @@ fn check(page: &[(&Slice, Option<SessionKey>)], blobs: &(dyn Blobs + Send + Sync
 
 fn check_batch(batch: &Batch, key: Option<&SessionKey>, blobs: &(dyn Blobs + Send + Sync)) -> Checked {
     let stored = batch.events.first().and_then(Event::stored_key);
-    let Some(key) = key.filter(|key| stored.is_none_or(|stored| stored.hash == key.hash())) else {
-        // Where the first batch of the session cannot be read, that is reported already.
-        let flaw = stored.map(|_| Flaw::Key { reason: "the key of the session is not here, or another one".into() });
-        return Checked { digest: Err(flaw), blobs: Vec::new() };
-    };
+    let key = key.filter(|key| stored.is_none_or(|stored| stored.hash == key.hash()));
     let reading = BlobReader { blobs, found: RefCell::default() };
     let digest = batch.compute_digest(key, &reading).map_err(|error| match error {
         CanonicalError::MissingBlob(_) => None,
+        // Where the first batch of the session cannot be read, that is reported already.
+        CanonicalError::NoKey => {
+            stored.map(|_| Flaw::Key { reason: "the key of the session is not here, or another one".into() })
+        }
         error => Some(Flaw::Unreadable { reason: error.to_string() }),
     });
     if reading.found.borrow().is_empty() {

@@ -20,6 +20,9 @@ pub struct VerifyReport {
     pub blobs: u64,
     /// Whether the digest that was kept elsewhere is in the chain; `None` when none was given.
     pub kept: Option<KeptDigest>,
+    /// The withheld texts of a file; `None` when there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<WithheldTexts>,
     /// Every damage, in the order of reading, up to [`DAMAGE_MAX`].
     pub damage: Vec<Damage>,
     /// Damages beyond those.
@@ -27,6 +30,22 @@ pub struct VerifyReport {
     /// Events that no correct runtime appends where they are, up to [`DAMAGE_MAX`]. They are no damage: what is in the log is
     /// what was written, and every view has a defined answer. A fork whose ancestors are read elsewhere is not judged.
     pub anomalies: Vec<UnusualEvent>,
+}
+
+/// How many texts of an export are withheld.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WithheldTexts {
+    /// All texts, withheld ones included.
+    pub texts: u64,
+    /// Those of which only the commitment is there.
+    pub withheld: u64,
+}
+
+/// `3 of 412 texts withheld`.
+impl fmt::Display for WithheldTexts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} texts withheld", self.withheld, self.texts)
+    }
 }
 
 /// An event that breaks a rule of `annals_core::legal`.

@@ -37,7 +37,8 @@ fn a_draft_arrives_as_it_was_sent() {
     for digest in [None, Some(Digest::of(b"x"))] {
         sent.digest = digest;
         let (first, at, events) = (sent.expected, sent.at, sent.events.clone());
-        let batch = Batch { session: sent.session, first, at, prev: None, events, digest: Digest([0; 32]) };
+        let states = sent.states.clone();
+        let batch = Batch { session: sent.session, first, at, prev: None, events, digest: Digest([0; 32]), states };
         let sealed = batch.pack().unwrap();
         let message = Ask::Append { batch: sealed.encoded, digest }.write().unwrap();
         let Ask::Append { batch, digest } = Ask::read(&message).unwrap() else { panic!("another message") };

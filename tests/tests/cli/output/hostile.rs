@@ -27,7 +27,8 @@ pub fn copy(from: &Path, to: &Path) {
                 if let (Some(begins), Some(key)) = (events.first_mut(), batch.session_key()) {
                     begins.set_key(key);
                 }
-                let draft = Draft { session: head.session, expected, at: batch.at, events, digest: None };
+                let draft =
+                    Draft { session: head.session, expected, at: batch.at, events, digest: None, states: Vec::new() };
                 expected = target.append(draft).await.expect("an append").batch.next();
             }
         }

@@ -1,0 +1,66 @@
+//! `annals verify FILE --reveal FILE2`
+
+use crate::command_context::CommandContext;
+use crate::error::CliError;
+use crate::style::Emphasis;
+use annals_store::exchange::{RevealOutcome, RevealedText, compare_revealed};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+
+/// Texts that were given later, compared with what an export withholds.
+#[derive(Default)]
+pub(super) struct RevealCheck {
+    texts: Vec<(RevealedText, RevealOutcome)>,
+    /// Whether the export is damaged, so that nothing was compared.
+    damaged: bool,
+}
+
+impl RevealCheck {
+    pub fn compare(export: &Path, texts: &Path, sound: bool) -> Result<Self, CliError> {
+        if !sound {
+            return Ok(Self { texts: Vec::new(), damaged: true });
+        }
+        let in_texts = |source| CliError::File { path: texts.to_owned(), source };
+        let mut revealed = Vec::new();
+        for line in BufReader::new(File::open(texts).map_err(in_texts)?).lines() {
+            let line = line.map_err(in_texts)?;
+            let read: Result<RevealedText, _> = serde_json::from_str(&line);
+            revealed.push(read.map_err(|error| in_texts(io::Error::new(io::ErrorKind::InvalidData, error)))?);
+        }
+        if revealed.is_empty() {
+            return Err(in_texts(io::Error::new(io::ErrorKind::InvalidData, "no text in it")));
+        }
+        let in_export = |source| CliError::File { path: export.to_owned(), source };
+        let mut file = BufReader::new(File::open(export).map_err(in_export)?);
+        let outcomes = compare_revealed(&mut file, &revealed).map_err(in_export)?;
+        Ok(Self { texts: revealed.into_iter().zip(outcomes).collect(), damaged: false })
+    }
+
+    pub fn are_proved(&self) -> bool {
+        !self.damaged && self.texts.iter().all(|(_, outcome)| *outcome == RevealOutcome::Proved)
+    }
+
+    pub fn add_to(&self, value: &mut serde_json::Value) {
+        if let (false, serde_json::Value::Object(fields)) = (self.texts.is_empty(), value) {
+            let one = |(text, outcome): &(RevealedText, RevealOutcome)| serde_json::json!({"session": text.session, "seq": text.seq, "place": text.place, "outcome": outcome});
+            fields.insert("revealed".to_owned(), self.texts.iter().map(one).collect());
+        }
+    }
+
+    pub fn draw(&self, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+        if self.damaged {
+            cli.remark("the revealed texts were not compared, as the export is damaged");
+        }
+        for (RevealedText { seq, place, .. }, outcome) in &self.texts {
+            let (emphasis, mark, what) = match outcome {
+                RevealOutcome::Proved => (Emphasis::Good, "✓", "proved, this text is what the file withholds"),
+                RevealOutcome::Differs => (Emphasis::Bad, "✗", "not proved, the file withholds another text"),
+                RevealOutcome::NotWithheld => (Emphasis::Bad, "✗", "not proved, the file does not withhold it"),
+                RevealOutcome::NoEvent => (Emphasis::Bad, "✗", "not proved, the file has no such event"),
+            };
+            writeln!(out, "{} event {seq} {place}: {what}", cli.style.paint(emphasis, mark))?;
+        }
+        Ok(())
+    }
+}
