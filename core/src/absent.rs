@@ -31,6 +31,14 @@ impl AbsentText {
     }
 }
 
+impl AbsentText {
+    /// Whether a field that is a string or a hash in memory holds what this text leaves there: its note, or [`NO_HASH`].
+    pub(crate) fn is_left_as(&self, field: &str) -> bool {
+        let of_hash = self.bytes == 64 && self.chars == 64;
+        field == self.to_string() || (of_hash && field.parse() == Ok(NO_HASH))
+    }
+}
+
 /// The note that views show in its place: `[withheld: 1,204 characters]`.
 impl fmt::Display for AbsentText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,5 +91,5 @@ pub(crate) fn key_of(known: Option<KnownText>, key: Option<&SessionKey>, seq: Se
     }
 }
 
-/// What stands in a field that holds a hash, when the hash is withheld.
+/// The value of a field that holds a hash, when the hash is withheld.
 pub(crate) const NO_HASH: Digest = Digest([0; 32]);

@@ -16,8 +16,12 @@ use serde::{Deserialize, Serialize};
 /// The largest encoded batch without the states of its texts, in bytes (`docs/reference/store.md#batches`).
 pub const RECORD_MAX: usize = 64 * 1024;
 
-/// The largest encoded list of the states of texts, behind the events of a batch, in bytes.
-pub const STATES_MAX: usize = 256 * 1024;
+/// How many bytes the states of texts may add to an encoded batch, at most.
+///
+/// Each state is of a text of its own, which takes at least 8 of [`RECORD_MAX`] bytes, so that there are at most 8,192 of them, with
+/// 512 bytes for each: a batch without states that fits also fits with any of its texts withheld, unless the places of its texts are
+/// longer than some 390 bytes on average.
+pub const STATES_MAX: usize = 4 * 1024 * 1024;
 
 /// A place between two batches where a replay may stop: everything before `next` is folded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -86,7 +90,7 @@ impl Batch {
     /// withheld; `blobs` gives the texts of blobs.
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53, a blob cannot be read, or a text has no key.
+    /// When an own number is not below 2^53, a blob cannot be read, or a text has no key.
     pub fn compute_digest<'k>(
         &self,
         key: impl Into<Option<&'k SessionKey>>,
@@ -122,7 +126,7 @@ impl Batch {
     /// that says so (`fixtures/FORMAT.md`).
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53, or a text with a key of its own is a blob ([`Batch::to_canonical_with`]).
+    /// When an own number is not below 2^53, or a text with a key of its own is a blob ([`Batch::to_canonical_with`]).
     pub fn to_canonical(&self) -> Result<String, CanonicalError> {
         self.to_canonical_with(&crate::NoBlobs)
     }
@@ -130,7 +134,7 @@ impl Batch {
     /// As [`Batch::to_canonical`]: a text with a key of its own is written whole, also if it is one of these blobs.
     ///
     /// # Errors
-    /// When a number of ours is not below 2^53, or such a blob cannot be read.
+    /// When an own number is not below 2^53, or such a blob cannot be read.
     pub fn to_canonical_with(&self, blobs: &dyn Blobs) -> Result<String, CanonicalError> {
         let Self { session, first, at, prev, ref events, digest, ref states } = *self;
         canonical::exported(&ExportedBatch { at, digest, events: Tagging(events), first, prev, session }, states, blobs)

@@ -35,6 +35,17 @@ pub enum CanonicalError {
     /// A text can be committed to neither with a key of its own nor with the session's.
     #[error("the key of the session is not known")]
     NoKey,
+    /// A text and what the batch holds about it disagree: one of them is withheld and the other is not, or as another text.
+    #[error("the text {place} of event {event} of the batch is not in the state that the batch records")]
+    StateDisagrees {
+        /// Which event of the batch, from 0.
+        event: u64,
+        /// The RFC 6901 pointer of the text.
+        place: String,
+    },
+    /// The batch holds something about a text that is not in its events.
+    #[error("the batch records the state of a text that it does not have")]
+    StrayState,
     /// A map key that is no text, or a message of a `Serialize` implementation.
     #[error("{0}")]
     Unsupported(String),
@@ -87,9 +98,18 @@ pub(crate) fn committed<T: Serialize + ?Sized>(
     written(value, TextForm::committed(first, key, states, blobs), room)
 }
 
+/// Compares events with the states of their texts.
+///
+/// # Errors
+/// [`CanonicalError::StateDisagrees`], [`CanonicalError::StrayState`]; as [`own`].
+pub(crate) fn check_states<T: Serialize + ?Sized>(events: &T, states: &[TextState]) -> Result<(), CanonicalError> {
+    written(events, TextForm::checked(states), ROOM).map(|_| ())
+}
+
 fn written<T: Serialize + ?Sized>(value: &T, form: TextForm<'_>, room: usize) -> Result<String, CanonicalError> {
     let mut writer = Writer::new(true, form, room);
     value.serialize(&mut writer)?;
+    writer.form.end()?;
     Ok(writer.finish())
 }
 

@@ -7,12 +7,14 @@
 //! All numbers little-endian; an option is one byte, then its value. The event kind precedes its length, so a
 //! reader that does not know a kind can name it and knows where the next one begins.
 
-use crate::absent::TextStates;
+use crate::absent::{TextState, TextStates};
 use crate::batch::Batch;
+use crate::canonical;
 use crate::digest::Digest;
-use crate::event::{DecodeError, Event, Kind};
+use crate::event::{DecodeError, Event, Kind, Tagging};
 use crate::id::SessionId;
 use crate::seq::Seq;
+use crate::text::{Text, Texts};
 use crate::time::Time;
 use alloc::string::String;
 use alloc::string::ToString;
@@ -110,7 +112,7 @@ pub fn place(bytes: &[u8]) -> Option<(SessionId, Seq)> {
 /// Decodes a batch. Does not check its digest.
 ///
 /// # Errors
-/// When an event kind is unknown, or bytes are missing, left over or malformed.
+/// When an event kind is unknown, bytes are missing, left over or malformed, or the events and the states of their texts disagree.
 pub fn decode(bytes: &[u8]) -> Result<Batch, DecodeError> {
     let mut rest = bytes;
     let BatchHeader { session, first, at, digest, prev, count } =
@@ -130,10 +132,11 @@ pub fn decode(bytes: &[u8]) -> Result<Batch, DecodeError> {
         let kind = Kind::of_number(kind).ok_or(DecodeError::UnknownKind(kind))?;
         events.push(Event::read_payload(kind, payload)?);
     }
-    let states = if rest.is_empty() { TextStates::new() } else { decode_states(rest, count)? };
     if events.is_empty() {
         return Err(malformed("no events".to_string()));
     }
+    let states = if rest.is_empty() { TextStates::new() } else { decode_states(rest, count)? };
+    agree(&mut events, &states)?;
     Ok(Batch { session, first, at, prev, events, digest, states })
 }
 
@@ -148,6 +151,19 @@ fn decode_states(bytes: &[u8], events: u64) -> Result<TextStates, DecodeError> {
     match states.last() {
         Some(last) if rising && u64::from(last.event) < events => Ok(states),
         _ => Err(left_over()),
+    }
+}
+
+/// Whether the events hold as withheld what the states say, and nothing else. They are not changed.
+fn agree(events: &mut [Event], states: &[TextState]) -> Result<(), DecodeError> {
+    if !states.is_empty() {
+        return canonical::check_states(&Tagging(events), states).map_err(|error| malformed(error.to_string()));
+    }
+    let mut absent = false;
+    events.iter_mut().for_each(|event| event.texts(&mut |text| absent |= matches!(text, Text::Absent(_))));
+    match absent {
+        true => Err(malformed("a text is withheld, and the batch records no commitment to it".to_string())),
+        false => Ok(()),
     }
 }
 

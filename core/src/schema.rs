@@ -3,6 +3,7 @@
 //! Feature `schema`. A schema describes what this version writes: every field that is required is there, and no field that is
 //! not named.
 
+use crate::absent::AbsentText;
 use crate::commitment::StoredKey;
 use crate::context::Key;
 use crate::digest::Digest;
@@ -54,6 +55,8 @@ fn finished(schema: impl FnOnce(&mut SchemaGenerator) -> Schema) -> Value {
 fn tidy(schema: &mut Schema) {
     let Some(fields) = schema.as_object_mut() else { return };
     let format = fields.remove("format");
+    // Of members that an older export may lack; what is written has them.
+    fields.remove("default");
     if matches!(format.as_ref().and_then(Value::as_str), Some("uint64" | "int64" | "uint")) {
         fields.insert("maximum".to_owned(), json!(MAX));
     }
@@ -108,7 +111,9 @@ impl JsonSchema for Text {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({"anyOf": [{"type": "string"}, BlobRef::json_schema(generator)]})
+        json_schema!({
+            "anyOf": [{"type": "string"}, BlobRef::json_schema(generator), AbsentText::json_schema(generator)]
+        })
     }
 }
 

@@ -1,15 +1,15 @@
 //! Making a batch: large texts move to blobs, the rest is encoded and chained to the batch before.
 
-use crate::absent::TextStates;
+use crate::absent::{KnownText, TextStates};
 use crate::batch::{Batch, RECORD_MAX, STATES_MAX};
-use crate::canonical::CanonicalError;
+use crate::canonical::{self, CanonicalError};
 use crate::codec::{self, EncodeError};
 use crate::commitment::SessionKey;
 use crate::digest::{BlobHash, Digest};
-use crate::event::Event;
+use crate::event::{Event, Tagging};
 use crate::id::SessionId;
 use crate::seq::Seq;
-use crate::text::{Blobs, INLINE_MAX, Texts};
+use crate::text::{Blobs, INLINE_MAX, Text, Texts};
 use crate::time::Time;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -28,6 +28,12 @@ pub enum SealError {
         /// Encoded size in bytes.
         bytes: usize,
     },
+    /// What is known of its texts takes too much room: split it, or shorten the keys of maps.
+    #[error("the keys and commitments of the batch's texts take {bytes} bytes; at most {STATES_MAX} fit")]
+    TooManyStates {
+        /// Their encoded size, and the room of withheld texts in the events, in bytes.
+        bytes: usize,
+    },
     /// A number is not below 2^53, or a blob that it names cannot be read.
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
@@ -39,6 +45,10 @@ pub enum SealError {
     Encode(#[from] EncodeError),
 }
 
+/// What a withheld text leaves in an event is at most so much longer than an empty text, in bytes: the lengths and the commitment
+/// of a [`Text`], or the note in a string.
+const ABSENT_MAX: usize = 64;
+
 /// A Batch and the texts that must be durable before it (hash, text).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sealed {
@@ -48,7 +58,7 @@ pub struct Sealed {
     pub blobs: Vec<(BlobHash, String)>,
     /// What it refers to and does not bring along, in order, repetitions included: it must be stored already.
     pub needed: Vec<BlobHash>,
-    /// The codec form of the batch: at most [`RECORD_MAX`] bytes, and at most [`STATES_MAX`] for the states of its texts.
+    /// The codec form of the batch: at most [`RECORD_MAX`] bytes, and at most [`STATES_MAX`] that the states of its texts add.
     pub encoded: Vec<u8>,
 }
 
@@ -57,7 +67,8 @@ impl Batch {
     /// the texts of blobs that it names and does not bring along.
     ///
     /// A text above [`INLINE_MAX`] bytes always becomes a blob; if the batch still exceeds [`RECORD_MAX`], its largest
-    /// texts follow until it fits. The result depends on nothing but the arguments.
+    /// texts follow until it fits. A withheld text that an event quotes is the note that views show. The result depends on nothing
+    /// but the arguments.
     ///
     /// # Errors
     /// See [`SealError`]. Nothing is stored by this call.
@@ -74,7 +85,8 @@ impl Batch {
         if begins.is_some_and(|stored| stored.key.as_ref() != Some(key) || stored.hash != key.hash()) {
             return Err(SealError::NoKey);
         }
-        let (digest, states) = (Digest([0; 32]), TextStates::new());
+        let (digest, states, mut events) = (Digest([0; 32]), TextStates::new(), events);
+        events.iter_mut().for_each(|event| event.texts(&mut Text::quote_absent));
         Self { session, first, at, prev, events, digest, states }.seal_again(Some(key), blobs)
     }
 
@@ -107,23 +119,37 @@ impl Batch {
         let (mut blobs, mut needed) = (Vec::new(), Vec::new());
         batch.events.iter_mut().for_each(|event| {
             event.texts(&mut |text| {
-                if let crate::Text::Blob(named) = text {
+                if let Text::Blob(named) = text {
                     needed.push(named.blob);
                 }
                 blobs.extend(text.spill(INLINE_MAX));
             });
         });
         let mut encoded = codec::encode(&batch)?;
-        let states = codec::states_length(&batch)?;
-        if encoded.len() - states > RECORD_MAX {
-            blobs.extend(batch.spill_largest(encoded.len() - states - RECORD_MAX));
+        let added = batch.added_by_states()?;
+        let excess = encoded.len().saturating_sub(RECORD_MAX + added);
+        if excess > 0 {
+            blobs.extend(batch.spill_largest(excess));
             encoded = codec::encode(&batch)?;
         }
-        if encoded.len() - states > RECORD_MAX || states > STATES_MAX {
-            return Err(SealError::TooLarge { bytes: encoded.len() });
+        if encoded.len() > RECORD_MAX + added {
+            return Err(SealError::TooLarge { bytes: encoded.len() - added });
+        }
+        if added > STATES_MAX {
+            return Err(SealError::TooManyStates { bytes: added });
+        }
+        if !batch.states.is_empty() {
+            // A reader refuses a batch whose events and states disagree.
+            canonical::check_states(&Tagging(&batch.events), &batch.states)?;
         }
         needed.retain(|named| blobs.iter().all(|(brought, _)| brought != named));
         Ok(Sealed { batch, blobs, needed, encoded })
+    }
+
+    /// How many bytes the states of texts, and what withheld texts leave in the events, may add to the encoded batch.
+    fn added_by_states(&self) -> Result<usize, EncodeError> {
+        let absent = self.states.iter().filter(|state| matches!(state.known, KnownText::Absent(_))).count();
+        Ok(codec::states_length(self)? + absent * ABSENT_MAX)
     }
 
     /// Moves the largest inline texts to blobs (of equal ones the first), as few as save `excess` bytes.

@@ -152,6 +152,13 @@ impl Text {
         Some((blob.blob, text))
     }
 
+    /// Replaces a withheld or erased text by the note that views show: for a new event that quotes one.
+    pub(crate) fn quote_absent(&mut self) {
+        if let Self::Absent(absent) = self {
+            *self = Self::Inline(absent.to_string());
+        }
+    }
+
     /// Turns an inline text of any length into the reference that it would have as a blob.
     pub(crate) fn refer(&mut self) {
         if let Self::Inline(text) = self {
@@ -247,6 +254,9 @@ pub(crate) const TEXT: &str = "$text";
 /// As [`TEXT`], for a text that is a blob: the value is its [`BlobRef`].
 pub(crate) const BLOB: &str = "$blob";
 
+/// As [`TEXT`], for a text that was withheld or erased: the value is its [`AbsentText`].
+pub(crate) const ABSENT: &str = "$absent";
+
 /// A field that is no [`Text`] in memory and is written as one: short words of a person, a model or a tool, and content hashes.
 ///
 /// ```ignore
@@ -273,8 +283,8 @@ struct TextField(Result<String, AbsentText>);
 
 impl<'de> Deserialize<'de> for TextField {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct StringOrAbsent;
+        impl<'de> Visitor<'de> for StringOrAbsent {
             type Value = TextField;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -293,7 +303,7 @@ impl<'de> Deserialize<'de> for TextField {
                 AbsentText::deserialize(de::value::MapAccessDeserializer::new(map)).map(|absent| TextField(Err(absent)))
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(StringOrAbsent)
     }
 }
 
@@ -407,7 +417,7 @@ impl Serialize for Text {
         match (serializer.is_human_readable(), self) {
             (true, Self::Inline(text)) => serializer.serialize_newtype_struct(TEXT, text),
             (true, Self::Blob(blob)) => serializer.serialize_newtype_struct(BLOB, &**blob),
-            (true, Self::Absent(absent)) => absent.serialize(serializer),
+            (true, Self::Absent(absent)) => serializer.serialize_newtype_struct(ABSENT, &**absent),
             (false, Self::Inline(text)) => Packed::Inline(Cow::Borrowed(text)).serialize(serializer),
             (false, Self::Blob(blob)) => Packed::Blob(**blob).serialize(serializer),
             (false, Self::Absent(absent)) => Packed::Absent(**absent).serialize(serializer),
@@ -424,8 +434,8 @@ impl<'de> Deserialize<'de> for Text {
                 Packed::Absent(absent) => Self::Absent(Box::new(absent)),
             });
         }
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct InlineOrLong;
+        impl<'de> Visitor<'de> for InlineOrLong {
             type Value = Text;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -444,6 +454,6 @@ impl<'de> Deserialize<'de> for Text {
                 LongText::deserialize(de::value::MapAccessDeserializer::new(map))?.text().map_err(de::Error::custom)
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(InlineOrLong)
     }
 }

@@ -5,7 +5,7 @@ use super::writer::Writer;
 use crate::absent::{AbsentText, KnownText, TextState, key_of, state_of};
 use crate::commitment::SessionKey;
 use crate::seq::Seq;
-use crate::text::{BlobRef, Blobs};
+use crate::text::{BlobRef, Blobs, NoBlobs};
 use alloc::string::String;
 use serde::ser::Serialize;
 
@@ -17,13 +17,25 @@ pub(super) enum TextForm<'w> {
     Marked(Marked<'w>),
 }
 
+/// What texts are written for, where they are written as objects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TextPurpose {
+    /// For an export.
+    Export,
+    /// For a digest: every text is written as its commitment.
+    Digest,
+    /// To compare the events with the states of their texts: what is written does not matter.
+    Check,
+}
+
 /// How texts are written in exports and digests, and the place of the value that is written.
 pub(super) struct Marked<'w> {
-    /// Whether every text is written as its commitment; else as an export has it.
-    commits: bool,
+    purpose: TextPurpose,
     key: Option<&'w SessionKey>,
     blobs: &'w dyn Blobs,
     states: &'w [TextState],
+    /// How many of the states were applied.
+    applied: usize,
     /// The Seq of the first event.
     first: Seq,
     /// How many events have begun.
@@ -37,8 +49,7 @@ pub(super) struct Marked<'w> {
 impl<'w> TextForm<'w> {
     /// The form of exports: `{"text"}`, `{"blob", "bytes", "chars"}`, `{"key", "text"}`, `{"bytes", "chars", "commitment"}`.
     pub(super) fn exported(states: &'w [TextState], blobs: &'w dyn Blobs) -> Self {
-        let (first, key, place) = (Seq::ZERO, None, String::new());
-        Self::Marked(Marked { commits: false, key, blobs, states, first, begun: 0, place, text: false })
+        Self::marked(TextPurpose::Export, Seq::ZERO, None, states, blobs)
     }
 
     /// The form that digests are made over: `{"bytes", "chars", "commitment"}`.
@@ -48,15 +59,41 @@ impl<'w> TextForm<'w> {
         states: &'w [TextState],
         blobs: &'w dyn Blobs,
     ) -> Self {
+        Self::marked(TextPurpose::Digest, first, key, states, blobs)
+    }
+
+    /// A form that is only good for finding states that do not fit the events.
+    pub(super) fn checked(states: &'w [TextState]) -> Self {
+        Self::marked(TextPurpose::Check, Seq::ZERO, None, states, &NoBlobs)
+    }
+
+    fn marked(
+        purpose: TextPurpose,
+        first: Seq,
+        key: Option<&'w SessionKey>,
+        states: &'w [TextState],
+        blobs: &'w dyn Blobs,
+    ) -> Self {
         let place = String::with_capacity(64);
-        Self::Marked(Marked { commits: true, key, blobs, states, first, begun: 0, place, text: false })
+        Self::Marked(Marked { purpose, key, blobs, states, applied: 0, first, begun: 0, place, text: false })
     }
 
     /// The form whose places are kept.
     fn placed(&mut self) -> Option<&mut Marked<'w>> {
         match self {
-            Self::Marked(form) if form.commits || !form.states.is_empty() => Some(form),
+            Self::Marked(form) if form.purpose == TextPurpose::Digest || !form.states.is_empty() => Some(form),
             _ => None,
+        }
+    }
+
+    /// Whether every state was applied to a text.
+    ///
+    /// # Errors
+    /// The first one that was not, if a text has none of its kind.
+    pub(super) fn end(&self) -> Result<(), CanonicalError> {
+        match self {
+            Self::Marked(form) if form.applied < form.states.len() => Err(CanonicalError::StrayState),
+            _ => Ok(()),
         }
     }
 
@@ -123,11 +160,19 @@ impl<'w> TextForm<'w> {
 
 impl Marked<'_> {
     /// What the batch holds about the text at the current place.
-    fn known(&self) -> Option<KnownText> {
+    fn known(&mut self) -> Option<KnownText> {
         if self.states.is_empty() {
             return None;
         }
-        state_of(self.states, self.begun.saturating_sub(1), &self.place)
+        let known = state_of(self.states, self.begun.saturating_sub(1), &self.place);
+        self.applied += usize::from(known.is_some());
+        known
+    }
+
+    /// The text at the current place is not what the batch holds about it.
+    fn disagrees(&self) -> CanonicalError {
+        let event = u64::from(self.begun.saturating_sub(1));
+        CanonicalError::StateDisagrees { event, place: self.place.clone() }
     }
 
     /// What the digest holds of the text at the current place.
@@ -141,17 +186,23 @@ impl Marked<'_> {
 impl Writer<'_> {
     /// Writes a text, not in [`TextForm::Plain`].
     pub(super) fn text(&mut self, text: &str) -> Result<(), CanonicalError> {
-        let known = match &self.form {
-            TextForm::Plain => None,
-            TextForm::Marked(form) => match form.known() {
-                Some(KnownText::Absent(absent)) => return self.absent(&absent),
-                known if form.commits => {
-                    let committed = form.commit(known, text)?;
-                    return self.absent(&committed);
-                }
-                known => known,
-            },
+        let TextForm::Marked(form) = &mut self.form else {
+            self.string(text);
+            return Ok(());
         };
+        match (form.known(), form.purpose) {
+            (Some(KnownText::Absent(absent)), _) if absent.is_left_as(text) => self.absent(&absent),
+            (Some(KnownText::Absent(_)), _) => Err(form.disagrees()),
+            (known, TextPurpose::Digest) => {
+                let committed = form.commit(known, text)?;
+                self.absent(&committed)
+            }
+            (known, TextPurpose::Export | TextPurpose::Check) => self.readable(known, text),
+        }
+    }
+
+    /// Writes a text that is not withheld, with its own key if it has one.
+    fn readable(&mut self, known: Option<KnownText>, text: &str) -> Result<(), CanonicalError> {
         self.out.push('{');
         if let Some(KnownText::Disclosed(key)) = known {
             self.out.push_str("\"key\":");
@@ -166,19 +217,37 @@ impl Writer<'_> {
 
     /// Writes a text that is a blob, not in [`TextForm::Plain`].
     pub(super) fn blob<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CanonicalError> {
-        let TextForm::Marked(form) = &self.form else { return value.serialize(self) };
+        let TextForm::Marked(form) = &mut self.form else { return value.serialize(self) };
         let known = form.known();
-        if !form.commits && known.is_none() {
+        if let Some(KnownText::Absent(_)) = known {
+            return Err(form.disagrees());
+        }
+        if form.purpose == TextPurpose::Check || (form.purpose == TextPurpose::Export && known.is_none()) {
             return value.serialize(self);
         }
         let unsupported = |error: serde_json::Error| CanonicalError::Unsupported(alloc::format!("{error}"));
         let named: BlobRef = serde_json::from_str(&super::own(value)?).map_err(unsupported)?;
         let text = form.blobs.text(&named.blob).ok_or(CanonicalError::MissingBlob(named.blob))?;
-        if !form.commits {
-            return self.text(&text);
+        if form.purpose == TextPurpose::Export {
+            return self.readable(known, &text);
         }
         let committed = form.commit(known, &text)?;
         self.absent(&AbsentText { bytes: named.bytes, chars: named.chars, ..committed })
+    }
+
+    /// Writes a text that the event holds as withheld or erased, not in [`TextForm::Plain`].
+    pub(super) fn absent_in_event<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CanonicalError> {
+        let TextForm::Marked(form) = &mut self.form else { return value.serialize(self) };
+        let Some(KnownText::Absent(absent)) = form.known() else { return Err(form.disagrees()) };
+        let disagrees = form.disagrees();
+        let from = self.out.len();
+        self.absent(&absent)?;
+        let written = self.out.split_off(from);
+        value.serialize(&mut *self)?;
+        match self.out.get(from..) == Some(&written) {
+            true => Ok(()),
+            false => Err(disagrees),
+        }
     }
 
     fn absent(&mut self, text: &AbsentText) -> Result<(), CanonicalError> {

@@ -4,7 +4,7 @@ use super::CanonicalError;
 use super::escape::JsonEscaper;
 use super::writer::{Array, Object, Writer};
 use crate::left_out::LEFT_OUT;
-use crate::text::{BLOB, TEXT};
+use crate::text::{ABSENT, BLOB, TEXT};
 use core::fmt;
 use serde::ser::{self, Impossible, Serialize};
 
@@ -116,6 +116,7 @@ impl<'a, 'w> ser::Serializer for &'a mut Writer<'w> {
         match name {
             TEXT => self.form.next_is_text(),
             BLOB if self.form.is_marked() => return self.blob(value),
+            ABSENT if self.form.is_marked() => return self.absent_in_event(value),
             _ => {}
         }
         value.serialize(self)

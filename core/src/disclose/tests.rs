@@ -1,7 +1,8 @@
 use super::Disclosure;
 use crate::absent::{AbsentText, KnownText};
+use crate::batch::{RECORD_MAX, STATES_MAX};
 use crate::event::samples::variants;
-use crate::event::{Event, SyntheticAdded};
+use crate::event::{Event, SyntheticAdded, ToolOutcome, ToolSettled};
 use crate::text::{BlobRef, Blobs, INLINE_MAX, NoBlobs, Texts};
 use crate::{Batch, Digest, SealError, Sealed, Seq, SessionId, SessionKey, Text, Time, codec};
 use alloc::collections::BTreeMap;
@@ -87,7 +88,100 @@ fn a_large_disclosed_text_becomes_a_blob_and_is_written_whole() {
     assert_eq!(again.batch.to_canonical_with(&blobs).unwrap(), line);
 }
 
+#[test]
+fn a_full_batch_fits_with_all_its_short_texts_withheld() {
+    let settled = ToolSettled {
+        paths: alloc::vec!["a/b".into(); 5_500],
+        ..ToolSettled::bare("c".into(), ToolOutcome::Completed)
+    };
+    let many = (0..2_500).map(|_| SyntheticAdded { text: "abc".into() }.into()).collect();
+    for (events, count) in [(alloc::vec![settled.into()], 5_500), (many, 2_500)] {
+        let sealed = seal(events);
+        assert!(sealed.encoded.len() > RECORD_MAX * 9 / 10);
+        for choice in [Disclosure::Withhold, Disclosure::Disclose] {
+            let batch = sealed.batch.disclose(Some(&KEY), &NoBlobs, &mut |_| choice).unwrap();
+            assert!(batch.states.len() >= count);
+            let again = batch.clone().seal_again(None, &NoBlobs).unwrap();
+            assert!(again.blobs.is_empty() && again.batch == batch && batch.digest == sealed.batch.digest);
+            assert_eq!(codec::decode(&again.encoded), Ok(batch));
+        }
+    }
+}
+
+#[test]
+fn states_of_texts_beyond_the_limit_are_refused_as_such() {
+    let sealed = seal(alloc::vec![SyntheticAdded { text: "a".into() }.into()]);
+    let mut batch = sealed.batch.disclose(Some(&KEY), &NoBlobs, &mut |_| Disclosure::Withhold).unwrap();
+    batch.states[0].place = "/".repeat(STATES_MAX);
+    let refused = batch.pack().unwrap_err();
+    assert!(matches!(refused, SealError::TooManyStates { bytes } if bytes > STATES_MAX));
+    assert!(refused.to_string().ends_with("at most 4194304 fit"), "{refused}");
+}
+
+#[test]
+fn a_new_event_that_quotes_a_withheld_text_has_its_note() {
+    let absent = AbsentText::of("secret", &KEY.text_key(Seq(3), "/text"));
+    let sealed = seal(alloc::vec![SyntheticAdded { text: Text::Absent(alloc::boxed::Box::new(absent)) }.into()]);
+    assert_eq!(sealed.batch.events, [SyntheticAdded { text: "[withheld: 6 characters]".into() }.into()]);
+    assert_eq!(codec::decode(&sealed.encoded), Ok(sealed.batch));
+}
+
+/// The batch with one of its states changed, in order of event and place.
+fn altered(batch: &Batch, at: usize, how: u8) -> Batch {
+    let mut batch = batch.clone();
+    let state = &mut batch.states[at];
+    match (how, &mut state.known) {
+        (0, _) => drop(batch.states.remove(at)),
+        (1, _) => state.place.push_str("/no/such/place"),
+        (2, KnownText::Absent(absent)) => absent.chars += 1,
+        (2, known) => *known = KnownText::Absent(AbsentText::of("another", &KEY.text_key(Seq(0), ""))),
+        _ => state.known = KnownText::Disclosed(KEY.text_key(Seq(0), "")),
+    }
+    batch.states.sort_unstable_by(|a, b| (a.event, &a.place).cmp(&(b.event, &b.place)));
+    batch
+}
+
 proptest! {
+    #[test]
+    fn a_record_whose_events_and_states_disagree_is_refused(
+        events in prop::collection::vec(prop::sample::select(variants()), 1..8),
+        chosen: u64,
+        at: prop::sample::Index,
+        how in 0..4_u8,
+    ) {
+        let sealed = seal(events);
+        let mut number = 0;
+        let batch = sealed.batch.disclose(Some(&KEY), &Anything, &mut |_| choice(chosen, &mut number)).unwrap();
+        prop_assume!(!batch.states.is_empty());
+        let at = at.index(batch.states.len());
+        let mut left = Vec::new();
+        batch.clone().events.iter_mut().for_each(|event| {
+            event.texts(&mut |text| if let Text::Absent(absent) = text { left.push(KnownText::Absent(**absent)) });
+        });
+        let known = batch.states[at].known;
+        let read = codec::decode(&codec::encode(&altered(&batch, at, how)).unwrap());
+        // The note or the zeros in a field that is no `Text` may be a text like any other, which the digest decides.
+        let may_be_text = |known: &KnownText| !left.contains(known);
+        let accepted = match (how, known) {
+            (1 | 2, _) => false,
+            (_, KnownText::Disclosed(_)) => true,
+            (_, KnownText::Absent(_)) => may_be_text(&known),
+        };
+        prop_assert_eq!(read.is_ok(), accepted, "{:?}", read);
+        match read {
+            // Without a key of its own, a text has that of the session.
+            Ok(read) if how == 0 && matches!(known, KnownText::Disclosed(_)) => {
+                prop_assert_eq!(read.compute_digest(&KEY, &Anything), Ok(batch.digest));
+            }
+            Ok(read) => prop_assert_ne!(read.compute_digest(&KEY, &Anything), Ok(batch.digest)),
+            Err(error) => {
+                let why = ["the state that the batch records", "a text that it does not have", "no commitment to it"];
+                let said = error.to_string();
+                prop_assert!(why.iter().any(|part| said.contains(part)), "{}", said);
+            }
+        }
+    }
+
     #[test]
     fn withholding_any_texts_keeps_the_digest_in_every_form(
         events in prop::collection::vec(prop::sample::select(variants()), 1..8),

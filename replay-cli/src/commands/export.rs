@@ -47,28 +47,28 @@ impl Args {
         session: SessionId,
         out: &mut (dyn Write + Send),
         tell: OnProgress<'_>,
-    ) -> Result<Written, ExportError> {
+    ) -> Result<WrittenExport, ExportError> {
         if !self.reveal.is_empty() {
             let rules = WithholdRules::Withhold(self.reveal.clone());
-            return reveal_texts(log, session, &rules, out).await.map(Written::Texts);
+            return reveal_texts(log, session, &rules, out).await.map(WrittenExport::Texts);
         }
         let rules = match (self.withhold.is_empty(), self.only.is_empty()) {
-            (true, true) => return export(log, session, out, tell).await.map(Written::Export),
+            (true, true) => return export(log, session, out, tell).await.map(WrittenExport::Export),
             (_, true) => WithholdRules::Withhold(self.withhold.clone()),
             (_, false) => WithholdRules::Only(self.only.clone()),
         };
-        export_withheld(log, session, &rules, out, tell).await.map(Written::Export)
+        export_withheld(log, session, &rules, out, tell).await.map(WrittenExport::Export)
     }
 }
 
 /// What was written.
-enum Written {
+enum WrittenExport {
     Export(Exported),
     /// So many texts with their keys.
     Texts(u64),
 }
 
-impl Written {
+impl WrittenExport {
     /// Says what is withheld.
     fn remark(&self, cli: &CommandContext) {
         match self {

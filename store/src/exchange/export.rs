@@ -2,7 +2,7 @@
 
 use super::line::{Ancestor, BlobLine, Header, HeaderHead};
 use super::verify::WithheldTexts;
-use super::withhold::{SelectableText, Selection, WithholdRules, Withholding};
+use super::withhold::{SelectableText, TextSelection, WithholdRules, Withholding};
 use super::{OnProgress, Progress};
 use crate::log::{EventLog, ReadError, Slice};
 use annals_core::canonical::{self, CanonicalError};
@@ -131,7 +131,7 @@ pub async fn export_withheld(
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
     let total = Some(head.next.0 * 2);
     let (blobs, mut batches) = (log.blobs(), 0);
-    let mut selection = Selection::new(rules);
+    let mut selection = TextSelection::new(rules);
     let mut pages = log.pages(session, Seq::ZERO..head.next);
     while let Some(page) = pages.next_page().await? {
         for slice in &page {

@@ -1,15 +1,15 @@
-//! Texts given later to somebody who has an export that withholds them.
+//! Texts that are given later to a holder of an export that withholds them.
 
 use super::export::{ExportError, refused, texts_of};
 use super::line::Line;
-use super::withhold::{Selection, WithholdRules};
+use super::withhold::{TextSelection, WithholdRules};
 use crate::log::{EventLog, ReadError};
 use annals_core::{AbsentText, Digest, Disclosure, KnownText, Seq, SessionId, TextKey};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Write};
 
-/// A text with its own key: whoever has it can prove that it is what an export withholds.
+/// A text with its own key, which proves that it is what an export withholds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevealedText {
@@ -51,7 +51,7 @@ pub async fn reveal_texts(
 ) -> Result<u64, ExportError> {
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
     let blobs = log.blobs();
-    let mut selection = Selection::new(rules);
+    let mut selection = TextSelection::new(rules);
     let mut pages = log.pages(session, Seq::ZERO..head.next);
     while let Some(page) = pages.next_page().await? {
         for slice in &page {

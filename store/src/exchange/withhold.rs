@@ -91,7 +91,7 @@ pub(super) type SelectableText = (Seq, String, Option<String>);
 
 /// What one reading of a session found out about the rules: a call may be selected by what ended it.
 #[derive(Debug)]
-pub(super) struct Selection<'a> {
+pub(super) struct TextSelection<'a> {
     rules: &'a WithholdRules,
     /// The calls that each rule selects.
     calls: Vec<BTreeSet<CallId>>,
@@ -105,7 +105,7 @@ pub(super) struct Selection<'a> {
     directory: String,
 }
 
-impl<'a> Selection<'a> {
+impl<'a> TextSelection<'a> {
     pub fn new(rules: &'a WithholdRules) -> Self {
         let count = rules.rules().len();
         Self {
@@ -277,7 +277,7 @@ fn paths_in(value: &Value, is_path: bool, found: &mut Vec<String>) {
 /// Decides about the texts of a session, batch after batch, in order.
 #[derive(Debug)]
 pub(super) struct Withholding<'a> {
-    selection: Selection<'a>,
+    selection: TextSelection<'a>,
     /// Whether a text was withheld so far.
     any: bool,
     /// Whether a text of a recorded profile was.
@@ -289,7 +289,7 @@ pub(super) struct Withholding<'a> {
 }
 
 impl<'a> Withholding<'a> {
-    pub fn new(selection: Selection<'a>) -> Self {
+    pub fn new(selection: TextSelection<'a>) -> Self {
         Self { selection, any: false, of_profile: false, texts: 0, withheld: 0 }
     }
 
