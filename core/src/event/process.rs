@@ -31,7 +31,7 @@ payload! {
         program: String,
         /// Its version.
         version: Option<String>,
-        /// What distinguishes builds of one version: chosen by whoever built it.
+        /// What distinguishes builds of one version: set when it is built.
         build: Option<String>,
         /// The name of the machine.
         #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
