@@ -32,6 +32,7 @@ mod erase;
 pub mod event;
 pub mod exported;
 pub mod id;
+mod left_out;
 pub mod legal;
 mod payload;
 pub mod permission;
