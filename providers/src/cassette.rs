@@ -5,6 +5,7 @@
 //! (`docs/reference/turn.md#request`): the same conversation, played again, asks the same requests and is answered the
 //! same.
 
+mod erase;
 mod folder;
 mod line;
 mod nearest;
@@ -13,6 +14,7 @@ mod recorder;
 #[cfg(test)]
 mod tests;
 
+pub use erase::erase_answers;
 pub use nearest::{Nearest, PartDifference};
 pub use player::CassettePlayer;
 pub use recorder::CassetteRecorder;

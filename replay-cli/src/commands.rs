@@ -12,6 +12,7 @@ pub mod config;
 pub mod context;
 pub mod diff;
 pub mod doctor;
+pub mod erase;
 pub mod export;
 pub mod fixture;
 pub mod fork;

@@ -25,6 +25,7 @@ use annals_runtime::rerun::RerunError;
 use annals_runtime::{LogError, Refusal};
 use annals_scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
+use annals_store::erasure::{EraseError, RecordErasureError};
 use annals_store::exchange::ExportError;
 use annals_store::{AppendError, OpenError, ReadError, SharedError};
 use std::io;
@@ -55,6 +56,15 @@ pub enum CliError {
     /// `--reveal` compares with an exported file.
     #[error("--reveal compares texts with an exported file; name the file")]
     RevealNeedsFile,
+    /// Texts are erased when somebody says so.
+    #[error("erasing cannot be undone; to do it without being asked, add --yes")]
+    NotConfirmed,
+    /// There is nothing to erase, or not here.
+    #[error(transparent)]
+    Erase(#[from] EraseError),
+    /// An erasure could not be recorded.
+    #[error(transparent)]
+    RecordErasure(#[from] RecordErasureError),
     /// No new id can be made.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
@@ -149,6 +159,8 @@ impl CliError {
             Self::Scenario(error) => error.status(),
             Self::Find(_)
             | Self::RevealNeedsFile
+            | Self::NotConfirmed
+            | Self::Erase(EraseError::NoMatch { .. } | EraseError::Inherited { .. })
             | Self::NoFile { .. }
             | Self::Rebuild(RebuildError::NoRequest { .. })
             | Self::NotASeq { .. }
@@ -164,6 +176,8 @@ impl CliError {
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)
             | Self::Rebuild(_)
+            | Self::Erase(_)
+            | Self::RecordErasure(_)
             | Self::Collect(_)
             | Self::Export(_)
             | Self::Read(_)

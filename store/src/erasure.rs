@@ -6,10 +6,11 @@
 //! [`plan`] chooses texts of a session by rules, and with them every content hash that one of them may have gone into, in this
 //! session and in all that inherit from it.
 
+use crate::disk::DiskLog;
 use crate::exchange::{ExportError, TextSelection, WithholdRules, Withholding, ancestors, texts_of};
-use crate::log::{EventLog, ReadError, Slice};
-use annals_core::event::TextPlace;
-use annals_core::{BlobHash, Digest, Event, Seq, SessionId};
+use crate::log::{AppendError, Draft, EventLog, ReadError, Slice};
+use annals_core::event::{ChildEvent, SessionEvent, SessionForgotten, TextPlace, TextsErased};
+use annals_core::{BlobHash, Blobs, Digest, Event, Seq, SessionId, SessionKey, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is erased, and what that reaches.
@@ -27,6 +28,8 @@ pub struct ErasurePlan {
     pub erased: BTreeSet<String>,
     /// Names of tool output files in the texts of the session, and whether an erased text names it.
     pub outputs: BTreeMap<String, bool>,
+    /// Digests of requests that an erased text may have gone into: cassettes name their answers so.
+    pub requests: BTreeSet<String>,
     /// Directories of the session: files may have been captured there.
     pub directories: BTreeSet<String>,
     /// Sessions that hold a chosen text of their own, inherited by this one.
@@ -140,22 +143,17 @@ struct Planning {
 }
 
 impl Planning {
-    fn take(
-        &mut self,
-        slice: &Slice,
-        withholding: &mut Withholding<'_>,
-        blobs: &dyn annals_core::Blobs,
-    ) -> Result<(), EraseError> {
+    fn take(&mut self, slice: &Slice, withholding: &mut Withholding<'_>, blobs: &dyn Blobs) -> Result<(), EraseError> {
         let batch = &slice.batch;
         for event in &batch.events {
             match event {
-                Event::Session(annals_core::event::SessionEvent::Created(created)) => {
+                Event::Session(SessionEvent::Created(created)) => {
                     self.plan.directories.insert(created.location.directory.clone());
                 }
-                Event::Session(annals_core::event::SessionEvent::Moved(moved)) => {
+                Event::Session(SessionEvent::Moved(moved)) => {
                     self.plan.directories.insert(moved.location.directory.clone());
                 }
-                Event::Child(annals_core::event::ChildEvent::Started(started)) => {
+                Event::Child(ChildEvent::Started(started)) => {
                     self.plan.children.insert(started.child);
                 }
                 _ => {}
@@ -170,7 +168,7 @@ impl Planning {
             }
             match decided {
                 None => {}
-                Some(true) => self.hash(batch.session, seq, place),
+                Some(true) => self.hash(batch.session, seq, place, text),
                 Some(false) => self.text(batch.session, seq, place, text),
             }
         }
@@ -189,7 +187,10 @@ impl Planning {
         }
     }
 
-    fn hash(&mut self, session: SessionId, seq: Seq, place: String) {
+    fn hash(&mut self, session: SessionId, seq: Seq, place: String, text: String) {
+        if place == "/digest" {
+            self.plan.requests.insert(text);
+        }
         if self.plan.what.entry(session).or_default().insert(TextPlace { seq, place }) {
             self.plan.hashes += 1;
         }
@@ -242,8 +243,8 @@ impl Planning {
                     let texts = texts_of(&slice.batch, &*blobs)?;
                     let decided = withholding.decide_kinds(slice, &texts);
                     for ((seq, place, text), decided) in texts.into_iter().zip(decided) {
-                        if text.is_some() && decided == Some(true) && seq >= from {
-                            self.hash(session, seq, place);
+                        if let Some(text) = text.filter(|_| decided == Some(true) && seq >= from) {
+                            self.hash(session, seq, place, text);
                         }
                     }
                 }
@@ -263,6 +264,80 @@ impl ErasurePlan {
     pub fn sessions(&self) -> impl Iterator<Item = SessionId> + '_ {
         self.what.keys().copied()
     }
+}
+
+/// Who erases, why, and when.
+#[derive(Clone, Debug)]
+pub struct ErasureNote {
+    /// Why.
+    pub reason: String,
+    /// Who asked for it.
+    pub by: String,
+    /// Now.
+    pub at: Time,
+    /// Whether lists leave this session out from now on.
+    pub forgets: Option<SessionId>,
+}
+
+/// Records an erasure: each session of the plan gets its `texts.erased`. The texts are still there until the store is closed and
+/// [`DiskLog::finish_erasure`] was called, or any process opened it again. `new_key` gives 32 random bytes at each call.
+///
+/// # Errors
+/// When the disk refuses, or the log does: what was recorded before is erased all the same.
+pub async fn record(
+    log: &DiskLog,
+    plan: &ErasurePlan,
+    note: &ErasureNote,
+    new_key: &(dyn Fn() -> SessionKey + Sync),
+) -> Result<(), RecordErasureError> {
+    log.begin_erasure(plan.sessions(), plan.blobs())?;
+    for (session, what) in &plan.what {
+        let mut expected = log.head(*session).await?.ok_or(ReadError::NoSession(*session))?.next;
+        let mut drafts = Vec::new();
+        for what in in_batches(what) {
+            let (reason, by, key) = (note.reason.as_str().into(), note.by.clone(), new_key().into());
+            let events = vec![TextsErased { what, reason, by, key }.into()];
+            drafts.push(Draft { session: *session, expected, at: note.at, events, digest: None, states: Vec::new() });
+            expected = expected.plus(1);
+        }
+        if let Some(last) = drafts.last_mut().filter(|_| note.forgets == Some(*session)) {
+            last.events.push(SessionForgotten {}.into());
+        }
+        if let Some(refused) = log.append_all(drafts).await.refused {
+            return Err(refused.into());
+        }
+    }
+    Ok(())
+}
+
+/// How many bytes of places go into one event: a batch holds 64 KiB.
+const PLACES: usize = 32 * 1024;
+
+fn in_batches(what: &BTreeSet<TextPlace>) -> Vec<Vec<TextPlace>> {
+    let (mut batches, mut bytes): (Vec<Vec<TextPlace>>, usize) = (Vec::new(), PLACES);
+    for text in what {
+        bytes += text.place.len() + 16;
+        if bytes > PLACES {
+            batches.push(Vec::new());
+            bytes = text.place.len() + 16;
+        }
+        batches.last_mut().into_iter().for_each(|batch| batch.push(text.clone()));
+    }
+    batches
+}
+
+/// An erasure could not be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordErasureError {
+    /// The log could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The log refused.
+    #[error("the erasure could not be recorded: {0}")]
+    Append(#[from] AppendError),
+    /// The disk refused.
+    #[error("the erasure could not be begun: {0}")]
+    Io(#[from] std::io::Error),
 }
 
 /// The names of managed tool output files in a text: `tool_` and the 26 characters of a ULID.

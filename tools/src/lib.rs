@@ -22,6 +22,7 @@ mod carry;
 mod change;
 mod command;
 mod edit;
+pub mod erase;
 mod file_content;
 mod files_in_log;
 mod glob;

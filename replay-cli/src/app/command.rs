@@ -40,6 +40,8 @@ pub(super) enum Command {
     Unpin(commands::pin::UnpinArgs),
     Verify(commands::verify::Args),
     Export(commands::export::Args),
+    Erase(commands::erase::Args),
+    Forget(commands::erase::ForgetArgs),
     Sign(commands::sign::Args),
     Prove(commands::prove::Args),
     Witness(commands::witness::Args),
@@ -80,6 +82,8 @@ impl Command {
             | Self::Certify(_)
             | Self::Import(_)
             | Self::Export(_)
+            | Self::Erase(_)
+            | Self::Forget(_)
             | Self::Verify(_)
             | Self::Sign(_)
             | Self::Prove(_)
@@ -146,6 +150,8 @@ impl Command {
             Self::Unpin(args) => commands::pin::run_unpin(args, cli).await,
             Self::Verify(args) => commands::verify::run(args, cli, out).await,
             Self::Export(args) => commands::export::run(args, cli, out).await,
+            Self::Erase(args) => commands::erase::run(args, cli, out).await,
+            Self::Forget(args) => commands::erase::run_forget(args, cli, out).await,
             Self::Sign(args) => commands::sign::run(args, cli, out).await,
             Self::Prove(args) => commands::prove::run(args, cli, out).await,
             Self::Witness(args) => commands::witness::run(args, cli, out),

@@ -43,6 +43,13 @@ pub struct InvalidRule {
     pub reason: String,
 }
 
+impl WithholdRule {
+    /// Whether it is a rule `text:REGEX` that matches.
+    pub fn matches_text(&self, text: &str) -> bool {
+        matches!(&self.selects, Selector::Text(regex) if regex.is_match(text))
+    }
+}
+
 impl FromStr for WithholdRule {
     type Err = InvalidRule;
 

@@ -1,0 +1,147 @@
+//! Copies of texts that a host keeps beside the log, for the erasure of texts (`docs/reference/erasure.md`).
+
+use crate::worktree::shadow_folder;
+use annals_runtime::host::OUTPUTS;
+use annals_runtime::ports::StorePath;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::{fs, io};
+
+/// The lines that were typed in chats.
+pub const CHAT_HISTORY: &str = "chat-history";
+
+/// Shorter texts are compared whole only: they would be found in anything.
+const SHORT: usize = 8;
+
+/// What was erased of a session: which copies of it are to be removed.
+pub struct ErasedTexts<'a> {
+    /// The texts.
+    pub texts: &'a BTreeSet<String>,
+    /// Whether a text would have been erased, for what the log never held whole.
+    pub matches: &'a dyn Fn(&str) -> bool,
+    /// Names of output files in texts of the session, and whether an erased text names it.
+    pub outputs: &'a BTreeMap<String, bool>,
+    /// Directories of the session.
+    pub directories: &'a BTreeSet<String>,
+}
+
+/// What was removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErasedFiles {
+    /// Whole outputs of tools.
+    pub outputs: u64,
+    /// Repositories of captured files: undoing does not restore files from before any more.
+    pub captures: u64,
+    /// Lines of the history of chats.
+    pub lines: u64,
+    /// Directories that are gone: if files of theirs were captured, these are still in the folder `worktrees` of the store.
+    pub unknown: Vec<String>,
+}
+
+impl ErasedTexts<'_> {
+    /// Removes the copies in a store's folder. Safe to repeat.
+    ///
+    /// # Errors
+    /// When a file cannot be read or removed.
+    pub fn remove_copies(&self, store: &StorePath) -> io::Result<ErasedFiles> {
+        let mut erased = ErasedFiles::default();
+        for (name, is_named) in self.outputs {
+            let path = store.join(OUTPUTS).join(name).reach()?;
+            let Some(content) = read(&path)? else { continue };
+            if *is_named || self.concerns(&String::from_utf8_lossy(&content)) {
+                fs::remove_file(&path)?;
+                erased.outputs += 1;
+            }
+        }
+        for directory in self.directories {
+            match shadow_folder(store.clone(), Path::new(directory)) {
+                Ok(folder) => {
+                    let path = folder.reach()?;
+                    if path.is_dir() {
+                        fs::remove_dir_all(path)?;
+                        erased.captures += 1;
+                    }
+                }
+                Err(_) if Path::new(directory).exists() => {}
+                Err(_) => erased.unknown.push(directory.clone()),
+            }
+        }
+        erased.lines = self.remove_lines(&store.join(CHAT_HISTORY).reach()?)?;
+        Ok(erased)
+    }
+
+    fn concerns(&self, text: &str) -> bool {
+        let contains = |erased: &String| text == erased || (erased.len() >= SHORT && text.contains(erased.as_str()));
+        (self.matches)(text) || self.texts.iter().any(contains)
+    }
+
+    /// Removes lines of the history: one entry each, with line ends and backslashes escaped.
+    fn remove_lines(&self, path: &Path) -> io::Result<u64> {
+        let Some(content) = read(path)? else { return Ok(0) };
+        let content = String::from_utf8_lossy(&content);
+        let mut kept = String::with_capacity(content.len());
+        let mut removed = 0;
+        for (index, line) in content.lines().enumerate() {
+            let typed = line.replace("\\n", "\n").replace("\\\\", "\\").replace("\\\n", "\n");
+            if !(index == 0 && line.starts_with('#')) && (self.concerns(&typed) || self.concerns(line)) {
+                removed += 1;
+            } else {
+                kept.push_str(line);
+                kept.push('\n');
+            }
+        }
+        if removed > 0 {
+            let beside = path.with_extension("new");
+            fs::write(&beside, kept)?;
+            fs::set_permissions(&beside, fs::metadata(path)?.permissions())?;
+            fs::rename(&beside, path)?;
+        }
+        Ok(removed)
+    }
+}
+
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CHAT_HISTORY, ErasedTexts};
+    use annals_runtime::host::OUTPUTS;
+    use annals_runtime::ports::StorePath;
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::fs;
+
+    #[test]
+    fn outputs_and_lines_of_the_chat_history_with_an_erased_text_go_and_others_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(OUTPUTS)).unwrap();
+        let name = |n: u8| format!("tool_{}{n}", "0".repeat(25));
+        for (n, text) in [(1, "ada@example.org"), (2, "nothing of hers"), (3, "matched"), (4, "named")] {
+            fs::write(dir.path().join(OUTPUTS).join(name(n)), text).unwrap();
+        }
+        let history = "#V2\nwrite to ada@example.org\nhello\nline one\\nmatched\n";
+        fs::write(dir.path().join(CHAT_HISTORY), history).unwrap();
+        let erased = ErasedTexts {
+            texts: &BTreeSet::from(["ada@example.org".to_owned(), "o".to_owned()]),
+            matches: &|text| text.contains("matched"),
+            outputs: &BTreeMap::from([
+                (name(1), false),
+                (name(2), false),
+                (name(3), false),
+                (name(4), true),
+                (name(5), true),
+            ]),
+            directories: &BTreeSet::new(),
+        };
+        let removed = erased.remove_copies(&StorePath::from(dir.path())).unwrap();
+        assert_eq!((removed.outputs, removed.lines), (3, 2));
+        assert_eq!(fs::read_to_string(dir.path().join(CHAT_HISTORY)).unwrap(), "#V2\nhello\n");
+        assert!(dir.path().join(OUTPUTS).join(name(2)).exists());
+        assert_eq!(erased.remove_copies(&StorePath::from(dir.path())).unwrap().outputs, 0, "safe to repeat");
+    }
+}
