@@ -24,6 +24,11 @@ impl Digest {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
+    /// Whether this is what a field holds whose hash was withheld or erased: 32 zero bytes, which no text has as its hash.
+    pub fn is_withheld(&self) -> bool {
+        *self == crate::absent::NO_HASH
+    }
+
     /// Hash over a list of digests, in order: what a request digest is made of.
     pub fn of_all<'a>(parts: impl IntoIterator<Item = &'a Digest>) -> Self {
         let mut hasher = blake3::Hasher::new();
