@@ -1,7 +1,7 @@
 //! Rebuilds the requests of a session from its log and compares digests.
 
 use crate::SessionAt;
-use crate::withheld::{WithheldEvents, WithheldParts};
+use crate::withheld::{WithheldBefore, WithheldParts};
 use annals_core::event::{RequestSent, SessionEvent, StepEvent};
 use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, Request, RequestMark, SessionView, rebuild};
@@ -43,7 +43,7 @@ pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadE
     let session = past.session;
     let mut view = SessionView::default();
     let mut proofs: Vec<Proof> = Vec::new();
-    let mut visit = |record: &annals_core::Record<'_>, withheld: &WithheldEvents| {
+    let mut visit = |record: &annals_core::Record<'_>, withheld: WithheldBefore| {
         let proved = match record.event {
             Event::Step(StepEvent::RequestSent(sent)) => {
                 Some(prove(&view, sent, past.blobs(), wire.then_some(session), withheld))
@@ -66,12 +66,12 @@ pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadE
             (None, _) => {}
         }
     };
-    let mut withheld = WithheldEvents::default();
+    let mut withheld = WithheldBefore::default();
     let mut pages = past.log().pages(session, Seq::ZERO..past.until);
     while let Some(slices) = pages.next_page().await? {
         for slice in &slices {
             withheld.note(&slice.batch);
-            slice.records().for_each(|record| visit(&record, &withheld));
+            slice.records().for_each(|record| visit(&record, withheld));
         }
     }
     Ok(proofs)
@@ -92,7 +92,7 @@ fn prove(
     sent: &RequestSent,
     blobs: &dyn Blobs,
     session: Option<SessionId>,
-    withheld: &WithheldEvents,
+    withheld: WithheldBefore,
 ) -> (Result<(), Unproved>, Option<Wire>) {
     let rebuilt = rebuild(view, sent, blobs);
     let flaw = match &rebuilt {

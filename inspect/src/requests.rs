@@ -2,7 +2,7 @@
 
 use crate::SessionAt;
 use crate::prove::{Wire, body_of, prove_all};
-use crate::withheld::{WithheldEvents, WithheldParts};
+use crate::withheld::{WithheldBefore, WithheldParts};
 use annals_core::event::{Purpose, RequestSent, StepEvent};
 use annals_core::{AgentName, Digest, Event, ModelName, RequestId, Seq, SessionId, Time};
 use annals_projections::{BuildError, Projection, Request, RequestMark, Requests, Span, rebuild};
@@ -132,8 +132,8 @@ impl SessionAt {
         Ok(self.marks_and_withheld().await?.0)
     }
 
-    async fn marks_and_withheld(&self) -> Result<(Vec<RequestMark>, WithheldEvents), ReadError> {
-        let (mut requests, mut withheld) = (Requests::default(), WithheldEvents::default());
+    async fn marks_and_withheld(&self) -> Result<(Vec<RequestMark>, WithheldBefore), ReadError> {
+        let (mut requests, mut withheld) = (Requests::default(), WithheldBefore::default());
         let mut pages = self.log().pages(self.session, Seq::ZERO..self.until);
         while let Some(slices) = pages.next_page().await? {
             for slice in &slices {

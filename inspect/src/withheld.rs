@@ -1,18 +1,17 @@
 //! Requests that cannot be proved, because texts that went into them are withheld.
 
 use annals_core::event::RequestSent;
-use annals_core::{Batch, KnownText, Seq, Text};
+use annals_core::{Batch, KnownText, Text};
 use annals_projections::{BuildError, Request};
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::fmt;
 
 /// How views begin the note in the place of a withheld text.
 const NOTE: &str = "[withheld: ";
 
-/// The events that have withheld texts.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct WithheldEvents(BTreeSet<Seq>);
+/// Whether texts are withheld among the events so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WithheldBefore(bool);
 
 /// How many parts of a request are withheld: texts of the system prompt, messages, its prompt, profiles, tools and options.
 ///
@@ -32,32 +31,31 @@ impl fmt::Display for WithheldParts {
     }
 }
 
-impl WithheldEvents {
-    /// Notes the events of a batch.
+impl WithheldBefore {
+    /// Takes in a batch.
     pub fn note(&mut self, batch: &Batch) {
-        let absent = batch.states.iter().filter(|state| matches!(state.known, KnownText::Absent(_)));
-        self.0.extend(absent.map(|state| batch.first.plus(u64::from(state.event))));
+        self.0 |= batch.states.iter().any(|state| matches!(state.known, KnownText::Absent(_)));
     }
 
     /// What is withheld of a request that was rebuilt, or could not be; `None` when nothing is, so that it can be proved.
-    pub fn of(&self, sent: &RequestSent, rebuilt: Result<&Request, &BuildError>) -> Option<WithheldParts> {
+    pub fn of(self, sent: &RequestSent, rebuilt: Result<&Request, &BuildError>) -> Option<WithheldParts> {
         let hashes = [Some(sent.agent_profile), Some(sent.model_profile), sent.tools, Some(sent.options)];
         let hashes = hashes.into_iter().flatten().filter(|hash| hash.is_withheld()).count();
         let prompt = usize::from(matches!(sent.prompt, Some(Text::Absent(_))));
-        let parts = hashes + prompt + rebuilt.map_or(0, |request| self.parts(request));
+        // The prompt is the only message of a request that has one.
+        let parts = hashes + rebuilt.map_or(prompt, |request| self.parts(request));
         (parts > 0 || sent.digest.is_withheld()).then_some(WithheldParts(parts as u64))
     }
 
-    fn parts(&self, request: &Request) -> usize {
-        let is_withheld = |seq: Option<Seq>| seq.is_some_and(|seq| self.0.contains(&seq));
-        let system = request
-            .system
-            .iter()
-            .filter(|system| system.text.contains(NOTE) && system.spans.iter().any(|span| is_withheld(span.seq)));
-        let messages = request.messages.iter().filter(|message| {
-            let mut withheld = message.blocks.iter().filter(|block| is_withheld(block.seq()));
-            withheld.any(|block| serde_json::to_string(block).is_ok_and(|text| text.contains(NOTE)))
-        });
+    /// How many system texts and messages have the note of a withheld text. Without withheld texts, one that quotes such a note is
+    /// like any other.
+    fn parts(self, request: &Request) -> usize {
+        if !self.0 {
+            return 0;
+        }
+        let system = request.system.iter().filter(|system| system.text.contains(NOTE));
+        let messages = request.messages.iter();
+        let messages = messages.filter(|message| serde_json::to_string(message).is_ok_and(|text| text.contains(NOTE)));
         system.count() + messages.count()
     }
 }
