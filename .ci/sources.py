@@ -20,6 +20,7 @@ ARROWS = {
     "inspect": ("core", "projections", "providers", "store"),
     "runtime": ("core", "projections", "providers", "store"),
     "tools": ("core", "runtime"),
+    "config": ("core", "providers", "runtime", "tools"),
     "scenario": ("core", "inspect", "projections", "providers", "runtime", "store"),
 }
 # These may name every crate.
@@ -34,6 +35,7 @@ OWNERS = {
     "rusqlite": "import",
     "rustyline": "replay-cli",
     "sled": "store",
+    "toml_edit": "config",
 }
 
 # Comments refer to pages of docs/, never to documents that are not in the repository. `True` once no comment does.

@@ -13,6 +13,7 @@
 //!             │   over all sessions of the store        ├─► diff, view_diff             two sessions, requests or cuts
 //!             │                                         ├─► requests, prove, certify    digests and bodies compared
 //!             │                                         ├─► compactions, usage          what left the view, tokens and cost
+//!             │                                         ├─► pins, reverts               what an edit may change, before it does
 //!             │                                         └─► timeline, statistics, audit what a person reads
 //!             ├─► signing                               heads signed, verified, proved, witnessed
 //!             │                                                    │
@@ -30,12 +31,14 @@ mod error;
 pub mod format;
 pub mod goldens;
 pub mod message_ref;
+pub mod pins;
 pub mod pricing;
 pub mod prove;
 mod questions;
 pub mod reader;
 mod request;
 pub mod requests;
+pub mod reverts;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod search;

@@ -8,7 +8,7 @@ mod witnessing;
 
 pub use answers::{KnownSignature, ProvedBatch, SignedCheckpointFile, SignedStore, VerifiedTree, WitnessedCheckpoint};
 pub use continuity::{SignedCheck, verify_signed};
-pub use proving::{check_proof, prove, witness_request};
+pub use proving::{MissingBatch, check_proof, find_proved, prove, witness_request};
 pub use sign::{NewCheckpoint, SignError, merge_signatures, sign};
 pub use witnessing::{WitnessError, witness};
 

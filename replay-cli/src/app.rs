@@ -3,15 +3,17 @@
 mod command;
 mod help;
 
+pub use crate::remarks::Remarks;
+pub use crate::style::Style;
+
 use crate::command_context::CommandContext;
-use crate::config::Environment;
 use crate::diagnostics::{self, Diagnostics};
 use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter, is_unsafe};
 use crate::pager::PagedOutput;
-use crate::remarks::Remarks;
 use crate::store_choice::{StoreChoice, VARIABLE};
-use crate::style::{Emphasis, Style};
+use crate::style::Emphasis;
+use annals_config::Environment;
 use annals_core::Time;
 use annals_store::disk::Displaced;
 use clap::builder::Styles;

@@ -1,13 +1,13 @@
 //! What every command is given: where sessions are, and how answers look.
 
-use crate::config::Environment;
 use crate::diagnostics::Diagnostics;
-use crate::error::{CliError, SigningError};
+use crate::error::{CliError, EditError, SigningError};
 use crate::import_into::shown_by;
 use crate::progress::Bar;
 use crate::remarks::Remarks;
 use crate::store_choice::StoreChoice;
 use crate::style::{Emphasis, Style};
+use annals_config::Environment;
 use annals_core::{Seq, SessionId};
 use annals_import::open_file;
 use annals_inspect::SessionAt;
@@ -92,7 +92,7 @@ async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
 }
 
 impl CommandContext {
-    /// A desk where nothing is open yet.
+    /// A context with no open store.
     pub fn new(
         place: StoreChoice,
         named: Option<PathBuf>,
@@ -152,7 +152,7 @@ impl CommandContext {
     /// When there is none, or it is not known which it is.
     pub async fn store_to_sign(&self) -> Result<(Reader, StoreId), CliError> {
         if let Some(file) = self.file.clone() {
-            return Err(CliError::OnlyInTheStore { file });
+            return Err(EditError::OnlyInTheStore { file }.into());
         }
         let reader = self.store(OpenMode::Existing).await?;
         let id = self.store_id().ok_or(SigningError::UnknownStore)?;
@@ -279,12 +279,12 @@ impl CommandContext {
     /// Finds a session of the store.
     ///
     /// # Errors
-    /// See [`CommandContext::find`]; [`CliError::OnlyInTheStore`] when a file is named instead.
+    /// See [`CommandContext::find`]; [`EditError::OnlyInTheStore`] when a file is named instead.
     pub async fn stored(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
         let path = Path::new(name);
         let file = self.file.clone().or_else(|| path.exists().then(|| path.to_owned()));
         if let Some(file) = file {
-            return Err(CliError::OnlyInTheStore { file });
+            return Err(EditError::OnlyInTheStore { file }.into());
         }
         let found = async {
             let reader = self.store(OpenMode::Existing).await?;

@@ -97,7 +97,7 @@ impl Diagnostics {
         let state = ReporterState {
             sink: Sink::Remarks(remarks),
             redactor: Some(Arc::new(Redactor::default().with_environment(
-                crate::config::Variables::OfProcess.all(),
+                annals_config::Variables::OfProcess.all(),
                 &[],
                 &[],
             ))),

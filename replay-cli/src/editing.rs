@@ -1,6 +1,6 @@
 //! Edits of a stored session that need no model: pins, forks, reverts, moves, pending inputs.
 
-use crate::error::CliError;
+use crate::error::{CliError, EditError};
 use annals_core::{Event, Seq, SessionId, Time};
 use annals_inspect::reader::Reader;
 use annals_runtime::ports::{FixedClock, SeededIds};
@@ -77,5 +77,5 @@ pub fn in_fork(named: SessionId, done: SessionId) -> String {
 
 /// A refusal of an edit of `session`.
 pub fn refused(session: SessionId) -> impl Fn(Refusal) -> CliError {
-    move |refusal| CliError::Refused { session, refusal }
+    move |refusal| EditError::Refused { session, refusal }.into()
 }

@@ -1,18 +1,22 @@
 //! How a command ends.
 
+mod edit;
+mod import;
+mod scenario;
 mod signing;
-mod unpinnable;
 
+pub use edit::EditError;
+pub use import::ImportCommandError;
+pub use scenario::ScenarioError;
 pub use signing::SigningError;
-pub use unpinnable::Unpinnable;
 
-use crate::config::ConfigError;
 use crate::host_error::HostError;
 use crate::style::Style;
-use annals_core::{Seq, SessionId};
+use annals_config::ConfigError;
 use annals_import::{OpenFileError, RecogniseError, SourceImportError};
 use annals_inspect::AskError;
 use annals_inspect::compactions::UndoCompactionError;
+use annals_inspect::pins::PinError;
 use annals_inspect::reader::FindError;
 use annals_inspect::requests::RebuildError;
 use annals_runtime::host::{LeaseError, LeasedRunError};
@@ -40,11 +44,6 @@ impl Verdict {
     pub fn bad_if(bad: bool) -> Self {
         if bad { Self::BadNews } else { Self::Fine }
     }
-
-    /// Bad news if either is.
-    pub fn and(self, other: Self) -> Self {
-        Self::bad_if(self == Self::BadNews || other == Self::BadNews)
-    }
 }
 
 /// A command gave no answer. Each message says what happened, where, and what to do.
@@ -53,23 +52,6 @@ pub enum CliError {
     /// A file is named that does not exist.
     #[error("{}: no such file", path.display())]
     NoFile { path: PathBuf },
-    /// A command that records works on the store alone.
-    #[error("{} is a file, and files are never changed; import it, then name its session", file.display())]
-    OnlyInTheStore { file: PathBuf },
-    /// A staged undo restored files: the same machine must put them back.
-    #[error(
-        "session {session}: the staged undo restored {files} files, and they cannot be changed back here: {why}; clear it \
-         where it was staged, or apply it with --commit"
-    )]
-    FilesRestored { session: SessionId, files: usize, why: String },
-    /// What was asked for is refused, and nothing has changed unless it says so.
-    #[error("session {session}: {refusal}")]
-    Refused {
-        session: SessionId,
-        /// Why.
-        #[source]
-        refusal: Refusal,
-    },
     /// `--reveal` compares with an exported file.
     #[error("--reveal compares texts with an exported file; name the file")]
     RevealNeedsFile,
@@ -91,33 +73,12 @@ pub enum CliError {
     /// Walking needs keys and a screen.
     #[error("--step needs a terminal")]
     NoTerminal,
-    /// A compaction cannot be undone.
-    #[error(transparent)]
-    UndoCompaction(UndoCompactionError),
-    /// The message cannot be pinned or unpinned.
-    #[error("the message at event {seq} {}", why.as_str())]
-    NotPinnable { session: SessionId, seq: Seq, why: Unpinnable },
-    /// A file is no scenario.
-    #[error(transparent)]
-    Scenario(#[from] LoadError),
-    /// A scenario cannot be played.
-    #[error(transparent)]
-    Play(#[from] PlayError),
-    /// A session cannot be written as a scenario.
-    #[error(transparent)]
-    Record(#[from] RecordError),
     /// The filter of diagnostics cannot be read.
     #[error("ANNALS_LOG={filter:?} is not a filter: {why}; example: annals=debug")]
     BadFilter { filter: String, why: String },
     /// There is no place to keep a store.
     #[error("no home folder for the store; name a folder with --store DIR or ANNALS_STORE")]
     NoPlace,
-    /// There is no place to keep the import secret.
-    #[error("there is no home folder to keep the import secret in; set ANNALS_IMPORT_SECRET to 64 hex digits")]
-    NoPlaceForSecret,
-    /// The variable is set to something else.
-    #[error("ANNALS_IMPORT_SECRET is not an import secret: expected 64 lower-case hex digits")]
-    BadImportSecret,
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -141,15 +102,6 @@ pub enum CliError {
     /// A Session cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// What another agent left cannot be imported.
-    #[error(transparent)]
-    Import(#[from] SourceImportError),
-    /// A file is nothing that can be imported.
-    #[error(transparent)]
-    Recognise(#[from] RecogniseError),
-    /// A folder holds nothing that can be imported.
-    #[error("{}: no session of OpenCode, Codex CLI, Claude Code or annals found", path.display())]
-    NothingThere { path: PathBuf },
     /// No session, event or message is meant.
     #[error(transparent)]
     Find(FindError),
@@ -162,18 +114,21 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// An export of annals is imported unchanged, or not at all.
-    #[error(
-        "{}: an export of annals cannot be redacted, as its digests cover the original texts; import it without --redact",
-        path.display()
-    )]
-    Unredactable { path: PathBuf },
     /// A host cannot start, or continue.
     #[error(transparent)]
     Host(#[from] HostError),
     /// The configuration cannot be worked with.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A session was not changed.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// Nothing was imported, or not everything.
+    #[error(transparent)]
+    Import(#[from] ImportCommandError),
+    /// A scenario was not played or recorded.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
     /// A command that signs, proves or witnesses gave no answer.
     #[error(transparent)]
     Signing(#[from] SigningError),
@@ -189,44 +144,31 @@ impl CliError {
             Self::Ask(error) => error.status(),
             Self::Host(error) => error.status(),
             Self::Signing(error) => error.status(),
+            Self::Edit(error) => error.status(),
+            Self::Import(error) => error.status(),
+            Self::Scenario(error) => error.status(),
             Self::Find(_)
             | Self::RevealNeedsFile
             | Self::NoFile { .. }
             | Self::Rebuild(RebuildError::NoRequest { .. })
             | Self::NotASeq { .. }
             | Self::EventMissing { .. }
-            | Self::UndoCompaction(UndoCompactionError::NotInForce { .. })
-            | Self::OnlyInTheStore { .. }
-            | Self::FilesRestored { .. }
-            | Self::NotPinnable { .. }
-            | Self::Scenario(_)
-            | Self::Play(PlayError::NotFresh(_))
             | Self::NoPlace
-            | Self::NoPlaceForSecret
-            | Self::BadImportSecret
             | Self::BadFilter { .. }
             | Self::NoTerminal
             | Self::File { .. }
-            | Self::Recognise(_)
-            | Self::NothingThere { .. }
             | Self::NoStore { .. }
             | Self::Config(_)
-            | Self::Unredactable { .. }
             | Self::Export(ExportError::NoMatch { .. })
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)
             | Self::Rebuild(_)
-            | Self::UndoCompaction(_)
             | Self::Collect(_)
-            | Self::Play(_)
-            | Self::Record(_)
             | Self::Export(_)
-            | Self::Import(_)
             | Self::Read(_)
             | Self::Append(_)
             | Self::NoEntropy(_)
-            | Self::Refused { .. }
             | Self::Output(_) => 1,
         }
     }
@@ -241,11 +183,7 @@ impl CliError {
 
     /// Whether only one source of an import is to blame: the others can be imported.
     pub fn is_of_source(&self) -> bool {
-        match self {
-            Self::Import(error) => error.is_of_source(),
-            Self::Recognise(_) => true,
-            _ => false,
-        }
+        matches!(self, Self::Import(error) if error.is_of_source())
     }
 
     /// Whether the reader of the answer went away: no message is needed.
@@ -271,9 +209,9 @@ impl From<FindError> for CliError {
 impl From<OpenFileError> for CliError {
     fn from(error: OpenFileError) -> Self {
         match error {
-            OpenFileError::Recognise(error) => Self::Recognise(error),
-            OpenFileError::Nothing { path } => Self::NothingThere { path },
-            OpenFileError::Import(error) => Self::Import(error),
+            OpenFileError::Recognise(error) => error.into(),
+            OpenFileError::Nothing { path } => ImportCommandError::NothingThere { path }.into(),
+            OpenFileError::Import(error) => error.into(),
             OpenFileError::File { path, source } => Self::File { path, source },
         }
     }
@@ -292,7 +230,7 @@ impl From<UndoCompactionError> for CliError {
     fn from(error: UndoCompactionError) -> Self {
         match error {
             UndoCompactionError::Read(source) => Self::Read(source),
-            error => Self::UndoCompaction(error),
+            error => Self::Edit(error.into()),
         }
     }
 }
@@ -336,5 +274,41 @@ impl From<Refusal> for CliError {
 impl From<RerunError> for CliError {
     fn from(error: RerunError) -> Self {
         Self::Host(error.into())
+    }
+}
+
+impl From<PinError> for CliError {
+    fn from(error: PinError) -> Self {
+        Self::Edit(error.into())
+    }
+}
+
+impl From<SourceImportError> for CliError {
+    fn from(error: SourceImportError) -> Self {
+        Self::Import(error.into())
+    }
+}
+
+impl From<RecogniseError> for CliError {
+    fn from(error: RecogniseError) -> Self {
+        Self::Import(error.into())
+    }
+}
+
+impl From<LoadError> for CliError {
+    fn from(error: LoadError) -> Self {
+        Self::Scenario(error.into())
+    }
+}
+
+impl From<PlayError> for CliError {
+    fn from(error: PlayError) -> Self {
+        Self::Scenario(error.into())
+    }
+}
+
+impl From<RecordError> for CliError {
+    fn from(error: RecordError) -> Self {
+        Self::Scenario(error.into())
     }
 }

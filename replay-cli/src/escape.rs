@@ -40,11 +40,6 @@ pub fn control(sequence: &str) -> String {
 }
 
 /// A text without anything that could steer a terminal; line feeds and tabs stay.
-///
-/// ```
-/// use annals_cli::escape::visible;
-/// assert_eq!(visible("a\u{1b}[2J\u{202e}b"), "a␛[2J<U+202E>b");
-/// ```
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -97,3 +92,6 @@ pub fn width(c: char) -> usize {
     push_drawn(c, &mut drawn);
     unicode_width::UnicodeWidthStr::width(drawn.as_str())
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,8 +2,8 @@
 //! location, answers to permission questions, and output.
 //!
 //! ```text
-//! configuration, options ─► Equipment ─► Host (Runtime over the store) ─► conduct: inputs, notices, questions, signals
-//!                                                                               └─► Show: a person's screen, or JSON lines
+//! configuration, options ─► HostParts ─► Host (Runtime over the store) ─► run_interactive: inputs, notices, questions, signals
+//!                                                                             └─► Frontend: the screen, or JSON lines
 //! ```
 
 mod advice;
@@ -33,7 +33,7 @@ pub use frontend::Frontend;
 pub use idle::{idle, leave};
 pub use interaction::Interaction;
 pub use lines::{TypedLine, TypedLines};
-pub use question::{ApprovalMode, reply};
+pub use question::ApprovalMode;
 pub use run_loop::run_interactive;
 pub use screen::Screen;
 pub use signals::{Signal, Signals};

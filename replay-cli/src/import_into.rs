@@ -1,6 +1,6 @@
 //! Imports that show their progress.
 
-use crate::error::CliError;
+use crate::error::{CliError, ImportCommandError};
 use crate::progress::Bar;
 use annals_import::{ImportOptions, ImportProgress, ImportReport, ImportSource, import};
 use annals_store::EventLog;
@@ -38,7 +38,7 @@ pub fn sources(path: &Path, mut remark: impl FnMut(&str)) -> Result<Vec<ImportSo
     let (found, errors) = annals_import::sources(path)?;
     errors.iter().for_each(|error| remark(&error.to_string()));
     if found.is_empty() {
-        return Err(CliError::NothingThere { path: path.to_owned() });
+        return Err(ImportCommandError::NothingThere { path: path.to_owned() }.into());
     }
     Ok(found)
 }

@@ -1,7 +1,7 @@
 //! The import secret: what the keys of imported sessions are derived from (`docs/reference/digest.md`).
 
-use crate::config::{Environment, Variables};
-use crate::error::CliError;
+use crate::error::{CliError, ImportCommandError};
+use annals_config::{Environment, Variables};
 use annals_core::ImportSecret;
 use annals_import::kept_secret;
 use annals_runtime::ports::{Ids, SeededIds};
@@ -21,7 +21,7 @@ pub fn obtain(environment: &Environment) -> Result<ImportSecret, CliError> {
     match from_variable(&environment.variables)? {
         Some(secret) => Ok(secret),
         None => {
-            let places = environment.places().map_err(|_| CliError::NoPlaceForSecret)?;
+            let places = environment.places().map_err(|_| ImportCommandError::NoFolderForSecret)?;
             let path = places.user_dir.join(FILE);
             let make = || Ok(ImportSecret(SeededIds::from_entropy().map_err(io::Error::other)?.session_key().0));
             kept_secret(&path, make).map_err(|source| CliError::File { path, source })
@@ -31,14 +31,14 @@ pub fn obtain(environment: &Environment) -> Result<ImportSecret, CliError> {
 
 fn from_variable(variables: &Variables) -> Result<Option<ImportSecret>, CliError> {
     let parsed = variables.get(VARIABLE).map(|text| text.trim().parse());
-    parsed.transpose().map_err(|_| CliError::BadImportSecret)
+    parsed.transpose().map_err(|_| ImportCommandError::BadImportSecret.into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::{VARIABLE, obtain};
-    use crate::config::{Environment, Variables};
-    use crate::error::CliError;
+    use crate::error::{CliError, ImportCommandError};
+    use annals_config::{Environment, Variables};
     use std::path::Path;
 
     fn environment(home: &Path, secret: Option<&str>) -> Environment {
@@ -63,6 +63,6 @@ mod tests {
         assert_eq!(secret.0, [0x0a; 32]);
         assert_eq!(home.path().read_dir().unwrap().count(), 0);
         let wrong = obtain(&environment(home.path(), Some("short")));
-        assert!(matches!(wrong, Err(CliError::BadImportSecret)));
+        assert!(matches!(wrong, Err(CliError::Import(ImportCommandError::BadImportSecret))));
     }
 }

@@ -4,53 +4,30 @@
 //! use. A command that looks never creates a store and never appends to one
 //! (`docs/commands.md#common-to-all-commands`).
 //!
-//! The interface is [`app`]. The other modules are public for the tests of the workspace alone.
+//! The interface is [`app`]. What the tests of the workspace need of the rest is in `testing`, behind the feature of that name.
 #![warn(missing_docs)]
 
 pub mod app;
-#[doc(hidden)]
-pub mod command_context;
-#[doc(hidden)]
-pub mod commands;
-#[doc(hidden)]
-pub mod config;
-#[doc(hidden)]
-pub mod diagnostics;
-#[doc(hidden)]
-pub mod draw;
-#[doc(hidden)]
-pub mod editing;
-#[doc(hidden)]
-pub mod error;
-#[doc(hidden)]
-pub mod escape;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
-#[doc(hidden)]
-pub mod host;
-#[doc(hidden)]
-pub mod host_error;
-#[doc(hidden)]
-pub mod import_into;
-#[doc(hidden)]
-pub mod import_secret;
-#[doc(hidden)]
-pub mod json;
-#[doc(hidden)]
-pub mod layout;
-#[doc(hidden)]
-pub mod message;
-#[doc(hidden)]
-pub mod pager;
+mod command_context;
+mod commands;
+mod diagnostics;
+mod draw;
+mod editing;
+mod error;
+mod escape;
+mod host;
+mod host_error;
+mod import_into;
+mod import_secret;
+mod json;
+mod layout;
+mod message;
+mod pager;
 mod passphrase;
+mod progress;
+mod remarks;
+mod store_choice;
+mod style;
+#[cfg(feature = "testing")]
 #[doc(hidden)]
-pub mod progress;
-#[doc(hidden)]
-pub mod remarks;
-#[doc(hidden)]
-pub mod signing_key;
-#[doc(hidden)]
-pub mod store_choice;
-#[doc(hidden)]
-pub mod style;
+pub mod testing;

@@ -4,7 +4,7 @@
 //! log ─► continuity (advance) ─► heads (one leaf per head) ─► tree ─► checkpoint ─► note + key or ssh ─► folder
 //!                                                              └─► proof (of one batch), witness (of growth)
 //! ```
-//! All but `folder` and `records` is free of files, clock and randomness: those come as arguments.
+//! All but `folder`, `key_file` and `records` is free of files, clock and randomness: those come as arguments.
 
 pub mod checkpoint;
 pub mod continuity;
@@ -12,6 +12,7 @@ mod files;
 pub mod folder;
 pub mod heads;
 pub mod key;
+pub mod key_file;
 pub mod note;
 pub mod proof;
 pub mod records;

@@ -4,6 +4,7 @@
 //! be repeated from what it prints. `fuzz` (in `fuzz_command.rs`) runs targets for a time, `tests/tests/crash/fuzz.rs` for some
 //! rounds.
 
+mod config;
 mod corpus;
 mod mutator;
 mod run;

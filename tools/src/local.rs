@@ -95,12 +95,12 @@ impl LocalServices {
 fn not_followed(LinkOut { path, target }: &LinkOut, directory: &Path, project: &Path) -> String {
     let shown = Path::new(path).strip_prefix(directory).unwrap_or(Path::new(path)).display();
     let why = match Path::new(target).starts_with(project) {
-        true => format!("leads to {target}, which your rules do not let be read unasked"),
+        true => format!("leads to {target}, which a permission rule protects"),
         false => format!("is a link out of the project, to {target}"),
     };
     format!(
-        "{shown} {why}: it is not read, since the project may come from anybody. To have it read: `annals config trust`, which \
-         needs a file .annals/config.toml (it may be empty)"
+        "{shown} {why}: it is not read, because the project is not trusted; to trust it: `annals config trust` (needs a file \
+         .annals/config.toml, which may be empty)"
     )
 }
 

@@ -5,11 +5,13 @@ use super::answers::ProvedBatch;
 use annals_core::{Seq, SessionId};
 use annals_store::EventLog;
 use annals_store::disk::StorePath;
+use annals_store::exchange::verify_session;
 use annals_store::signing::checkpoint::SignedCheckpoint;
 use annals_store::signing::folder::{SignedTree, TreeFolder};
 use annals_store::signing::proof::{InclusionProof, ProveError};
 use annals_store::signing::signers::{AllowedSigners, named_keys};
 use annals_store::signing::witness::WitnessRequest;
+use serde::Serialize;
 
 /// The trees of a store, each with its newest checkpoint; the one of this name first.
 fn trees(store: &StorePath, own: &str) -> Result<Vec<(SignedTree, SignedCheckpoint)>, SignedError> {
@@ -74,4 +76,32 @@ pub fn check_proof(proof: &InclusionProof, signers: Option<&AllowedSigners>) -> 
         signatures: valid.unwrap_or_default().into_iter().map(Into::into).collect(),
         named: named_keys(&proof.checkpoint),
     })
+}
+
+/// Why a session does not contain the batch that was proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingBatch {
+    /// The proof is about another session.
+    OtherSession,
+    /// The log is damaged, ends before the batch, or has another one in its place.
+    OtherBatch,
+}
+
+/// Verifies that a session of a log contains the batch that was proved; gives the reason when it does not.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn find_proved(
+    log: &dyn EventLog,
+    session: SessionId,
+    proved: &ProvedBatch,
+) -> Result<Option<MissingBatch>, SignedError> {
+    if session != proved.session {
+        return Ok(Some(MissingBatch::OtherSession));
+    }
+    let found = log.batch_at(session, proved.last).await?;
+    let report = verify_session(log, session, Some(proved.digest), &mut |_| {}).await?;
+    let is_there = report.is_sound() && found.is_some_and(|slice| slice.batch.digest == proved.digest);
+    Ok((!is_there).then_some(MissingBatch::OtherBatch))
 }

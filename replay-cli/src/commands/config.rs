@@ -1,11 +1,11 @@
 //! `annals config`: what is configured, where each value comes from, and which projects are trusted.
 
 use crate::command_context::CommandContext;
-use crate::config::{ConfigError, ConfigLayer, LoadedConfig, Places, ProjectFile, Setting, Trust, ValueOrigin, shown};
 use crate::error::{CliError, Verdict};
 use crate::json::object;
 use crate::layout::{columns, plain, wrap};
 use crate::style::{Emphasis, Style};
+use annals_config::{ConfigError, ConfigLayer, LoadedConfig, Places, ProjectFile, Setting, Trust, ValueOrigin, shown};
 use annals_runtime::redaction::Redactor;
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -115,7 +115,7 @@ fn from(origin: &ValueOrigin, home: Option<&Path>, project: Option<&Path>) -> St
 }
 
 /// An empty table is not shown when other settings show its content.
-fn says_something(setting: &Setting, all: &crate::config::MergedSettings) -> bool {
+fn says_something(setting: &Setting, all: &annals_config::MergedSettings) -> bool {
     let is_marker = setting.value.as_object().is_some_and(serde_json::Map::is_empty);
     !is_marker
         || !all.all().iter().any(|other| other.path.len() > setting.path.len() && other.path.starts_with(&setting.path))

@@ -1,11 +1,11 @@
 //! `annals models`: which models can be used, and what is missing for the others.
 
 use crate::command_context::CommandContext;
-use crate::config::Config;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
 use crate::style::{Emphasis, money, thousands};
+use annals_config::Config;
 use annals_core::event::Prices;
 use annals_providers::catalog::{CatalogModel, CatalogProvider};
 use annals_providers::http::KeySource;

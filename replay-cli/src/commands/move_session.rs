@@ -2,7 +2,7 @@
 
 use crate::command_context::CommandContext;
 use crate::editing;
-use crate::error::{CliError, Verdict};
+use crate::error::{CliError, EditError, Verdict};
 use crate::host::{HostError, closing, opening};
 use crate::json;
 use crate::layout::plain;
@@ -91,7 +91,7 @@ fn refused(session: SessionId, directory: &str) -> impl Fn(Refusal) -> CliError 
         Refusal::OtherProject => {
             HostError::OtherProject { session: closing::short(session), directory: directory.to_owned() }.into()
         }
-        refusal => CliError::Refused { session, refusal },
+        refusal => EditError::Refused { session, refusal }.into(),
     }
 }
 

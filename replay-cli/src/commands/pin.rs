@@ -2,11 +2,9 @@
 
 use crate::command_context::CommandContext;
 use crate::editing;
-use crate::error::{CliError, Unpinnable, Verdict};
-use annals_core::Event;
-use annals_core::event::{MessagePinned, MessageUnpinned};
+use crate::error::{CliError, Verdict};
 use annals_inspect::message_ref::MessageRef;
-use annals_projections::Body;
+use annals_inspect::pins::pin_event;
 use annals_store::OpenMode;
 
 /// Pin a message: compactions keep it word for word.
@@ -50,23 +48,7 @@ async fn record(args: &Args, cli: &CommandContext, pin: bool) -> Result<Verdict,
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
     let seq = args.message.find(&reader, session, &view).await?;
-    let history = view.history;
-    let pinnable = history.message(seq).is_some_and(|message| {
-        matches!(message.body, Body::User { .. } | Body::Assistant(_) | Body::Synthetic { .. } | Body::Shell { .. })
-    });
-    let why = match (pinnable, history.is_pinned(seq)) {
-        (false, _) => Some(Unpinnable::OfAnotherKind),
-        (true, true) if pin => Some(Unpinnable::Pinned),
-        (true, false) if !pin => Some(Unpinnable::NotPinned),
-        (true, _) => None,
-    };
-    if let Some(why) = why {
-        return Err(CliError::NotPinnable { session, seq, why });
-    }
-    let event: Event = match pin {
-        true => MessagePinned { message: seq }.into(),
-        false => MessageUnpinned { message: seq }.into(),
-    };
+    let event = pin_event(&view, seq, pin)?;
     let (session, at) = editing::append(&reader, cli.style.now, session, event).await?;
     let done = if pin { "pinned" } else { "unpinned" };
     cli.remark(&format!("{done} the message at event {seq}{} (event {at})", editing::in_fork(named, session)));

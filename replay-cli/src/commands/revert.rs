@@ -4,15 +4,15 @@ mod draw;
 
 use crate::command_context::CommandContext;
 use crate::editing::{self, refused};
-use crate::error::{CliError, Verdict};
+use crate::error::{CliError, EditError, Verdict};
 use crate::json;
 use crate::layout::plain;
 use crate::style::counted;
-use annals_core::event::StepEvent;
-use annals_core::{Event, InputId, Seq, SessionId};
+use annals_core::{Seq, SessionId};
 use annals_inspect::message_ref::MessageRef;
 use annals_inspect::reader::Reader;
-use annals_projections::{SessionView, Transcript};
+use annals_inspect::reverts::{RevertPreview, UnrestoredFiles, unrestored_files};
+use annals_projections::SessionView;
 use annals_runtime::worktree::{FilesError, Plan};
 use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, SessionEditor};
 use annals_store::Head;
@@ -56,14 +56,9 @@ struct RevertContext {
     undoing: SessionEditor,
 }
 
-/// What an undo takes away.
-struct Removal {
-    first_removed: Seq,
-    /// The messages of the transcript.
-    messages: Transcript,
-    /// Inputs that wait.
-    inputs: Vec<InputId>,
-    /// What happens to files.
+/// What an undo does.
+struct RevertEffect {
+    preview: RevertPreview,
     files: FileEffect,
 }
 
@@ -113,13 +108,13 @@ async fn stage(
     let plan = undoing.plan_revert(MessagePlace::Seq(first_removed), extent).await;
     let plan = plan.map_err(|refusal| place.refused(refusal))?;
     let files = place.files(&plan.files, plan.first_removed).await?;
-    let going = place.going(plan.first_removed, files);
+    let effect = place.effect(plan.first_removed, files);
     if !cli.style.json {
-        place.draw(&going, cli, out).await?;
+        place.draw(&effect, cli, out).await?;
     }
     let seq = undoing.stage(&plan).await.map_err(refused(*session))?;
     if cli.style.json {
-        json::object(out, &place.in_json("staged", Some(seq), Some(&going)))?;
+        json::object(out, &place.in_json("staged", Some(seq), Some(&effect)))?;
         return Ok(Verdict::Fine);
     }
     cli.remark(&format!("undo staged (event {seq}); --commit applies it, --clear drops it"));
@@ -148,18 +143,18 @@ async fn end(
             None => FileEffect::StayRestored(0),
         },
     };
-    let going = place.going(staged.first_removed, files);
-    if let (FileEffect::Change(plan), false) = (&going.files, cli.style.json) {
-        draw::files(&going.files, plan, &cli.style, out)?;
+    let effect = place.effect(staged.first_removed, files);
+    if let (FileEffect::Change(plan), false) = (&effect.files, cli.style.json) {
+        draw::files(&effect.files, plan, &cli.style, out)?;
     }
     let ended = if commit { undoing.commit_revert().await } else { undoing.clear_revert().await };
     ended.map_err(|refusal| place.refused(refusal))?;
     let seq = Seq(place.reader.head(place.session).await?.next.0.saturating_sub(1));
     if cli.style.json {
-        json::object(out, &place.in_json(word, Some(seq), Some(&going)))?;
+        json::object(out, &place.in_json(word, Some(seq), Some(&effect)))?;
         return Ok(Verdict::Fine);
     }
-    let messages = counted(going.messages.items.len() as u64, "message");
+    let messages = counted(effect.preview.messages.items.len() as u64, "message");
     let then = match commit {
         true => format!("{messages} undone; annals transcript still shows them"),
         false => format!("{messages} kept"),
@@ -190,19 +185,10 @@ impl RevertContext {
         let staged = self.view.session.revert.as_ref().map_or(0, |staged| staged.files.len());
         match &refusal {
             Refusal::Files(error) if staged > 0 && matches!(**error, FilesError::ConversationOnly { .. }) => {
-                CliError::FilesRestored { session: self.session, files: staged, why: error.to_string() }
+                EditError::FilesRestored { session: self.session, files: staged, why: error.to_string() }.into()
             }
-            _ => CliError::Refused { session: self.session, refusal },
+            _ => EditError::Refused { session: self.session, refusal }.into(),
         }
-    }
-
-    /// Who recorded it, or what it inherits, if that was imported.
-    async fn origin(&self) -> Result<Option<String>, CliError> {
-        if let Some(origin) = &self.view.session.origin {
-            return Ok(Some(origin.agent.clone()));
-        }
-        let created = self.reader.created(self.session).await?;
-        Ok(created.and_then(|created| created.origin).map(|origin| origin.agent))
     }
 
     /// What an undo does to files, in words where it does nothing.
@@ -215,46 +201,37 @@ impl RevertContext {
             RevertFiles::Restored(_) => None,
             RevertFiles::ConversationOnly { why } => Some(why),
         };
-        let mut captured = false;
-        let visit = |record: &annals_core::Record<'_>| match record.event {
-            Event::Step(StepEvent::Started(started)) => captured |= started.files.is_some(),
-            Event::Step(StepEvent::Ended(ended)) => captured |= ended.files.is_some() || !ended.changed.is_empty(),
-            _ => {}
-        };
-        self.reader.each(self.session, first_removed, self.head.next, visit).await?;
-        Ok(FileEffect::Stay(match (self.origin().await?, captured, why) {
-            (Some(agent), ..) => format!(
+        let unrestored = unrestored_files(&self.reader, self.session, &self.view, first_removed).await?;
+        Ok(FileEffect::Stay(match (unrestored, why) {
+            (UnrestoredFiles::Imported(agent), _) => format!(
                 "not changed: {} recorded this session, and files of an imported session cannot be restored",
                 plain(&agent)
             ),
-            (None, false, _) => "not changed: the undone steps captured none".to_owned(),
-            (None, true, Some(why)) => format!("not changed: {}", plain(why)),
-            (None, true, None) => "not changed: the undone steps changed none".to_owned(),
+            (UnrestoredFiles::NotCaptured, _) => "not changed: the undone steps captured none".to_owned(),
+            (UnrestoredFiles::Captured, Some(why)) => format!("not changed: {}", plain(why)),
+            (UnrestoredFiles::Captured, None) => "not changed: the undone steps changed none".to_owned(),
         }))
     }
 
-    fn going(&self, first_removed: Seq, files: FileEffect) -> Removal {
-        let mut messages = self.view.transcript.clone();
-        messages.items.retain(|item| item.seq >= first_removed && !self.view.transcript.is_removed(item.seq));
-        let pending = self.view.inbox.pending.iter().filter(|pending| pending.seq > first_removed);
-        let inputs = pending.map(|pending| pending.input.clone()).collect();
-        Removal { first_removed, messages, inputs, files }
+    fn effect(&self, first_removed: Seq, files: FileEffect) -> RevertEffect {
+        RevertEffect { preview: RevertPreview::of(&self.view, first_removed), files }
     }
 
-    fn in_json(&self, what: &str, seq: Option<Seq>, going: Option<&Removal>) -> serde_json::Value {
-        let messages = |going: &Removal| going.messages.items.iter().map(|item| item.seq).collect::<Vec<_>>();
+    fn in_json(&self, what: &str, seq: Option<Seq>, effect: Option<&RevertEffect>) -> serde_json::Value {
+        let messages =
+            |effect: &RevertEffect| effect.preview.messages.items.iter().map(|item| item.seq).collect::<Vec<_>>();
         serde_json::json!({
             "session": self.session, "revert": what, "seq": seq,
-            "first_removed": going.map(|going| going.first_removed),
-            "messages": going.map(messages), "inputs": going.map(|going| &going.inputs),
-            "files": going.map(|going| going.files.in_json()),
+            "first_removed": effect.map(|effect| effect.preview.first_removed),
+            "messages": effect.map(messages), "inputs": effect.map(|effect| &effect.preview.inputs),
+            "files": effect.map(|effect| effect.files.in_json()),
         })
     }
 }
 
 impl FileEffect {
     /// In words.
-    fn told(&self) -> String {
+    fn shown(&self) -> String {
         match self {
             Self::Stay(why) => why.clone(),
             Self::Change(plan) => match plan.restores.len() {
@@ -275,6 +252,6 @@ impl FileEffect {
             }
             Self::Stay(_) | Self::StayRestored(_) => (Vec::new(), Vec::new()),
         };
-        serde_json::json!({"told": self.told(), "changes": changes, "left": left})
+        serde_json::json!({"told": self.shown(), "changes": changes, "left": left})
     }
 }

@@ -2,14 +2,16 @@
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, SigningError, Verdict};
+use crate::escape::visible_line;
 use crate::json;
-use crate::signing_key::{self, SigningKey, SigningKeyError};
+use crate::passphrase;
 use crate::style::{Emphasis, counted};
 use annals_inspect::signing::{NewCheckpoint, SignedCheckpointFile, merge_signatures, sign};
 use annals_store::SessionHead;
 use annals_store::signing::checkpoint::{SignedCheckpoint, origin_of};
 use annals_store::signing::folder::TreeFolder;
 use annals_store::signing::key::NoteKeyKind;
+use annals_store::signing::key_file::{self, SigningKey};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +76,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         sessions,
         signer: key.allowed_signer(),
     };
-    let signed = sign(new, &mut signing_key::random, |head| key.sign(&head.origin, &head.to_string()))
+    let signed = sign(new, &mut key_file::random, |head| key.sign(&head.origin, &head.to_string()))
         .await
         .map_err(SigningError::from)?;
     if cli.style.json {
@@ -93,12 +95,14 @@ fn load_key(named: Option<&Path>, cli: &CommandContext) -> Result<SigningKey, Cl
             let home = cli.environment.places()?.home.ok_or(CliError::NoPlace)?;
             let usual = home.join(".ssh/id_ed25519");
             if !usual.exists() {
-                return Err(SigningError::from(SigningKeyError::NoKey { usual }).into());
+                return Err(SigningError::NoKey { usual }.into());
             }
             usual
         }
     };
-    Ok(SigningKey::load(&path).map_err(SigningError::from)?)
+    let mut ask =
+        |path: &Path| passphrase::ask(&format!("Passphrase of {}: ", visible_line(&path.display().to_string())));
+    Ok(SigningKey::load(&path, &mut ask).map_err(SigningError::from)?)
 }
 
 /// Creates a key and shows its public part.
@@ -109,7 +113,7 @@ pub(super) fn new_key(
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
-    let public = signing_key::create(path, name, kind).map_err(SigningError::from)?;
+    let public = key_file::create(path, name, kind).map_err(SigningError::from)?;
     if cli.style.json {
         json::object(out, &serde_json::json!({"file": path, "public_key": public}))?;
     } else {

@@ -1,14 +1,15 @@
 //! What `annals verify` answers about signatures: `--signed` and `--proof`.
 
 use crate::command_context::CommandContext;
-use crate::error::{CliError, SigningError, Verdict};
+use crate::error::{CliError, EditError, SigningError, Verdict};
 use crate::json;
 use crate::style::{Emphasis, counted};
 use annals_core::SessionId;
 use annals_inspect::reader::Reader;
-use annals_inspect::signing::{KnownSignature, ProvedBatch, SignedCheck, SignedStore, check_proof, verify_signed};
+use annals_inspect::signing::{
+    KnownSignature, MissingBatch, ProvedBatch, SignedCheck, SignedStore, check_proof, find_proved, verify_signed,
+};
 use annals_store::disk::StorePath;
-use annals_store::exchange::verify_session;
 use annals_store::signing::checkpoint::SignedCheckpoint;
 use annals_store::signing::proof::InclusionProof;
 use annals_store::signing::signers::AllowedSigners;
@@ -73,7 +74,7 @@ impl SignedArgs {
             return Ok(None);
         }
         if let Some(file) = &cli.file {
-            return Err(CliError::OnlyInTheStore { file: file.clone() });
+            return Err(EditError::OnlyInTheStore { file: file.clone() }.into());
         }
         let kept = match &self.checkpoint {
             None => None,
@@ -130,14 +131,15 @@ impl SignedArgs {
 /// Why a session does not contain what is proved; `None` when it does.
 async fn missing(proved: &ProvedBatch, what: &str, cli: &CommandContext) -> Result<Option<String>, CliError> {
     let (reader, session) = cli.find(what).await?;
-    if session != proved.session {
-        return Ok(Some(format!("the proof is about session {}, {what} is session {session}", proved.session)));
-    }
-    let found = reader.log().batch_at(session, proved.last).await?;
-    let report = verify_session(&**reader.log(), session, Some(proved.digest), &mut |_| {}).await?;
-    let is_there = report.is_sound() && found.is_some_and(|slice| slice.batch.digest == proved.digest);
-    let last = proved.last;
-    Ok((!is_there).then(|| format!("session {session}: event {last} is not the one that was signed")))
+    let missing = find_proved(&**reader.log(), session, proved).await.map_err(SigningError::from)?;
+    Ok(missing.map(|missing| match missing {
+        MissingBatch::OtherSession => {
+            format!("the proof is about session {}, {what} is session {session}", proved.session)
+        }
+        MissingBatch::OtherBatch => {
+            format!("session {session}: event {} is not the one that was signed", proved.last)
+        }
+    }))
 }
 
 fn draw_proof(

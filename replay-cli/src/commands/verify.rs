@@ -4,7 +4,7 @@ mod revealed;
 
 use super::signed::{self, SignedArgs};
 use crate::command_context::CommandContext;
-use crate::error::{CliError, Verdict};
+use crate::error::{CliError, EditError, Verdict};
 use crate::json;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted};
@@ -69,7 +69,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(what) if cli.file.is_none() && Path::new(what).is_file() => {
             let path = Path::new(what);
             if args.signatures.signed {
-                return Err(CliError::OnlyInTheStore { file: path.to_owned() });
+                return Err(EditError::OnlyInTheStore { file: path.to_owned() }.into());
             }
             let at = |source| CliError::File { path: path.to_owned(), source };
             let mut file = TextFile::open(path).map_err(at)?;

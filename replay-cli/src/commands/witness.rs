@@ -6,10 +6,10 @@ use super::signed::allowed_signers;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, SigningError, Verdict};
 use crate::json;
-use crate::signing_key;
 use crate::style::Emphasis;
 use annals_inspect::signing::witness;
 use annals_store::signing::key::NoteKeyKind;
+use annals_store::signing::key_file;
 use annals_store::signing::witness::WitnessRequest;
 use etcetera::BaseStrategy;
 use std::io::Write;
@@ -67,7 +67,7 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> R
     let text = std::fs::read_to_string(path).map_err(|source| CliError::File { path: path.clone(), source })?;
     let request: WitnessRequest =
         text.parse().map_err(|source| SigningError::Checkpoint { path: path.clone(), source })?;
-    let key = signing_key::note_key(key).map_err(SigningError::from)?;
+    let key = key_file::note_key(key).map_err(SigningError::from)?;
     let records = match &args.records {
         Some(dir) => dir.clone(),
         None => etcetera::choose_base_strategy().map_err(|_| CliError::NoPlace)?.data_dir().join("annals-witness"),

@@ -36,6 +36,7 @@ impl LogFile {
     }
 
     /// The same of another size, in bytes.
+    #[cfg(test)]
     #[must_use]
     pub fn limited(self, largest: u64) -> Self {
         Self { largest, ..self }

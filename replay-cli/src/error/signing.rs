@@ -1,9 +1,9 @@
 //! How a command that signs, proves or witnesses ends without an answer.
 
-use crate::signing_key::SigningKeyError;
 use annals_inspect::signing::{SignError, SignedError, WitnessError};
 use annals_store::signing::checkpoint::CheckpointError;
 use annals_store::signing::folder::SignedTreeError;
+use annals_store::signing::key_file::SigningKeyError;
 use annals_store::signing::proof::ProveError;
 use std::path::PathBuf;
 
@@ -13,6 +13,12 @@ pub enum SigningError {
     /// A key cannot be used.
     #[error(transparent)]
     Key(#[from] SigningKeyError),
+    /// No key was named, and the usual one does not exist.
+    #[error(
+        "no key: {} does not exist; name one with --key FILE, or create one with `annals sign --new-key FILE`",
+        usual.display()
+    )]
+    NoKey { usual: PathBuf },
     /// Nothing was signed.
     #[error(transparent)]
     Sign(#[from] SignError<SigningKeyError>),
@@ -59,6 +65,7 @@ impl SigningError {
         match self {
             Self::Key(SigningKeyError::Agent { .. }) => 1,
             Self::Key(_)
+            | Self::NoKey { .. }
             | Self::Sign(SignError::NoSession | SignError::Key(_))
             | Self::Signed(SignedError::NothingSigned | SignedError::Prove(ProveError::NotSigned { .. }))
             | Self::Signed(SignedError::NeverSoLarge { .. })

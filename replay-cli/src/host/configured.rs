@@ -3,8 +3,8 @@
 use super::HostError;
 use super::opening::{ExistingSession, place};
 use crate::command_context::CommandContext;
-use crate::config::Config;
 use crate::error::CliError;
+use annals_config::Config;
 use annals_core::{AgentName, ModelName};
 use annals_providers::http::{Endpoint, Endpoints, HttpProvider, KeySource, check_local_server};
 use annals_providers::{CassettePlayer, CassetteRecorder};
@@ -44,7 +44,7 @@ pub struct Chosen {
     pub directory: String,
 }
 
-/// The equipment for a session that is there, or for a new one in the current directory. Nothing is made yet.
+/// The parts of a host for an existing session, or for a new one in the current directory. Nothing is made yet.
 ///
 /// # Errors
 /// When the configuration is wrong, there is no such agent or model, or the model cannot be asked.

@@ -61,7 +61,7 @@ impl OpenQuestion {
 }
 
 impl Interaction {
-    /// A stage for the runs of a host, whose questions arrive at `questions`. Ctrl-C comes here from now on.
+    /// An interaction for the runs of a host, whose questions arrive at `questions`. Ctrl-C comes here from now on.
     ///
     /// # Errors
     /// When the system gives no signals.
@@ -74,7 +74,7 @@ impl Interaction {
     ) -> Result<Self, CliError> {
         let (tell, notices) = mpsc::unbounded_channel();
         let listening = host.runtime.bus().observe(move |notice: &Notice| {
-            // A stage that is gone is shown nothing.
+            // The interaction has ended: no one reads it.
             drop(tell.send(notice.clone()));
         });
         let signals = Signals::listen()?;

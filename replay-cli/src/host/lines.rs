@@ -8,7 +8,12 @@ use tokio::sync::mpsc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypedLine {
     /// A line, or several that belong together.
-    Text { text: String, begun: Option<Instant> },
+    Text {
+        /// Without the newline at its end.
+        text: String,
+        /// When the user began to type it, if that is known.
+        begun: Option<Instant>,
+    },
     /// Ctrl-C where the terminal does not make a signal of it.
     Interrupt,
     /// There is no more.

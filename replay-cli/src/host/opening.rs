@@ -47,14 +47,6 @@ impl ExistingSession {
     }
 }
 
-/// The current directory, as a log names it.
-///
-/// # Errors
-/// When it is gone, or its name is no text.
-pub fn here(cli: &CommandContext) -> Result<String, HostError> {
-    place(cli, None)
-}
-
 /// A directory, relative to the current one, as a log names it; without one, the current one.
 ///
 /// # Errors

@@ -51,15 +51,6 @@ impl ApprovalMode {
 }
 
 /// What a typed line answers: `y`, `a`, `n`, or `n` and a reason. `None` for anything else.
-///
-/// ```
-/// use annals_cli::host::reply;
-/// use annals_runtime::permission::PermissionAnswer;
-/// assert_eq!(reply("Y"), Some(PermissionAnswer::Once));
-/// assert_eq!(reply("always"), Some(PermissionAnswer::Always));
-/// assert_eq!(reply("n use cargo fmt"), Some(PermissionAnswer::Reject { feedback: Some("use cargo fmt".into()) }));
-/// assert_eq!(reply("perhaps"), None);
-/// ```
 pub fn reply(line: &str) -> Option<PermissionAnswer> {
     let line = line.trim();
     let (word, rest) = line.split_once(|c: char| c.is_whitespace() || c == ',').unwrap_or((line, ""));
@@ -181,6 +172,14 @@ mod tests {
             action: action.into(),
             resources: vec!["/etc".into()],
         }
+    }
+
+    #[test]
+    fn a_typed_line_allows_once_or_always_or_rejects_with_a_reason() {
+        assert_eq!(reply("Y"), Some(PermissionAnswer::Once));
+        assert_eq!(reply("always"), Some(PermissionAnswer::Always));
+        assert_eq!(reply("n use cargo fmt"), Some(PermissionAnswer::Reject { feedback: Some("use cargo fmt".into()) }));
+        assert_eq!(reply("perhaps"), None);
     }
 
     #[test]

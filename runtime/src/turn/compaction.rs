@@ -14,7 +14,7 @@ use annals_core::event::{
 use annals_core::{Event, Seq};
 use annals_projections::NothingToCompact;
 use annals_projections::{CompactionPlan, estimate, plan};
-use summary::{SummaryAnswer, SummaryFailure};
+use summary::{SummaryAnswer, SummaryEnd, SummaryFailure};
 
 /// The outcome of a compaction.
 #[derive(Debug)]
@@ -73,8 +73,8 @@ pub(crate) async fn summarise(
     let started = CompactionStarted { reason, model: Some(selected.model.clone()), estimate: due };
     let began = runner.lane.decide(|view| begin(view.cut().next, &started)).await?;
     let summary = match summary::ask(runner, &profile, prompt).await? {
-        Ok(summary) => summary,
-        Err(SummaryFailure { error, usage, cost, stop }) => {
+        SummaryEnd::Written(summary) => summary,
+        SummaryEnd::Failed(SummaryFailure { error, usage, cost, stop }) => {
             let why = CompactionError::Summary(error.message.inline().unwrap_or_default().to_string());
             let failed = CompactionFailed { reason, error, usage, cost };
             runner.lane.record(&[failed.into()]).await?;

@@ -1,7 +1,7 @@
 //! The fuzz targets: every parser of bytes that others wrote.
 
+use super::config::config;
 use super::corpus::{Files, batches, corpus};
-use annals_cli::fuzzing::config;
 use annals_core::{Blobs, Digest, Seq, SessionKey, codec};
 use annals_import::{ImportOptions, import, recognise};
 use annals_providers::http::fuzzing::answer;
@@ -160,7 +160,7 @@ fn answers(bytes: &[u8]) -> io::Result<()> {
 }
 
 fn config_corpus() -> io::Result<Vec<Vec<u8>>> {
-    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../replay-cli/src/config/built-in.toml");
+    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/src/built-in.toml");
     let more = "default_model = \"x/y\"\n[agents.build]\nmodel = \"x/y\"\n[[permissions]]\naction = \"shell\"\n\
                 resource = \"git *\"\neffect = \"allow\"\n[providers.x]\nurl = \"http://127.0.0.1/v1\"\n";
     Ok(vec![std::fs::read(built_in)?, more.as_bytes().to_vec()])

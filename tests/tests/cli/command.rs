@@ -1,9 +1,7 @@
 //! Runs `annals` in this process, in fixed surroundings, and shows what came of it as one text.
 
-use annals_cli::app::{Surroundings, run};
-use annals_cli::config::{Environment, Variables};
-use annals_cli::remarks::Remarks;
-use annals_cli::style::Style;
+use annals_cli::app::{Remarks, Style, Surroundings, run};
+use annals_config::{Environment, Variables};
 use annals_core::Time;
 use jiff::tz::TimeZone;
 use std::ffi::OsString;

@@ -1,7 +1,7 @@
 //! `annals config`, `annals models` and `annals import --redact`, as a person meets them.
 
 use crate::command::Annals;
-use annals_cli::config::Variables;
+use annals_config::Variables;
 use std::fs;
 
 impl Annals {

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
+/// The folders with one session in each file.
+pub const FOLDERS: [&str; 4] = ["opencode/v1", "opencode/v2", "codex", "claude-code"];
+
 pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures")
 }

@@ -1,14 +1,13 @@
 //! Imported sessions are extended by imports alone; those that earlier versions changed are recovered.
 
 use crate::harness::{events, fixture, head, lines, memory, run, scratch, write};
-use annals_cli::editing;
 use annals_core::event::{
     Delivery, InputAdmitted, MessagePinned, ModelSwitched, RevertCleared, RevertStaged, SessionTitled,
 };
 use annals_core::{Event, InputId, Seq, SessionId, Time};
 use annals_import::{ImportOptions, ImportOutcome, import, recognise};
-use annals_inspect::reader::Reader;
-use annals_runtime::LogError;
+use annals_runtime::ports::{FixedClock, SeededIds};
+use annals_runtime::{EditorPorts, LogError, SessionEditor};
 use annals_store::{Draft, EventLog};
 use std::sync::Arc;
 
@@ -151,9 +150,15 @@ async fn an_edit_of_an_imported_session_is_appended_to_a_fork() {
     let log = memory();
     let imported = run(&log, &fixture("opencode/v2/tools.events.jsonl")).await.sessions[0].session;
     let before = head(&log, imported).await;
-    let reader = Reader::new(log.clone(), None, scratch().path().to_owned());
-    let files = editing::captured_files(reader.folder().clone());
-    let session = editing::editor(&reader, imported, Time(0), files).await.unwrap();
+    let ports = EditorPorts {
+        log: log.clone(),
+        files: Arc::new(|_| None),
+        clock: Arc::new(FixedClock(Time(0))),
+        ids: Arc::new(SeededIds::from_entropy().unwrap()),
+        views: None,
+        redactor: None,
+    };
+    let session = SessionEditor::open(ports, imported).await.unwrap();
     let refused = session.switch_model("local/one").await.unwrap_err();
     assert!(matches!(refused, LogError::Imported(id) if id == imported), "{refused:?}");
     let local = session.local().await.unwrap();

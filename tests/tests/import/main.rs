@@ -3,9 +3,11 @@
 mod damage;
 mod follow;
 mod generations;
+mod growth;
 mod harness;
 mod lines;
 mod local;
 mod oracle;
+mod recognition;
 mod sessions;
 mod tree;

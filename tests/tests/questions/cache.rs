@@ -27,7 +27,7 @@ async fn next_turn(own: &mut Own) -> String {
 
 async fn told(own: &Own) -> String {
     let answer = cache::ask(&own.past().await, Asking { last: None, ttl_ms: 300_000 }).await.unwrap();
-    drawn(|out, style| annals_cli::draw::cache::draw(&answer, style, out))
+    drawn(|out, style| annals_cli::testing::cache::draw(&answer, style, out))
 }
 
 #[tokio::test]

@@ -1,24 +1,23 @@
 //! What the questions answer, on recorded sessions of other agents and on our own, drawn for eyes.
 
 use crate::harness::{drawn, eventful, imported};
-use annals_cli::commands;
-use annals_cli::layout::Sheet;
+use annals_cli::testing::Sheet;
 use annals_core::Seq;
 use annals_inspect::{SessionAt, bisect, cache, diff, when, why};
 
 async fn why(past: &SessionAt, step: Option<u64>, text: Option<&str>) -> String {
     let answer = why::ask(past, step, text).await.unwrap();
-    drawn(|out, style| annals_cli::draw::why::draw(&answer, false, &mut Sheet::new(out, style)))
+    drawn(|out, style| annals_cli::testing::why::draw(&answer, false, &mut Sheet::new(out, style)))
 }
 
 async fn when(past: &SessionAt, text: &str) -> String {
     let answer = when::ask(past, text).await.unwrap();
-    drawn(|out, style| annals_cli::draw::when::draw(&answer, &mut Sheet::new(out, style)))
+    drawn(|out, style| annals_cli::testing::when::draw(&answer, &mut Sheet::new(out, style)))
 }
 
 async fn cache(past: &SessionAt) -> String {
     let answer = cache::ask(past, cache::Asking { last: None, ttl_ms: 300_000 }).await.unwrap();
-    drawn(|out, style| annals_cli::draw::cache::draw(&answer, style, out))
+    drawn(|out, style| annals_cli::testing::cache::draw(&answer, style, out))
 }
 
 #[tokio::test]
@@ -93,14 +92,14 @@ async fn two_requests_differ_first_in_a_byte_of_a_part() {
     let found = diff::requests((&past, 3), (&past, 4)).await.unwrap();
     let equal = diff::requests((&past, 3), (&past, 3)).await.unwrap();
     assert_eq!((equal.first, equal.parts.len()), (None, 0));
-    insta::assert_snapshot!(drawn(|out, style| annals_cli::draw::diff::draw_requests(&found, false, style, out)));
+    insta::assert_snapshot!(drawn(|out, style| annals_cli::testing::diff::draw_requests(&found, false, style, out)));
 }
 
 #[tokio::test]
 async fn two_sessions_stand_side_by_side_from_the_first_turn_that_differs() {
     let (source, fork) = (imported("opencode/v1/fork-source.json").await, imported("opencode/v1/fork.json").await);
     let found = diff::sessions(&source, &fork).await.unwrap();
-    insta::assert_snapshot!(drawn(|out, style| annals_cli::draw::diff::draw_sessions(&found, false, style, out)));
+    insta::assert_snapshot!(drawn(|out, style| annals_cli::testing::diff::draw_sessions(&found, false, style, out)));
     let same = diff::sessions(&source, &source).await.unwrap();
     assert_eq!((same.first, same.inherited), (None, source.until.0));
 }
@@ -110,5 +109,8 @@ async fn a_bisection_finds_the_batch_with_which_a_pattern_holds() {
     let past = imported("opencode/v2/compaction.events.jsonl").await;
     let judge = annals_scenario::judge(r#"{"history": {"$contains": {"type": "compaction"}}}"#).unwrap();
     let found = bisect::ask(&past, Seq(0), Seq(past.until.0 - 1), &judge).await.unwrap();
-    insta::assert_snapshot!(drawn(|out, style| commands::bisect::draw(&found, &mut Sheet::new(out, style))));
+    insta::assert_snapshot!(drawn(|out, style| annals_cli::testing::draw_bisection(
+        &found,
+        &mut Sheet::new(out, style)
+    )));
 }

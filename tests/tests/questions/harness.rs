@@ -1,7 +1,7 @@
 //! What the stories of questions share: imported sessions, one of our own with recorded requests, and how answers look.
 #![allow(dead_code, reason = "each story file uses its part")]
 
-use annals_cli::style::Style;
+use annals_cli::app::Style;
 use annals_core::event::*;
 use annals_core::{CallId, Digest, Entry, Event, Json, RequestId, Seq, SessionId, Time};
 use annals_import::{ImportOptions, import, recognise};
@@ -113,6 +113,7 @@ impl Own {
                 title: None,
                 parent: None,
                 origin: None,
+                process: None,
                 key: annals_core::SessionKey([0x0f; 32]).into(),
             }
             .into(),

@@ -1,10 +1,10 @@
 //! A host over a log in memory, with a scripted model and one tool that needs permission, and what it showed.
 
-use annals_cli::command_context::CommandContext;
-use annals_cli::host::{ApprovalMode, Frontend, Host, Interaction, Screen, TypedLine, TypedLines, run_interactive};
-use annals_cli::remarks::Remarks;
-use annals_cli::store_choice::StoreChoice;
-use annals_cli::style::Style;
+use annals_cli::app::{Remarks, Style};
+use annals_cli::testing::{
+    ApprovalMode, CommandContext, Frontend, Host, Interaction, Screen, StoreChoice, TypedLine, TypedLines,
+    run_interactive,
+};
 use annals_core::event::Location;
 use annals_core::{Seq, Time};
 use annals_inspect::reader::Reader;

@@ -1,7 +1,7 @@
-//! ImportSecrets in imported sessions: replaced or counted.
+//! Secrets in imported sessions: replaced or counted.
 
 use crate::command_context::CommandContext;
-use crate::error::CliError;
+use crate::error::{CliError, ImportCommandError};
 use crate::style::{counted, thousands};
 use annals_import::{ImportReport, ImportSource, SourceForm};
 use annals_runtime::redaction::{CountingLog, RedactingLog, Redactor};
@@ -37,7 +37,7 @@ impl ImportSecrets {
         let redactor = config?.redactor().unwrap_or_default();
         // The digests of its batches cover the text as it is.
         if let Some(own) = sources.iter().find(|source| source.form == SourceForm::Annals) {
-            return Err(CliError::Unredactable { path: own.path.clone() });
+            return Err(ImportCommandError::Unredactable { path: own.path.clone() }.into());
         }
         Ok(Self::Replaced(Arc::new(RedactingLog::over(log.clone(), redactor.clone())), redactor))
     }

@@ -2,13 +2,13 @@
 
 use super::Args;
 use crate::command_context::CommandContext;
-use crate::config::Variables;
-use crate::error::CliError;
+use crate::error::{CliError, ImportCommandError};
 use crate::import_into::shown_by;
 use crate::json;
 use crate::layout::plain;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted, size, thousands};
+use annals_config::Variables;
 use annals_import::{Homes, ImportSource, ListedSession, Selection, discover, list_sessions, sources};
 use serde_json::json;
 use std::io::Write;
@@ -39,7 +39,7 @@ impl Wanted {
             match sources(path) {
                 Ok((sources, errors)) => {
                     if sources.is_empty() && errors.is_empty() {
-                        refused.push((path.clone(), CliError::NothingThere { path: path.clone() }));
+                        refused.push((path.clone(), ImportCommandError::NothingThere { path: path.clone() }.into()));
                     }
                     found.extend(sources);
                     refused.extend(errors.into_iter().map(|error| (error.path().to_owned(), error.into())));

@@ -1,6 +1,6 @@
 //! What an undo takes away and puts back, for people.
 
-use super::{FileEffect, Removal, RevertContext};
+use super::{FileEffect, RevertContext, RevertEffect};
 use crate::command_context::CommandContext;
 use crate::error::CliError;
 use crate::layout::{Sheet, plain};
@@ -15,12 +15,12 @@ impl RevertContext {
     /// Shows what is removed, and what happens to files.
     pub(super) async fn draw(
         &self,
-        going: &Removal,
+        effect: &RevertEffect,
         cli: &CommandContext,
         out: &mut (dyn Write + Send),
     ) -> Result<(), CliError> {
-        let count = counted(going.messages.items.len() as u64, "message");
-        writeln!(out, "undoes {count}: events {} and later", going.first_removed)?;
+        let count = counted(effect.preview.messages.items.len() as u64, "message");
+        writeln!(out, "undoes {count}: events {} and later", effect.preview.first_removed)?;
         let blobs = self.reader.blobs();
         let mut sheet = Sheet::new(out, &cli.style);
         let draw = |messages: &annals_projections::Messages, wanted: &[Seq]| -> Result<(), CliError> {
@@ -29,16 +29,16 @@ impl RevertContext {
             }
             Ok(())
         };
-        self.reader.transcript(self.session, self.head.next, &going.messages, draw).await?;
+        self.reader.transcript(self.session, self.head.next, &effect.preview.messages, draw).await?;
         let mut sheet = Sheet::new(out, &cli.style);
-        for input in &going.inputs {
+        for input in &effect.preview.inputs {
             let line = format!("waiting: {}", plain(input.as_str()));
             sheet.row(None, ("input", Emphasis::User), (&line, Emphasis::Plain), ("", Emphasis::Dim))?;
         }
-        match &going.files {
-            FileEffect::Change(plan) => files(&going.files, plan, &cli.style, out),
+        match &effect.files {
+            FileEffect::Change(plan) => files(&effect.files, plan, &cli.style, out),
             stay => {
-                Ok(sheet.row(None, ("files", Emphasis::Warn), (&stay.told(), Emphasis::Plain), ("", Emphasis::Dim))?)
+                Ok(sheet.row(None, ("files", Emphasis::Warn), (&stay.shown(), Emphasis::Plain), ("", Emphasis::Dim))?)
             }
         }
     }
@@ -46,13 +46,13 @@ impl RevertContext {
 
 /// What changes on disk: file by file, then the diff, then what stays and why.
 pub(super) fn files(
-    going: &FileEffect,
+    effect: &FileEffect,
     plan: &Plan,
     style: &Style,
     out: &mut (dyn Write + Send),
 ) -> Result<(), CliError> {
     let mut sheet = Sheet::new(out, style);
-    let count = going.told();
+    let count = effect.shown();
     sheet.row(None, ("files", Emphasis::Warn), (&count, Emphasis::Plain), ("", Emphasis::Dim))?;
     for file in &plan.now.files {
         let line = format!("{:<8} {}", file.status, plain(&file.path));

@@ -21,14 +21,19 @@ pub(super) struct SummaryFailure {
     pub(super) stop: Option<Stop>,
 }
 
+/// How the one attempt ended. Either is recorded.
+pub(super) enum SummaryEnd {
+    Written(SummaryAnswer),
+    Failed(SummaryFailure),
+}
+
 /// Asks for a summary, once.
-pub(super) async fn ask(
-    runner: &Runner,
-    profile: &RequestProfile,
-    prompt: String,
-) -> Result<Result<SummaryAnswer, SummaryFailure>, Stop> {
+///
+/// # Errors
+/// When the run ends before the request is recorded.
+pub(super) async fn ask(runner: &Runner, profile: &RequestProfile, prompt: String) -> Result<SummaryEnd, Stop> {
     let announced = one_shot::record_request(runner, profile, Purpose::Summary, prompt.into(), |_| true).await?;
-    // The summary is due independent of the view.
+    // No view makes it superfluous, so it is recorded unless the run ends.
     let Some(request) = announced else { return Err(Stop::Interrupted) };
     let (id, session) = (request.id, runner.lane.session());
     let heard = |piece: &str| {
@@ -39,14 +44,14 @@ pub(super) async fn ask(
     let cost = cost(&profile.model.prices, usage);
     let (error, stop) = match ended {
         OneShotEnd::Finished(finish) => match unfinished(finish, &text) {
-            None => return Ok(Ok(SummaryAnswer { text, usage, cost })),
+            None => return Ok(SummaryEnd::Written(SummaryAnswer { text, usage, cost })),
             Some(why) => (plain(why), None),
         },
         OneShotEnd::Failed(error) => (failure(&error), None),
         OneShotEnd::Cut => (plain("the summary broke off"), None),
         OneShotEnd::Interrupted(stop) => (one_shot::cancelled("Compaction cancelled"), Some(stop)),
     };
-    Ok(Err(SummaryFailure { error, usage, cost, stop }))
+    Ok(SummaryEnd::Failed(SummaryFailure { error, usage, cost, stop }))
 }
 
 /// Why an answer that is complete is no summary.

@@ -1,0 +1,121 @@
+//! Agents as the configuration has them.
+
+use crate::problem::{ConfigError, Problem};
+use crate::settings::MergedSettings;
+use annals_core::event::{AgentProfile, Rule};
+use annals_core::{AgentName, ModelName};
+use annals_providers::catalog::system_text;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Who works with an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// People.
+    Primary,
+    /// Models, which give it tasks.
+    Subagent,
+    /// Both.
+    All,
+}
+
+/// An agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agent {
+    /// The name that sessions and `--agent` use.
+    pub name: AgentName,
+    /// What it is good for.
+    pub description: String,
+    /// Who works with it.
+    pub mode: Mode,
+    /// The model it begins with.
+    pub model: Option<ModelName>,
+    /// Its settings, in the shape of the AI SDK.
+    pub options: Map<String, Value>,
+    text: Option<String>,
+    note: Option<String>,
+    steps: Option<u32>,
+    rules: Vec<Rule>,
+}
+
+impl Agent {
+    /// Whether models may give it tasks.
+    pub fn takes_tasks(&self) -> bool {
+        self.mode != Mode::Primary
+    }
+
+    /// What it is when it speaks to a model, by the name that its provider knows that one by: its own text, else the
+    /// one that suits the model's family, then its note.
+    pub fn profile(&self, model: &str) -> AgentProfile {
+        let text = self.text.as_deref().unwrap_or_else(|| system_text(model));
+        let system = match &self.note {
+            Some(note) if text.is_empty() => note.clone(),
+            Some(note) => format!("{text}\n\n{note}"),
+            None => text.to_owned(),
+        };
+        AgentProfile {
+            agent: self.name.clone(),
+            system: (!system.is_empty()).then(|| system.into()),
+            steps: self.steps,
+            permissions: self.rules.clone(),
+        }
+    }
+
+    /// Reads one.
+    pub(crate) fn read(
+        settings: &MergedSettings,
+        name: &str,
+        file: impl Fn(&crate::reading::Setting) -> std::path::PathBuf,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Self, ConfigError> {
+        let own = |key| ["agents", name, key];
+        let steps = settings.get(&own("steps"));
+        let steps = steps.and_then(|setting| {
+            let steps = setting.value.as_u64().and_then(|steps| u32::try_from(steps).ok()).filter(|steps| *steps > 0);
+            if steps.is_none() {
+                let message = format!("`agents.{name}.steps`: expected a whole number, 1 or more");
+                problems.push(Problem { origin: setting.origin.clone(), message });
+            }
+            steps
+        });
+        let text = match (settings.text(&own("text")), settings.get(&own("text_file"))) {
+            (Some(text), _) => Some(text.to_owned()),
+            (None, Some(setting)) => Some(read_text(&file(setting))?),
+            (None, None) => None,
+        };
+        let mut rules = settings.rules(&["permissions"]);
+        rules.extend(settings.rules(&own("permissions")));
+        Ok(Self {
+            name: name.into(),
+            description: settings.text(&own("description")).unwrap_or_default().to_owned(),
+            mode: match settings.text(&own("mode")) {
+                Some("subagent") => Mode::Subagent,
+                Some("primary") => Mode::Primary,
+                _ => Mode::All,
+            },
+            model: settings.text(&own("model")).map(ModelName::from),
+            options: free(settings, &own("options")),
+            text,
+            note: settings.text(&own("note")).map(str::to_owned),
+            steps,
+            rules,
+        })
+    }
+}
+
+/// Settings by any name.
+pub(crate) fn free(settings: &MergedSettings, path: &[&str]) -> Map<String, Value> {
+    let mut all = Map::new();
+    for name in settings.names(path) {
+        let full: Vec<&str> = path.iter().copied().chain([name]).collect();
+        if let Some(setting) = settings.get(&full) {
+            all.insert(name.to_owned(), setting.value.clone());
+        }
+    }
+    all
+}
+
+fn read_text(path: &Path) -> Result<String, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
+    Ok(text.trim_end().to_owned())
+}

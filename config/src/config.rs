@@ -1,0 +1,296 @@
+//! Everything that is configured for work in a directory.
+
+use crate::agent::{Agent, free};
+use crate::origin::{ConfigLayer, ValueOrigin};
+use crate::places::{Places, ProjectFile};
+use crate::problem::{ConfigError, Problem};
+use crate::reading::{self, Setting};
+use crate::settings::MergedSettings;
+use crate::trust::Trust;
+use crate::variables::Variables;
+use crate::{guard, models};
+use annals_core::bound::Limits;
+use annals_core::{AgentName, ModelName};
+use annals_providers::catalog::Catalog;
+use annals_runtime::context::instructions::{InstructionFiles, opted_out};
+use annals_runtime::redaction::Redactor;
+use annals_runtime::settings::{CompactionSettings, REPEAT_LIMIT};
+use annals_tools::skills::SkillRoot;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A project's own skills, below its folder.
+const OWN_SKILLS: &str = ".annals/skills";
+
+/// Everything that is configured for work in a directory.
+#[derive(Clone)]
+pub struct Config {
+    /// Every value with its origin.
+    pub settings: MergedSettings,
+    /// The agents by name.
+    pub agents: BTreeMap<AgentName, Agent>,
+    /// The models.
+    pub catalog: Catalog,
+    /// The project's file, if there is one.
+    pub project: Option<ProjectFile>,
+    /// Whether the user trusts the project's file as it is.
+    trusted: bool,
+    places: Places,
+    directory: PathBuf,
+    pub(crate) variables: Variables,
+}
+
+/// What is configured, and what of it may not be.
+pub struct LoadedConfig {
+    /// What the files say together. While anything is refused, without the project's file.
+    pub config: Config,
+    /// The text of the project's file that was judged.
+    pub text: Option<String>,
+    /// What of the project's file only a trusted one may do.
+    pub refused: Vec<Problem>,
+}
+
+/// What redaction is to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RedactionSettings {
+    /// Whether secrets are replaced.
+    pub enabled: bool,
+    /// Variables whose values are secret, in addition to those with such a name.
+    pub env: Vec<String>,
+    /// Variables whose values are not secret, in spite of their name.
+    pub public_env: Vec<String>,
+    /// Further patterns by the name of their kind.
+    pub patterns: BTreeMap<String, String>,
+}
+
+impl Config {
+    /// What is configured for work in a directory.
+    ///
+    /// # Errors
+    /// When a file is wrong, cannot be read, or does what only a trusted one may.
+    pub fn load(places: &Places, directory: &Path, variables: Variables) -> Result<Self, ConfigError> {
+        let LoadedConfig { config, refused, .. } = Self::examine(places, directory, variables)?;
+        match &config.project {
+            Some(project) if !refused.is_empty() => Err(ConfigError::Untrusted {
+                problems: refused,
+                file: project.file.clone(),
+                project: project.root.clone(),
+            }),
+            _ => Ok(config),
+        }
+    }
+
+    /// The same, with everything that is refused.
+    ///
+    /// # Errors
+    /// When a file is wrong or cannot be read.
+    pub fn examine(places: &Places, directory: &Path, variables: Variables) -> Result<LoadedConfig, ConfigError> {
+        let directory = std::path::absolute(directory)
+            .map_err(|source| ConfigError::File { path: directory.to_owned(), source })?;
+        let mut problems = Vec::new();
+        let mut settings = MergedSettings::built_in();
+        if let Some(text) = read(&places.user_file)? {
+            let reading = reading::read(ConfigLayer::User, places.user_file.clone(), &text);
+            problems.extend(reading.problems);
+            settings.lay(reading.settings);
+        }
+        let (mut refused, mut trusted, mut text) = (Vec::new(), false, None);
+        let project = ProjectFile::find(&directory, &variables);
+        if let Some(project) = &project {
+            text = read(&project.file)?;
+        }
+        if let (Some(project), Some(text)) = (&project, &text) {
+            let reading = reading::read(ConfigLayer::Project, project.file.clone(), text);
+            problems.extend(reading.problems);
+            trusted = Trust::kept_in(&places.trust).holds(project, text)?;
+            if !trusted {
+                refused = guard::refused(&reading.settings, &settings, &project.root);
+            }
+            if refused.is_empty() {
+                settings.lay(reading.settings);
+            }
+        }
+        settings.lay_environment(&variables);
+        let file = |setting: &Setting| file_of(places, project.as_ref(), setting);
+        let catalog = models::catalog(&settings, file, &mut problems)?;
+        let mut agents = BTreeMap::new();
+        for name in settings.names(&["agents"]) {
+            agents.insert(AgentName::from(name), Agent::read(&settings, name, file, &mut problems)?);
+        }
+        let places = places.clone();
+        let config = Self { settings, agents, catalog, project, trusted, places, directory, variables };
+        config.check(&mut problems);
+        if problems.is_empty() { Ok(LoadedConfig { config, text, refused }) } else { Err(ConfigError::Wrong(problems)) }
+    }
+
+    /// The agent of a new session.
+    pub fn default_agent(&self) -> AgentName {
+        self.settings.text(&["agent"]).unwrap_or_default().into()
+    }
+
+    /// The model of a new session of an agent; `None` when none is configured.
+    pub fn default_model(&self, agent: &AgentName) -> Option<ModelName> {
+        // A variable is said for this very run.
+        let said = self.settings.get(&["model"]);
+        let general = said.and_then(|setting| setting.value.as_str()).map(ModelName::from);
+        match said.map(|setting| &setting.origin) {
+            Some(ValueOrigin::Environment(_)) => general,
+            _ => self.agents.get(agent).and_then(|agent| agent.model.clone()).or(general),
+        }
+    }
+
+    /// The model for small work.
+    pub fn small_model(&self) -> Option<ModelName> {
+        self.settings.text(&["small_model"]).map(ModelName::from)
+    }
+
+    /// Whether untitled sessions are given a title.
+    pub fn titles(&self) -> bool {
+        self.settings.flag(&["titles"]).unwrap_or(false)
+    }
+
+    /// When the history is compacted.
+    pub fn compaction(&self) -> CompactionSettings {
+        let usual = CompactionSettings::default();
+        let flag = |key| self.settings.flag(&["compaction", key]);
+        let count = |key| self.settings.count(&["compaction", key]);
+        let text = |key| self.settings.text(&["compaction", key]);
+        CompactionSettings {
+            auto: flag("auto").unwrap_or(usual.auto),
+            prune: flag("prune").unwrap_or(usual.prune),
+            buffer: count("buffer").unwrap_or(usual.buffer),
+            keep_tokens: count("keep_tokens").unwrap_or(usual.keep_tokens),
+            agent: text("agent").map(AgentName::from),
+            model: text("model").map(ModelName::from),
+        }
+    }
+
+    /// How much of a tool's output the model sees.
+    pub fn output(&self) -> Limits {
+        let usual = Limits::default();
+        let count = |key| self.settings.count(&["output", key]).and_then(|count| usize::try_from(count).ok());
+        Limits { lines: count("lines").unwrap_or(usual.lines), bytes: count("bytes").unwrap_or(usual.bytes) }
+    }
+
+    /// After how many equal failures in a row a call is not made again; 0 is never.
+    pub fn repeat_limit(&self) -> u64 {
+        self.settings.count(&["tools", "repeat_limit"]).unwrap_or(REPEAT_LIMIT)
+    }
+
+    /// The instruction files. By default the global one is `AGENTS.md` next to the user's configuration.
+    pub fn instructions(&self) -> InstructionFiles {
+        let global = self.settings.texts(&["instructions", "global"]);
+        let user = &self.places.user_dir;
+        let global = match global {
+            Some(paths) => paths.iter().map(|path| self.places.resolve(path, user)).collect(),
+            None => vec![user.join("AGENTS.md")],
+        };
+        let files = self.settings.list(&["instructions", "files"]);
+        let project = self.settings.flag(&["instructions", "project"]).unwrap_or(true);
+        InstructionFiles {
+            global: global.into_iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+            names: self.settings.texts(&["instructions", "names"]).unwrap_or_default(),
+            configured: files.filter_map(|setting| setting.value.as_str().map(str::to_owned)).collect(),
+            home: self.places.home.as_ref().map(|home| home.to_string_lossy().into_owned()),
+            project: project && !opted_out(|name| self.variables.get(name)),
+            links_out: self.trusted,
+            guarded: self.settings.rules(&["permissions"]),
+        }
+    }
+
+    /// Folders with skills; the first with a skill of a name counts: the project's `.annals/skills`, those of the files, the
+    /// user's `skills` next to the configuration. They are read without a question; those of an untrusted project are
+    /// left out if they lead out of it, and bounded by it and by the rules for `read`.
+    pub fn skills(&self) -> Vec<SkillRoot> {
+        let root = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
+        let stays = self.trusted || guard::stays(Path::new(OWN_SKILLS), root);
+        let own = (stays && !opted_out(|name| self.variables.get(name))).then(|| root.join(OWN_SKILLS));
+        let bound = (!self.trusted).then(|| self.bound().to_string_lossy().into_owned());
+        let rules = self.settings.rules(&["permissions"]);
+        let of = |path: PathBuf, within: Option<String>| {
+            // Paths that are no text name nothing that a model could.
+            let guarded = within.as_ref().map(|_| rules.clone()).unwrap_or_default();
+            Some(SkillRoot { path: path.into_os_string().into_string().ok()?, within, guarded })
+        };
+        let named = self.settings.list(&["skills", "folders"]).filter_map(|setting| {
+            let own = matches!(setting.origin, ValueOrigin::File { layer: ConfigLayer::Project, .. });
+            of(file_of(&self.places, self.project.as_ref(), setting), bound.clone().filter(|_| own))
+        });
+        own.and_then(|own| of(own, bound.clone()))
+            .into_iter()
+            .chain(named)
+            .chain(of(self.places.user_dir.join("skills"), None))
+            .collect()
+    }
+
+    /// The folder that links of an untrusted project may not lead out of: the one with `.git`, else the project's own.
+    fn bound(&self) -> &Path {
+        let own = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
+        own.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(own)
+    }
+
+    /// What redaction is to do.
+    pub fn redaction(&self) -> RedactionSettings {
+        let texts = |key| {
+            let path = ["redaction", key];
+            self.settings.list(&path).filter_map(|setting| setting.value.as_str().map(str::to_owned)).collect()
+        };
+        let patterns = free(&self.settings, &["redaction", "patterns"]);
+        RedactionSettings {
+            enabled: self.settings.flag(&["redaction", "enabled"]).unwrap_or(true),
+            env: texts("env"),
+            public_env: texts("public_env"),
+            patterns: patterns
+                .into_iter()
+                .filter_map(|(kind, value)| Some((kind, value.as_str()?.to_owned())))
+                .collect(),
+        }
+    }
+
+    /// The redactor of all input; `None` when redaction is switched off. It knows the current values of secret
+    /// environment variables, including providers' keys.
+    pub fn redactor(&self) -> Option<Arc<Redactor>> {
+        let RedactionSettings { enabled, mut env, public_env, patterns } = self.redaction();
+        if !enabled {
+            return None;
+        }
+        for provider in self.catalog.providers() {
+            env.extend(provider.env.clone());
+            env.extend(self.settings.text(&["providers", &provider.id, "key_env"]).map(str::to_owned));
+        }
+        let mut redactor = Redactor::default().with_environment(self.variables.all(), &env, &public_env);
+        for (kind, pattern) in patterns {
+            match redactor.clone().with_pattern(&kind, &pattern) {
+                Ok(with) => redactor = with,
+                // Each of them was tried when it was loaded.
+                Err(error) => tracing::warn!(kind, %error, "a pattern of secrets is left out"),
+            }
+        }
+        Some(Arc::new(redactor))
+    }
+
+    /// The files that there are: the user's, then the project's.
+    pub fn files(&self) -> (&Path, Option<&Path>) {
+        (&self.places.user_file, self.project.as_ref().map(|project| project.file.as_path()))
+    }
+}
+
+/// The file or folder that a setting names: what is relative is so to the project's folder, or to that of the user's
+/// file.
+fn file_of(places: &Places, project: Option<&ProjectFile>, setting: &Setting) -> PathBuf {
+    let base = match (&setting.origin, project) {
+        (ValueOrigin::File { layer: ConfigLayer::Project, .. }, Some(project)) => &project.root,
+        _ => &places.user_dir,
+    };
+    places.resolve(setting.value.as_str().unwrap_or_default(), base)
+}
+
+fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ConfigError::File { path: path.to_owned(), source }),
+    }
+}

@@ -1,0 +1,270 @@
+//! Which keys a configuration file may hold, what they are, and which of them a project may set by itself.
+
+/// What a key holds.
+#[derive(Clone, Copy, Debug)]
+pub enum ValueKind {
+    /// A text.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// A whole number, 0 or more.
+    Count,
+    /// One of some words.
+    Word(&'static [&'static str]),
+    /// Dollars per million tokens, exactly.
+    Price,
+    /// Texts; a later file's list takes the place of an earlier one's.
+    Texts,
+    /// Texts; a later file's come after an earlier one's.
+    Added,
+    /// Rules `[action, resource, effect]`; a later file's come after an earlier one's.
+    Rules,
+    /// Texts by any name.
+    Named,
+    /// Settings in the shape of the AI SDK, by any name.
+    Free,
+    /// Keys.
+    Table(&'static [ConfigKey]),
+    /// Tables of the same keys by any name.
+    Each(&'static [ConfigKey]),
+}
+
+/// What a project's file may do with a key while its folder is not trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Project {
+    /// Set it.
+    Free,
+    /// Not set it; the text says why.
+    Trusted(&'static str),
+    /// Set it to paths that stay inside the project.
+    Inside,
+    /// Set it unless the user did.
+    UnlessUser,
+    /// Only make it stricter.
+    Stricter,
+    /// Not switch it off.
+    NotOff,
+    /// Set those of its settings that only say how a model answers; the text says why no others.
+    Tuning(&'static str),
+}
+
+/// A key.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfigKey {
+    /// How the file spells it.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: ValueKind,
+    /// What it is for, in a sentence.
+    pub about: &'static str,
+    /// What a project may do with it.
+    pub project: Project,
+    /// The environment variable that says it for one run.
+    pub variable: Option<&'static str>,
+}
+
+const fn key(name: &'static str, kind: ValueKind, about: &'static str) -> ConfigKey {
+    ConfigKey { name, kind, about, project: Project::Free, variable: None }
+}
+
+impl ConfigKey {
+    const fn for_project(self, project: Project) -> Self {
+        Self { project, ..self }
+    }
+
+    const fn or_variable(self, variable: &'static str) -> Self {
+        Self { variable: Some(variable), ..self }
+    }
+}
+
+const COMMANDS: &str = "it would run a command";
+const REDIRECTS: &str = "it could send keys and code to another server";
+
+/// Settings of requests, in either spelling, that affect only the model: no tools of the provider, no servers
+/// that it calls, no fields of a body, nothing that it stores.
+const TUNING: [&str; 14] = [
+    "disableparalleltooluse",
+    "effort",
+    "frequencypenalty",
+    "maxoutputtokens",
+    "maxtokens",
+    "paralleltoolcalls",
+    "presencepenalty",
+    "reasoningeffort",
+    "reasoningsummary",
+    "seed",
+    "temperature",
+    "textverbosity",
+    "topk",
+    "topp",
+];
+
+/// Whether a setting of requests only says how a model answers.
+pub fn is_tuning(name: &str) -> bool {
+    TUNING.contains(&name.replace('_', "").to_lowercase().as_str())
+}
+
+/// Every key there is.
+pub const KEYS: &[ConfigKey] = &[
+    key("agent", ValueKind::Text, "The agent of a new session.")
+        .for_project(Project::UnlessUser)
+        .or_variable("ANNALS_AGENT"),
+    key("model", ValueKind::Text, "The model of a new session, as `provider/id`.").or_variable("ANNALS_MODEL"),
+    key("small_model", ValueKind::Text, "The model for titles and other small work, as `provider/id`.")
+        .or_variable("ANNALS_SMALL_MODEL"),
+    key("titles", ValueKind::Flag, "Whether a model writes titles for untitled sessions."),
+    key("catalog", ValueKind::Added, "Files in the format of models.dev, merged over the built-in list of models.")
+        .for_project(Project::Trusted(REDIRECTS)),
+    key("permissions", ValueKind::Rules, "Rules [action, resource, effect] for every agent; the last match wins.")
+        .for_project(Project::Stricter),
+    key("agents", ValueKind::Each(AGENT), "Agents by name; `build`, `plan` and `explore` are built in."),
+    key("providers", ValueKind::Each(PROVIDER), "Providers of models by the first part of their models' names.")
+        .for_project(Project::Trusted(REDIRECTS)),
+    key(
+        "models",
+        ValueKind::Each(MODEL),
+        "Models by their name `provider/id`; these values override the list of models.",
+    ),
+    key("compaction", ValueKind::Table(COMPACTION), "When a long history is compacted."),
+    key("output", ValueKind::Table(OUTPUT), "How much of a tool's output the model sees."),
+    key("tools", ValueKind::Table(TOOLS), "How tools are called."),
+    key("instructions", ValueKind::Table(INSTRUCTIONS), "Instruction files for the model."),
+    key("skills", ValueKind::Table(SKILLS), "Folders with skills."),
+    key("redaction", ValueKind::Table(REDACTION), "Secrets that are kept out of requests and the log."),
+];
+
+const AGENT: &[ConfigKey] = &[
+    key("description", ValueKind::Text, "Its purpose, for models that delegate tasks to it."),
+    key(
+        "mode",
+        ValueKind::Word(&["primary", "subagent", "all"]),
+        "Whether users select it (primary), models delegate tasks to it (subagent), or both (all).",
+    ),
+    key("text", ValueKind::Text, "Its system text, instead of the default for the model's family."),
+    key("text_file", ValueKind::Text, "A file with that text, relative to the folder of the configuration.")
+        .for_project(Project::Inside),
+    key("note", ValueKind::Text, "A text after the default for the model's family."),
+    key("model", ValueKind::Text, "The model of its new sessions, as `provider/id`."),
+    key("steps", ValueKind::Count, "The maximum number of steps of one activity."),
+    key("permissions", ValueKind::Rules, "Rules after those for every agent.").for_project(Project::Stricter),
+    key("options", ValueKind::Free, "Settings of its requests, such as temperature or reasoningEffort.")
+        .for_project(Project::Tuning(REDIRECTS)),
+];
+
+const PROVIDER: &[ConfigKey] = &[
+    key("name", ValueKind::Text, "Its display name."),
+    key(
+        "protocol",
+        ValueKind::Word(&["openai-chat", "openai-responses", "anthropic-messages"]),
+        "The protocol of its API.",
+    ),
+    key("base_url", ValueKind::Text, "Its address, without the path of the protocol: https://host/v1."),
+    key("key_env", ValueKind::Text, "The environment variable with its key."),
+    key("key_command", ValueKind::Texts, "A command and its arguments that print its key.")
+        .for_project(Project::Trusted(COMMANDS)),
+    key("headers", ValueKind::Named, "Further headers of every request."),
+    key("options", ValueKind::Free, "Settings of every request to it."),
+    key("connect_timeout_ms", ValueKind::Count, "Timeout for connecting, in milliseconds."),
+    key("idle_timeout_ms", ValueKind::Count, "Timeout between two parts of an answer, in milliseconds."),
+];
+
+const MODEL: &[ConfigKey] = &[
+    key("id", ValueKind::Text, "Its provider's name for it, if that is not the rest of its name."),
+    key("name", ValueKind::Text, "Its display name."),
+    key("context", ValueKind::Count, "Its context limit in tokens."),
+    key("output", ValueKind::Count, "Its output limit in tokens."),
+    key("media", ValueKind::Texts, "Media that it takes besides text: image, pdf, audio, video, or media types."),
+    key(
+        "protocol",
+        ValueKind::Word(&["openai-chat", "openai-responses", "anthropic-messages"]),
+        "The protocol of its API.",
+    ),
+    key("base_url", ValueKind::Text, "Its address, if it differs from that of its provider's other models.")
+        .for_project(Project::Trusted(REDIRECTS)),
+    key("price", ValueKind::Table(PRICE), "Its prices."),
+    key("options", ValueKind::Free, "Settings of every request to it.").for_project(Project::Tuning(REDIRECTS)),
+];
+
+const PRICE: &[ConfigKey] = &[
+    key("input", ValueKind::Price, "Input that was not cached, in dollars per million tokens."),
+    key("output", ValueKind::Price, "Output and reasoning, in dollars per million tokens."),
+    key("cache_read", ValueKind::Price, "Input read from a cache, in dollars per million tokens."),
+    key("cache_write", ValueKind::Price, "Input written to a cache, in dollars per million tokens."),
+];
+
+const COMPACTION: &[ConfigKey] = &[
+    key("auto", ValueKind::Flag, "Whether to compact before a request that would be too large."),
+    key("prune", ValueKind::Flag, "Whether to remove old tool outputs before a summary."),
+    key("buffer", ValueKind::Count, "Tokens of the context to keep free, unless the model's output limit is larger."),
+    key("keep_tokens", ValueKind::Count, "Tokens at the end of the conversation that a compaction keeps verbatim."),
+    key("agent", ValueKind::Text, "The agent whose system text summary requests use."),
+    key("model", ValueKind::Text, "The model that summarises, as `provider/id`."),
+];
+
+const OUTPUT: &[ConfigKey] = &[
+    key("lines", ValueKind::Count, "Lines of one tool output that the model sees."),
+    key("bytes", ValueKind::Count, "Bytes of one tool output that the model sees."),
+];
+
+const TOOLS: &[ConfigKey] = &[key(
+    "repeat_limit",
+    ValueKind::Count,
+    "Equal failures in a row after which a call is not repeated; 0 means no limit.",
+)];
+
+const INSTRUCTIONS: &[ConfigKey] = &[
+    key(
+        "global",
+        ValueKind::Texts,
+        "Global instruction files; the first that exists is sent to the model in every session.",
+    )
+    .for_project(Project::Trusted("it could send the content of any file to the model")),
+    key("names", ValueKind::Texts, "Names of instruction files, searched from the session's folder upward.")
+        .for_project(Project::Inside),
+    key("files", ValueKind::Added, "Further files or patterns: absolute, ~/, or relative to every folder upward.")
+        .for_project(Project::Inside),
+    key("project", ValueKind::Flag, "Whether instruction files of the project are used."),
+];
+
+const SKILLS: &[ConfigKey] = &[key(
+    "folders",
+    ValueKind::Added,
+    "Folders that contain skills (NAME/SKILL.md): absolute, ~/, or relative to the folder of the configuration.",
+)
+.for_project(Project::Inside)];
+
+const REDACTION: &[ConfigKey] = &[
+    key("enabled", ValueKind::Flag, "Whether secrets are replaced by placeholders.").for_project(Project::NotOff),
+    key(
+        "env",
+        ValueKind::Added,
+        "Environment variables whose values are secret, in addition to those with such a name.",
+    ),
+    key("public_env", ValueKind::Added, "Environment variables whose values are not secret, in spite of their names.")
+        .for_project(Project::Trusted("it would weaken the redaction")),
+    key("patterns", ValueKind::Named, "Regular expressions of further secrets, by the name of their kind.")
+        .for_project(Project::UnlessUser),
+];
+
+/// The key at a path such as `agents.build.steps`, names of tables included.
+pub fn at(path: &[String]) -> Option<&'static ConfigKey> {
+    let mut keys = KEYS;
+    let mut path = path.iter();
+    loop {
+        let name = path.next()?;
+        let key = keys.iter().find(|key| key.name == name)?;
+        keys = match key.kind {
+            ValueKind::Table(inner) => inner,
+            ValueKind::Each(inner) => {
+                if path.next().is_none() {
+                    return Some(key);
+                }
+                inner
+            }
+            _ => return Some(key),
+        };
+        if path.as_slice().is_empty() {
+            return Some(key);
+        }
+    }
+}

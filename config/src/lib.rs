@@ -1,0 +1,39 @@
+//! Configuration: one file of the user's and one of the project's, each value with where it comes from
+//! (`docs/configuration.md`).
+//!
+//! ```text
+//! built in ─► the user's file ─► the project's file ─► environment variables        later ones win, key by key
+//! ```
+//!
+//! What a project's file may not do by itself (name commands, redirect keys, allow more, keep less secret) is refused
+//! unless the user trusted it: see [`Trust`]. A [`Config`] is what the runtime asks for agents and models, and the providers for
+//! addresses and keys.
+#![warn(missing_docs)]
+
+mod agent;
+mod config;
+mod definitions;
+mod endpoints;
+mod environment;
+mod guard;
+mod keys;
+mod models;
+mod origin;
+mod places;
+mod problem;
+mod reading;
+mod settings;
+mod trust;
+mod variables;
+
+pub use agent::{Agent, Mode};
+pub use config::{Config, LoadedConfig, RedactionSettings};
+pub use environment::Environment;
+pub use keys::{ConfigKey, KEYS, Project, ValueKind};
+pub use origin::{ConfigLayer, ValueOrigin};
+pub use places::{PROJECT_FILE, Places, ProjectFile, VARIABLE};
+pub use problem::{ConfigError, Problem};
+pub use reading::{Setting, shown};
+pub use settings::MergedSettings;
+pub use trust::Trust;
+pub use variables::Variables;
