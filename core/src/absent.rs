@@ -1,7 +1,7 @@
 //! Texts that are not in a batch any more, or whose key is stored with them (`docs/reference/digest.md#withheld-and-erased-texts`).
 
 use crate::commitment::{Commitment, SessionKey, TextKey};
-use crate::digest::Digest;
+use crate::digest::NO_HASH;
 use crate::seq::Seq;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -110,6 +110,3 @@ pub(crate) fn key_of(known: Option<KnownText>, key: Option<&SessionKey>, seq: Se
         _ => key.map(|key| key.text_key(seq, place)),
     }
 }
-
-/// The value of a field that holds a hash, when the hash is withheld.
-pub(crate) const NO_HASH: Digest = Digest([0; 32]);

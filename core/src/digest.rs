@@ -18,10 +18,18 @@ pub type BlobHash = Digest;
 #[error("not a digest: expected 64 lower-case hex digits")]
 pub struct NotADigest;
 
+/// The value of a field that holds a hash, when the hash is withheld.
+pub(crate) const NO_HASH: Digest = Digest([0; 32]);
+
 impl Digest {
     /// Hash of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
+    }
+
+    /// Whether this is what a field holds whose hash was withheld or erased: 32 zero bytes, which no text has as its hash.
+    pub fn is_withheld(&self) -> bool {
+        *self == NO_HASH
     }
 
     /// Hash over a list of digests, in order: what a request digest is made of.

@@ -3,9 +3,9 @@
 //! A fold never reads a blob: it carries the [`BlobRef`] with every length that it needs, and the [`Blobs`] port
 //! resolves it at the edge, when a view is shown or a request is built.
 
-use crate::absent::{AbsentText, NO_HASH};
+use crate::absent::AbsentText;
 use crate::commitment::Commitment;
-use crate::digest::BlobHash;
+use crate::digest::{BlobHash, NO_HASH};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

@@ -15,7 +15,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for session in log.sessions().await? {
         let at = SessionAt::new(log.clone(), None, session.session, session.head.next);
         for proof in at.prove(true).await? {
-            println!("{} event {}: {}", session.session, proof.mark.seq, proof.flaw.as_deref().unwrap_or("proved"));
+            let result = match (&proof.flaw, proof.withheld) {
+                (Some(flaw), _) => flaw.clone(),
+                (None, Some(parts)) => parts.to_string(),
+                (None, None) => "proved".to_owned(),
+            };
+            println!("{} event {}: {result}", session.session, proof.mark.seq);
         }
     }
     Ok(())

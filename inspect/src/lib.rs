@@ -52,8 +52,10 @@ pub mod views;
 pub mod walk;
 pub mod when;
 pub mod why;
+mod withheld;
 
 pub use annals_projections::{IndexedRequest, RequestEnd, RequestIndex, Statistics, StatisticsSummary};
 pub use error::AskError;
 pub use request::{Asked, Built, Lack, each_request};
 pub use session_at::{Fact, SessionAt};
+pub use withheld::WithheldParts;

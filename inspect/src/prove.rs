@@ -1,6 +1,7 @@
 //! Rebuilds the requests of a session from its log and compares digests.
 
 use crate::SessionAt;
+use crate::withheld::{WithheldBefore, WithheldParts};
 use annals_core::event::{RequestSent, SessionEvent, StepEvent};
 use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, Request, RequestMark, SessionView, rebuild};
@@ -13,8 +14,10 @@ use serde_json::{Value, json};
 pub struct Proof {
     /// The request.
     pub mark: RequestMark,
-    /// Why it is not proved, in words; `None` when it is.
+    /// Why it is not proved, in words; `None` when it is, or cannot be.
     pub flaw: Option<String>,
+    /// What is withheld of it, so that it cannot be proved.
+    pub withheld: Option<WithheldParts>,
     /// The result for its body; `None` when that was not asked for, or the request itself is not proved.
     pub wire: Option<Wire>,
 }
@@ -40,49 +43,76 @@ pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadE
     let session = past.session;
     let mut view = SessionView::default();
     let mut proofs: Vec<Proof> = Vec::new();
-    let visit = |record: &annals_core::Record<'_>| {
+    let mut visit = |record: &annals_core::Record<'_>, withheld: WithheldBefore| {
         let proved = match record.event {
             Event::Step(StepEvent::RequestSent(sent)) => {
-                Some(prove(&view, sent, past.blobs(), wire.then_some(session)))
+                Some(prove(&view, sent, past.blobs(), wire.then_some(session), withheld))
             }
             _ => None,
         };
         view.apply(record);
         match (proved, record.event) {
-            (Some((flaw, wire)), _) => {
-                proofs.extend(view.requests.marks.last().cloned().map(|mark| Proof { mark, flaw, wire }));
+            (Some((result, wire)), _) => {
+                let (flaw, withheld) = match result {
+                    Ok(()) => (None, None),
+                    Err(Unproved::Flaw(flaw)) => (Some(flaw), None),
+                    Err(Unproved::Withheld(parts)) => (None, Some(parts)),
+                };
+                let mark = view.requests.marks.last().cloned();
+                proofs.extend(mark.map(|mark| Proof { mark, flaw, withheld, wire }));
             }
             // What a fork inherits was sent by its parent.
             (None, Event::Session(SessionEvent::Forked(_))) => proofs.clear(),
             (None, _) => {}
         }
     };
-    past.each(Seq::ZERO, past.until, visit).await?;
+    let mut withheld = WithheldBefore::default();
+    let mut pages = past.log().pages(session, Seq::ZERO..past.until);
+    while let Some(slices) = pages.next_page().await? {
+        for slice in &slices {
+            withheld.note(&slice.batch);
+            slice.records().for_each(|record| visit(&record, withheld));
+        }
+    }
     Ok(proofs)
 }
 
-/// Why a request is not proved by the view before it, and the result for the body that `session` sent. The
+/// Why a request is not proved.
+enum Unproved {
+    /// It is another one than was recorded, or cannot be rebuilt.
+    Flaw(String),
+    /// Parts of it are withheld.
+    Withheld(WithheldParts),
+}
+
+/// Whether a request is proved by the view before it, and the result for the body that `session` sent. The
 /// bytes of a proved body are not kept: there may be many.
 fn prove(
     view: &SessionView,
     sent: &RequestSent,
     blobs: &dyn Blobs,
     session: Option<SessionId>,
-) -> (Option<String>, Option<Wire>) {
-    let request = match rebuild(view, sent, blobs) {
-        Ok(request) => request,
-        Err(error) => return (Some(error.to_string()), None),
+    withheld: WithheldBefore,
+) -> (Result<(), Unproved>, Option<Wire>) {
+    let rebuilt = rebuild(view, sent, blobs);
+    let flaw = match &rebuilt {
+        Ok(request) if request.digest() == sent.digest => None,
+        Ok(request) => Some(format!("recorded {}, rebuilt {}", sent.digest.short(), request.digest().short())),
+        Err(error) => Some(error.to_string()),
     };
-    let digest = request.digest();
-    if digest != sent.digest {
-        return (Some(format!("recorded {}, rebuilt {}", sent.digest.short(), digest.short())), None);
-    }
+    let request = match (rebuilt, flaw) {
+        (Ok(request), None) => request,
+        (rebuilt, flaw) => {
+            let parts = withheld.of(sent, rebuilt.as_ref());
+            return (Err(parts.map_or(Unproved::Flaw(flaw.unwrap_or_default()), Unproved::Withheld)), None);
+        }
+    };
     let bare = |wire| match wire {
         Wire::Proved(body) => Wire::Proved(RequestBody { bytes: Vec::new(), ..body }),
         Wire::Differs(why, _) => Wire::Differs(why, None),
         other => other,
     };
-    (None, session.map(|session| bare(body_of(&request, sent, session))))
+    (Ok(()), session.map(|session| bare(body_of(&request, sent, session))))
 }
 
 /// Encodes a rebuilt request again and compares it with what was recorded.
@@ -110,6 +140,8 @@ pub struct RequestProofs {
     pub count: u64,
     /// Session, event and flaw of each that is not proved.
     pub flaws: Vec<String>,
+    /// Session, event and what is withheld of each that cannot be proved.
+    pub withheld: Vec<String>,
     /// How many bodies are proved.
     pub bodies: u64,
     /// How many requests have no recorded body.
@@ -124,10 +156,11 @@ impl RequestProofs {
     /// # Errors
     /// When the log cannot be read.
     pub async fn add(&mut self, past: &SessionAt, wire: bool) -> Result<(), ReadError> {
-        for Proof { mark, flaw, wire } in prove_all(past, wire).await? {
+        for Proof { mark, flaw, withheld, wire } in prove_all(past, wire).await? {
             self.count += 1;
-            let at = |why| format!("session {}, event {}: {why}", past.session, mark.seq);
+            let at = |why: String| format!("session {}, event {}: {why}", past.session, mark.seq);
             self.flaws.extend(flaw.map(at));
+            self.withheld.extend(withheld.map(|parts| at(parts.to_string())));
             match wire {
                 None => {}
                 Some(Wire::NotRecorded) => self.without_body += 1,
@@ -139,8 +172,13 @@ impl RequestProofs {
         Ok(())
     }
 
-    /// Whether there are requests, and all of them are proved.
-    pub fn are_proved(&self) -> bool {
+    /// How many requests can be proved: all but those with withheld parts.
+    pub fn provable(&self) -> u64 {
+        self.count.saturating_sub(self.withheld.len() as u64)
+    }
+
+    /// Whether there are requests, and each is proved or cannot be, since parts of it are withheld.
+    pub fn are_sound(&self) -> bool {
         self.count > 0 && self.flaws.is_empty() && self.of_another_build.is_empty()
     }
 
@@ -151,6 +189,9 @@ impl RequestProofs {
             let bodies =
                 json!({"proved": self.bodies, "without": self.without_body, "not_provable": self.of_another_build});
             fields.insert("wire".to_owned(), bodies);
+        }
+        if let (false, Value::Object(fields)) = (self.withheld.is_empty(), &mut json) {
+            fields.insert("not_provable".to_owned(), json!(self.withheld));
         }
         json
     }

@@ -127,7 +127,7 @@ pub async fn each_request(
     Ok(())
 }
 
-/// The request of a step. Without a recorded one the view lends what the log has, and empty profiles for the rest: they
+/// The request of a step. Without a recorded one, or where its profiles are withheld, the view lends what the log has, and empty profiles for the rest: they
 /// are never part of what is shown, and `lacks` names them.
 fn build(step: &IndexedRequest, sent: Option<&RequestSent>, view: &mut SessionView, blobs: &dyn Blobs) -> Built {
     let mut lacks = BTreeSet::new();
@@ -136,7 +136,11 @@ fn build(step: &IndexedRequest, sent: Option<&RequestSent>, view: &mut SessionVi
         if sent.purpose == Purpose::Turn && baseline_lacks {
             lacks.insert(Lack::Baseline);
         }
-        return Ok((rebuild(view, sent, blobs)?, lacks));
+        match rebuild(view, sent, blobs) {
+            // As where none is recorded: what the log has shows what it can.
+            Err(BuildError::Withheld(_)) => {}
+            rebuilt => return Ok((rebuilt?, lacks)),
+        }
     }
     lacks.insert(Lack::Request);
     if baseline_lacks {
@@ -182,8 +186,8 @@ fn build(step: &IndexedRequest, sent: Option<&RequestSent>, view: &mut SessionVi
         model_profile,
         tools: None,
         options,
-        last_step: false,
-        prompt: None,
+        last_step: sent.is_some_and(|sent| sent.last_step),
+        prompt: sent.and_then(|sent| sent.prompt.clone()),
     };
     Ok((rebuild(view, &sent, blobs)?, lacks))
 }

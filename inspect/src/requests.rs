@@ -2,6 +2,7 @@
 
 use crate::SessionAt;
 use crate::prove::{Wire, body_of, prove_all};
+use crate::withheld::{WithheldBefore, WithheldParts};
 use annals_core::event::{Purpose, RequestSent, StepEvent};
 use annals_core::{AgentName, Digest, Event, ModelName, RequestId, Seq, SessionId, Time};
 use annals_projections::{BuildError, Projection, Request, RequestMark, Requests, Span, rebuild};
@@ -31,17 +32,21 @@ pub struct ListedRequest {
     pub model: ModelName,
     /// The digest that was recorded before it was sent.
     pub digest: Digest,
-    /// Whether the rebuilt request has that digest; `null` when it was not rebuilt.
+    /// Whether the rebuilt request has that digest; `null` when it was not rebuilt, or parts of it are withheld.
     pub proved: Option<bool>,
+    /// How many of its parts are withheld, so that it cannot be proved; left out when it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<WithheldParts>,
     /// Why it is not proved.
     #[serde(skip)]
     pub flaw: Option<String>,
 }
 
 impl ListedRequest {
-    fn of(number: usize, mark: RequestMark, proved: Option<bool>, flaw: Option<String>) -> Self {
+    fn of(number: usize, mark: RequestMark) -> Self {
         let RequestMark { seq, at, request, purpose, attempt, agent, model, digest } = mark;
-        Self { number, seq, at, request, purpose, attempt, agent, model, digest, proved, flaw }
+        let (proved, withheld, flaw) = (None, None, None);
+        Self { number, seq, at, request, purpose, attempt, agent, model, digest, proved, withheld, flaw }
     }
 }
 
@@ -56,6 +61,8 @@ pub struct RebuiltRequest {
     pub sent: RequestSent,
     /// What the model received.
     pub request: Request,
+    /// What is withheld of it, so that it cannot be proved.
+    pub withheld: Option<WithheldParts>,
 }
 
 /// A recorded request cannot be rebuilt.
@@ -77,6 +84,9 @@ pub enum RebuildError {
     /// The log does not contain what shaped the request.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// What shaped the request is withheld.
+    #[error("{0}")]
+    Withheld(WithheldParts),
 }
 
 impl SessionAt {
@@ -87,12 +97,13 @@ impl SessionAt {
     pub async fn requests(&self, prove: bool) -> Result<Vec<ListedRequest>, ReadError> {
         if !prove {
             let marks = self.request_marks().await?.into_iter().enumerate();
-            return Ok(marks.map(|(at, mark)| ListedRequest::of(at + 1, mark, None, None)).collect());
+            return Ok(marks.map(|(at, mark)| ListedRequest::of(at + 1, mark)).collect());
         }
         let proofs = prove_all(self, false).await?.into_iter().enumerate();
         let listed = proofs.map(|(at, proof)| {
-            let proved = Some(proof.flaw.is_none());
-            ListedRequest::of(at + 1, proof.mark, proved, proof.flaw)
+            let proved = proof.withheld.is_none().then_some(proof.flaw.is_none());
+            let (withheld, flaw) = (proof.withheld, proof.flaw);
+            ListedRequest { proved, withheld, flaw, ..ListedRequest::of(at + 1, proof.mark) }
         });
         Ok(listed.collect())
     }
@@ -102,7 +113,7 @@ impl SessionAt {
     /// # Errors
     /// When there is no such request, it cannot be rebuilt, or the log cannot be read.
     pub async fn rebuilt_request(&self, number: usize) -> Result<RebuiltRequest, RebuildError> {
-        let marks = self.request_marks().await?;
+        let (marks, withheld) = self.marks_and_withheld().await?;
         let none = RebuildError::NoRequest { session: self.session, wanted: number, count: marks.len() };
         let Some(mark) = number.checked_sub(1).and_then(|at| marks.into_iter().nth(at)) else { return Err(none) };
         let slice = self.log().batch_at(self.session, mark.seq).await?;
@@ -110,14 +121,27 @@ impl SessionAt {
         let Some(Event::Step(StepEvent::RequestSent(sent))) = record.map(|record| record.event) else {
             return Err(none);
         };
-        let request = rebuild(&self.view(mark.seq).await?, sent, self.blobs())?;
-        Ok(RebuiltRequest { session: self.session, mark, sent: (**sent).clone(), request })
+        let rebuilt = rebuild(&self.view(mark.seq).await?, sent, self.blobs());
+        let proved = rebuilt.as_ref().is_ok_and(|request| request.digest() == sent.digest);
+        let withheld = if proved { None } else { withheld.of(sent, rebuilt.as_ref()) };
+        let request = rebuilt.map_err(|error| withheld.map_or(error.into(), RebuildError::Withheld))?;
+        Ok(RebuiltRequest { session: self.session, mark, sent: (**sent).clone(), request, withheld })
     }
 
     async fn request_marks(&self) -> Result<Vec<RequestMark>, ReadError> {
-        let mut requests = Requests::default();
-        self.each(Seq::ZERO, self.until, |record| requests.apply(record)).await?;
-        Ok(requests.marks)
+        Ok(self.marks_and_withheld().await?.0)
+    }
+
+    async fn marks_and_withheld(&self) -> Result<(Vec<RequestMark>, WithheldBefore), ReadError> {
+        let (mut requests, mut withheld) = (Requests::default(), WithheldBefore::default());
+        let mut pages = self.log().pages(self.session, Seq::ZERO..self.until);
+        while let Some(slices) = pages.next_page().await? {
+            for slice in &slices {
+                withheld.note(&slice.batch);
+                slice.records().for_each(|record| requests.apply(&record));
+            }
+        }
+        Ok((requests.marks, withheld))
     }
 }
 
@@ -139,7 +163,10 @@ impl RebuiltRequest {
         if let Value::Object(fields) = &mut value {
             fields.insert("seq".to_owned(), json!(self.mark.seq));
             fields.insert("recorded".to_owned(), json!(self.sent.digest));
-            fields.insert("proved".to_owned(), json!(self.is_proved()));
+            fields.insert("proved".to_owned(), json!(self.withheld.is_none().then_some(self.is_proved())));
+            if let Some(parts) = self.withheld {
+                fields.insert("withheld".to_owned(), json!(parts));
+            }
             let parts = self.request.parts().into_iter();
             fields.insert(
                 "parts".to_owned(),

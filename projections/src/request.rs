@@ -213,6 +213,9 @@ pub enum BuildError {
         /// Its name.
         digest: Digest,
     },
+    /// The log withholds it.
+    #[error("the {0} of the request is withheld")]
+    Withheld(&'static str),
     /// A summary or title request was recorded without its message.
     #[error("the log does not contain the message of this {0} request")]
     NoPrompt(Purpose),
@@ -288,7 +291,10 @@ impl Request {
 /// ```
 pub fn rebuild(view: &SessionView, sent: &RequestSent, blobs: &dyn Blobs) -> Result<Request, BuildError> {
     let profiles = &view.profiles;
-    let missing = |what, digest: Digest| BuildError::NotRecorded { what, digest };
+    let missing = |what, digest: Digest| match digest.is_withheld() {
+        true => BuildError::Withheld(what),
+        false => BuildError::NotRecorded { what, digest },
+    };
     let agent = profiles.agents.get(&sent.agent_profile).ok_or(missing("agent profile", sent.agent_profile))?;
     let model = profiles.models.get(&sent.model_profile).ok_or(missing("model profile", sent.model_profile))?;
     let mut options = profiles.options.get(&sent.options).ok_or(missing("options", sent.options))?.clone();

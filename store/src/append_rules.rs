@@ -12,7 +12,7 @@ use annals_core::{Batch, Blobs, Digest, Event, SealError, Sealed, Seq, SessionId
 pub const LOST_END: &str = "its last batches are damaged in every copy; to continue, fork it before the damage";
 
 /// Without its key nothing can be appended to a session.
-pub const NO_KEY: &str = "its key is not in this store; to continue, fork it";
+pub const NO_KEY: &str = "its key is not in this store; to continue in a fork: annals fork SESSION";
 
 /// A batch has one key.
 const ERASED_WITHIN: &str = "texts.erased starts a new key, and is the first event of its batch";

@@ -8,7 +8,7 @@ use crate::style::{Emphasis, Style, counted, thousands};
 use annals_core::Digest;
 use annals_inspect::SessionAt;
 use annals_inspect::prove::Wire;
-use annals_inspect::requests::ListedRequest;
+use annals_inspect::requests::{ListedRequest, RebuildError};
 use annals_projections::{Block, Request, RequestMark, Role, Span};
 use std::io::Write;
 
@@ -59,7 +59,13 @@ async fn list(
         return Ok(Verdict::bad_if(wrong > 0));
     }
     items.iter().try_for_each(|item| line(item, &cli.style, out))?;
-    match (items.len(), prove, wrong) {
+    let withheld = items.iter().filter(|item| item.withheld.is_some()).count();
+    let whole = items.len() - withheld;
+    if withheld > 0 {
+        cli.remark(&format!("{} not provable: parts are withheld", counted(withheld as u64, "request")));
+    }
+    match (whole, prove, wrong) {
+        (0, ..) if withheld > 0 => {}
         (0, ..) => cli.remark(
             "no request is recorded: other agents do not record their requests. `annals why` and `annals history` show what \
              a request contains",
@@ -73,12 +79,15 @@ async fn list(
 
 fn line(item: &ListedRequest, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let (sign, emphasis) = match item.proved {
+        None if item.withheld.is_some() => ("?", Emphasis::Warn),
         None => (" ", Emphasis::Plain),
         Some(true) => ("✓", Emphasis::Good),
         Some(false) => ("✗", Emphasis::Bad),
     };
     let again = if item.attempt > 1 { format!(" attempt {}", item.attempt) } else { String::new() };
-    let why = item.flaw.as_ref().map(|why| format!("  {why}")).unwrap_or_default();
+    let digest = if item.digest.is_withheld() { "withheld".to_owned() } else { item.digest.short() };
+    let withheld = item.withheld.map(|parts| parts.to_string());
+    let why = item.flaw.as_ref().or(withheld.as_ref()).map(|why| format!("  {why}")).unwrap_or_default();
     writeln!(
         out,
         "{} {}  {}  {:<7} {} on {}{again}  {}{}",
@@ -88,8 +97,8 @@ fn line(item: &ListedRequest, style: &Style, out: &mut dyn Write) -> Result<(), 
         item.purpose.as_str(),
         name(item.agent.as_str()),
         name(item.model.as_str()),
-        style.paint(Emphasis::Dim, &item.digest.short()),
-        style.paint(Emphasis::Bad, &why),
+        style.paint(Emphasis::Dim, &digest),
+        style.paint(if item.flaw.is_some() { Emphasis::Bad } else { Emphasis::Warn }, &why),
     )?;
     Ok(())
 }
@@ -102,17 +111,23 @@ async fn one(
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let rebuilt = SessionAt::from(found).rebuilt_request(wanted).await?;
+    if let (true, Some(parts)) = (wire, rebuilt.withheld) {
+        return Err(RebuildError::Withheld(parts).into());
+    }
     if wire {
         return bytes(rebuilt.wire(), cli, out);
     }
-    let proved = rebuilt.is_proved();
+    let proved = rebuilt.withheld.is_some() || rebuilt.is_proved();
     if cli.style.json {
         json::object(out, &rebuilt.to_json())?;
         return Ok(Verdict::bad_if(!proved));
     }
     let mut sheet = Sheet::for_names(out, &cli.style, ["exec_command"]);
     draw(wanted, &rebuilt.mark, &rebuilt.request, &mut sheet)?;
-    prove(rebuilt.sent.digest, rebuilt.request.digest(), &mut sheet)?;
+    match rebuilt.withheld {
+        Some(parts) => writeln!(sheet.out, "{}", cli.style.paint(Emphasis::Warn, &format!("? {parts}")))?,
+        None => prove(rebuilt.sent.digest, rebuilt.request.digest(), &mut sheet)?,
+    }
     Ok(Verdict::bad_if(!proved))
 }
 

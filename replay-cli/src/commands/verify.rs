@@ -116,7 +116,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             signed::draw(signed, cli, out)?;
         }
     }
-    let proved = !args.requests || requests.proofs.are_proved();
+    let proved = !args.requests || requests.proofs.are_sound();
     let continues = signed.is_none_or(|signed| signed.problems.is_empty());
     Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues || !revealed.are_proved()))
 }
@@ -206,13 +206,23 @@ impl RequestCheck {
             writeln!(out, "{mark} no request is recorded, so none can be verified")?;
             cli.remark("other agents do not record their requests; an imported session has none");
         } else if self.proofs.flaws.is_empty() {
-            let mark = style.paint(Emphasis::Good, "✓");
-            writeln!(out, "{mark} {} rebuilt from the log, digests verified", counted(self.proofs.count, "request"))?;
+            if self.proofs.provable() > 0 {
+                let (mark, count) = (style.paint(Emphasis::Good, "✓"), counted(self.proofs.provable(), "request"));
+                writeln!(out, "{mark} {count} rebuilt from the log, digests verified")?;
+            }
         } else {
             let count = counted(self.proofs.count, "request");
             writeln!(out, "{} {} of {count} not verified", style.paint(Emphasis::Bad, "✗"), self.proofs.flaws.len())?;
             for flaw in &self.proofs.flaws {
                 writeln!(out, "  {}", style.paint(Emphasis::Bad, flaw))?;
+            }
+        }
+        if !self.proofs.withheld.is_empty() {
+            let requests = counted(self.proofs.withheld.len() as u64, "request");
+            let mark = style.paint(Emphasis::Warn, "?");
+            writeln!(out, "{mark} {requests} cannot be verified: parts are withheld")?;
+            for request in &self.proofs.withheld {
+                writeln!(out, "  {request}")?;
             }
         }
         if wire {

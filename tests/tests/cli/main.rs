@@ -15,3 +15,4 @@ mod reader;
 mod session_methods;
 mod signing;
 mod validate;
+mod withheld;
