@@ -35,12 +35,12 @@ pub fn kept_secret(path: &Path, make: impl FnOnce() -> io::Result<ImportSecret>)
 
 fn read(path: &Path) -> io::Result<Option<ImportSecret>> {
     // Opening a pipe would wait for its writer.
-    match std::fs::metadata(path) {
+    let found = match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        found if !found?.is_file() => {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "not an import secret: not a regular file"));
-        }
-        _ => {}
+        found => found?,
+    };
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not an import secret: not a regular file"));
     }
     let file = File::open(path)?;
     let mut text = String::new();
