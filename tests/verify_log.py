@@ -218,7 +218,7 @@ def digest_of(batch, session_key, blobs):
 
 START, UNKNOWN = "start", "unknown"  # what may stand before a Batch instead of a Batch
 BEGINNINGS = ("session.created", "session.forked")
-KEYED = (*BEGINNINGS, "texts.erased")
+KEY_BRINGERS = (*BEGINNINGS, "texts.erased")
 
 
 def next_of(batch):
@@ -232,7 +232,7 @@ class Export:
         self.line, self.header, self.tell = line, header, tell
         self.before, self.last, self.altered = START, None, False
         self.ancestors, self.blobs, self.waiting = [], {}, {}
-        self.texts, self.withheld, self.count = {}, 0, 0
+        self.texts, self.absent, self.erased, self.count = {}, set(), 0, 0
         self.named, self.used, self.unproved = {}, set(), set()
         keys = (header or {}).get("keys", {})
         self.keys = {session: (bytes.fromhex(key), blake3(bytes.fromhex(key))) for session, key in keys.items()}
@@ -263,7 +263,14 @@ class Export:
         self.chain(line, batch)
         self.altered = found != batch["digest"]
         texts = [text for event in batch["events"] for _, text in each_text(event)]
-        self.withheld += sum(map(is_withheld, texts))
+        for at, event in enumerate(batch["events"], batch["first"]):
+            for place, text in each_text(event):
+                if is_withheld(text):
+                    self.absent.add((batch["session"], at, place))
+            if event["type"] == "texts.erased":
+                gone = {(batch["session"], one["seq"], one["place"]) for one in event["what"]} & self.absent
+                self.absent -= gone
+                self.erased += len(gone)
         self.count += len(texts)
         named = list(filter(is_name, texts))
         for one in named:
@@ -274,7 +281,7 @@ class Export:
     def key_for(self, batch):
         """The key of the session of a batch, if the header gives the one that is in force there."""
         session, first = batch["session"], batch["events"][0]
-        if first["type"] in KEYED:
+        if first["type"] in KEY_BRINGERS:
             self.named[session] = first.get("key_hash")
         key, name = self.keys.get(session, (None, None))
         if key is None or self.named.get(session) not in (None, name):
@@ -296,7 +303,7 @@ class Export:
             fork = {"type": "session.forked", "parent": before["session"], "cut": first, "parent_digest": before["digest"]}
             begins = all(events[0].get(name) == value for name, value in fork.items())
             seq, prev = before["first"] < first <= next_of(before), before["digest"]
-        if not begins or any(event["type"] in KEYED for event in events[1:]):
+        if not begins or any(event["type"] in KEY_BRINGERS for event in events[1:]):
             self.tell(line, "begin")
         if not seq:
             self.tell(line, "seq")
@@ -327,7 +334,7 @@ class Export:
 
 
 def verify(lines, kept=None, count=None):
-    """The damages of a file, as (line, word). `count` is told how many texts of how many are withheld, once per export."""
+    """The damages of a file, as (line, word). `count` is called once with how many texts are withheld, how many are erased, and how many there are."""
     damages, export, found, number, counts = [], None, kept is None, 0, []
     tell = lambda line, word: damages.append((line, word))
     for number, line in enumerate(lines, 1):
@@ -335,7 +342,7 @@ def verify(lines, kept=None, count=None):
         if kind == "header":
             if export:
                 export.end()
-                counts.append((export.withheld, export.count))
+                counts.append((len(export.absent), export.erased, export.count))
             export = Export(number, value, tell)
             continue
         if kind is None or export is None:
@@ -352,9 +359,9 @@ def verify(lines, kept=None, count=None):
         tell(1, "line")
     if export:
         export.end()
-        counts.append((export.withheld, export.count))
+        counts.append((len(export.absent), export.erased, export.count))
     if count:
-        count(sum(withheld for withheld, _ in counts), sum(texts for _, texts in counts))
+        count(*(sum(column) for column in zip(*counts))) if counts else count(0, 0, 0)
     if not found:
         tell(0, "kept")
     return damages
@@ -368,10 +375,11 @@ def main(file, kept=None):
         damages = verify(lines, kept, lambda *count: counted.append(count))
     for line, word in damages:
         print(line, word)
-    for withheld, texts in counted:
-        if withheld:
+    for withheld, erased, texts in counted:
+        if withheld or erased:
             rest = "" if damages else "; everything else and the order of all facts proved"
-            print(f"{withheld} of {texts} texts withheld{rest}", file=sys.stderr)
+            what = f"withheld, {erased} erased" if withheld and erased else "erased" if erased else "withheld"
+            print(f"{withheld or erased} of {texts} texts {what}{rest}", file=sys.stderr)
     return 1 if damages else 0
 
 

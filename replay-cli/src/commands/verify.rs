@@ -6,6 +6,7 @@ use super::signed::{self, SignedArgs};
 use crate::command_context::CommandContext;
 use crate::error::{CliError, EditError, Verdict};
 use crate::json;
+use crate::layout::plain;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted};
 use annals_core::Digest;
@@ -284,6 +285,12 @@ fn draw(
     }
     if let Some(texts) = report.withheld.filter(|_| report.is_sound()) {
         writeln!(out, "  {texts}; everything else and the order of all facts proved")?;
+    }
+    for erasure in report.erasures.iter().take(ANOMALIES) {
+        writeln!(out, "  {}", plain(&erasure.to_string()))?;
+    }
+    if let more @ 1.. = report.erasures.len().saturating_sub(ANOMALIES) {
+        writeln!(out, "  … and {more} more erasures")?;
     }
     for anomaly in report.anomalies.iter().take(ANOMALIES) {
         writeln!(out, "  {}", style.paint(Emphasis::Warn, &format!("unusual, but not damaged: {anomaly}")))?;

@@ -119,6 +119,10 @@ impl Opening<'_> {
         let mut compared = rebuild::compare(&shared, sled, existed, checkpoint, purpose);
         if report.erased.is_some() {
             compared.remarks.retain(|remark| !matches!(remark, Remark::SledRebuilt { .. }));
+            // The empty sled that the rebuilt one replaced.
+            if let Err(error) = rebuild::remove_folder(&shared.folder, &shared.layout.damaged()) {
+                tracing::warn!(%error, "an empty index could not be removed");
+            }
         }
         *shared.sled.write().unwrap_or_else(PoisonError::into_inner) = compared.sled;
         report.caught_up = compared.caught_up;

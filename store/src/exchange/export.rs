@@ -162,7 +162,7 @@ pub async fn export_withheld(
     }
     ends_at(pages.position(), head.next, session)?;
     writer.out.flush()?;
-    writer.exported.texts = WithheldTexts { texts: withholding.texts, withheld: withholding.withheld };
+    writer.exported.texts = WithheldTexts { texts: withholding.texts, withheld: withholding.withheld, erased: 0 };
     Ok(writer.exported)
 }
 

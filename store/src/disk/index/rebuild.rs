@@ -267,7 +267,7 @@ pub(in crate::disk) fn is_there(folder: &Folder, path: &Path) -> io::Result<bool
 }
 
 /// Removes a folder that a stopped rebuild left.
-fn remove_folder(folder: &Folder, path: &Path) -> io::Result<()> {
+pub fn remove_folder(folder: &Folder, path: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(folder.reach_inside(path)?) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,

@@ -5,7 +5,8 @@ use super::proving::{self, ComputedDigest, ProvingContext};
 use super::report::{DamagePlace, Flaw, KeptDigest, Proven, VerifyReport, WithheldTexts};
 use crate::exchange::line::{Ancestor, Header, HeaderKeys, Line};
 use crate::exchange::{OnProgress, Progress};
-use annals_core::{Batch, BlobHash, BlobRef, Digest, KnownText, Seq, SessionId};
+use annals_core::event::ErasureEvent;
+use annals_core::{Batch, BlobHash, BlobRef, Digest, Event, KnownText, Seq, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 use std::num::NonZero;
@@ -31,6 +32,7 @@ pub fn verify_file(
         line: 0,
         section: None,
         texts: WithheldTexts::default(),
+        absent: BTreeSet::new(),
         given: ProvingContext::default(),
     };
     let (mut chunk, mut ends, mut progress) = (Vec::new(), Vec::new(), Progress::default());
@@ -84,6 +86,8 @@ struct File {
     line: u64,
     section: Option<Section>,
     texts: WithheldTexts,
+    /// The places of absent texts that nothing says are erased.
+    absent: BTreeSet<(SessionId, Seq, String)>,
     /// What the lines before the chunk gave to prove digests with.
     given: ProvingContext,
 }
@@ -173,9 +177,10 @@ impl File {
                 }
             }
             Ok(Line::Batch { batch, named, texts, .. }) => {
-                let absent = batch.states.iter().filter(|state| matches!(state.known, KnownText::Absent(_))).count();
                 self.texts.texts += texts;
-                self.texts.withheld += absent as u64;
+                self.count_absent(&batch);
+                self.report.note_erasure(&batch, &annals_core::NoBlobs);
+                let Some(section) = &mut self.section else { return };
                 section.batch(&mut self.report, line, &batch, found, &named);
                 note_kept(&mut self.report, self.kept, batch.digest, batch.next());
             }
@@ -193,6 +198,22 @@ impl File {
                 note_kept(&mut self.report, self.kept, digest, first.plus(envelope.events.len() as u64));
             }
             Ok(Line::Header(_)) => {}
+        }
+    }
+
+    /// Counts the texts that a batch withholds, and those that it says are erased.
+    fn count_absent(&mut self, batch: &Batch) {
+        for state in batch.states.iter().filter(|state| matches!(state.known, KnownText::Absent(_))) {
+            let seq = batch.first.plus(u64::from(state.event));
+            self.absent.insert((batch.session, seq, state.place.clone()));
+        }
+        for event in &batch.events {
+            if let Event::Erasure(ErasureEvent::TextsErased(erased)) = event {
+                for text in &erased.what {
+                    let was_absent = self.absent.remove(&(batch.session, text.seq, text.place.clone()));
+                    self.texts.erased += u64::from(was_absent);
+                }
+            }
         }
     }
 
@@ -231,7 +252,8 @@ impl File {
             );
         }
         settle_kept(&mut self.report, self.kept);
-        self.report.withheld = Some(self.texts).filter(|texts| texts.withheld > 0);
+        self.texts.withheld = self.absent.len() as u64;
+        self.report.withheld = Some(self.texts).filter(|texts| texts.withheld + texts.erased > 0);
         self.report
     }
 }

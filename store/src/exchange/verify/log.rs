@@ -165,6 +165,7 @@ impl<'a> SessionVerifier<'a> {
         let report = &mut self.report;
         report.batches += 1;
         report.events += batch.events.len() as u64;
+        report.note_erasure(batch, &*self.blobs);
         let found = checked.digest.as_ref().ok().copied();
         match checked.digest {
             Ok(found) if found == batch.digest => {}

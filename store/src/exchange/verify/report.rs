@@ -1,6 +1,7 @@
 //! What a verification found.
 
-use annals_core::{Batch, BlobHash, Digest, Illegal, Legality, Seq, SessionId};
+use annals_core::event::ErasureEvent;
+use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Illegal, Legality, Seq, SessionId, Time};
 use serde::Serialize;
 use std::fmt;
 
@@ -23,6 +24,9 @@ pub struct VerifyReport {
     /// The withheld texts of a file; `None` when there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withheld: Option<WithheldTexts>,
+    /// What was erased, as the log records it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub erasures: Vec<RecordedErasure>,
     /// Every damage, in the order of reading, up to [`DAMAGE_MAX`].
     pub damage: Vec<Damage>,
     /// Damages beyond those.
@@ -37,14 +41,46 @@ pub struct VerifyReport {
 pub struct WithheldTexts {
     /// All texts, withheld ones included.
     pub texts: u64,
-    /// Those of which only the commitment is there.
+    /// Those of which only the commitment is there, other than erased ones.
     pub withheld: u64,
+    /// Those that the log says are erased.
+    pub erased: u64,
 }
 
-/// `3 of 412 texts withheld`.
+/// `3 of 412 texts withheld`, `3 of 412 texts withheld, 1 erased`, `1 of 412 texts erased`.
 impl fmt::Display for WithheldTexts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} texts withheld", self.withheld, self.texts)
+        let Self { texts, withheld, erased } = self;
+        match (withheld, erased) {
+            (0, 1..) => write!(f, "{erased} of {texts} texts erased"),
+            (_, 0) => write!(f, "{withheld} of {texts} texts withheld"),
+            _ => write!(f, "{withheld} of {texts} texts withheld, {erased} erased"),
+        }
+    }
+}
+
+/// What the log says about an erasure: how many texts, when, why, by whom.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordedErasure {
+    /// The session.
+    pub session: SessionId,
+    /// The event.
+    pub seq: Seq,
+    /// When, in milliseconds since 1970.
+    pub at: Time,
+    /// How many texts and hashes.
+    pub texts: u64,
+    /// Why; a note where that is withheld.
+    pub reason: String,
+    /// Who asked for it.
+    pub by: String,
+}
+
+impl fmt::Display for RecordedErasure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { session, seq, texts, reason, by, .. } = self;
+        let s = if *texts == 1 { "" } else { "s" };
+        write!(f, "session {session}, event {seq}: {texts} text{s} erased by {by}: {reason}")
     }
 }
 
@@ -267,6 +303,22 @@ impl VerifyReport {
     /// Whether nothing is wrong.
     pub fn is_sound(&self) -> bool {
         self.damage.is_empty() && self.more == 0
+    }
+
+    /// Notes what a batch says is erased.
+    pub(super) fn note_erasure(&mut self, batch: &Batch, blobs: &dyn Blobs) {
+        for record in batch.records() {
+            if let Event::Erasure(ErasureEvent::TextsErased(erased)) = record.event {
+                self.erasures.push(RecordedErasure {
+                    session: record.session,
+                    seq: record.seq,
+                    at: record.at,
+                    texts: erased.what.len() as u64,
+                    reason: erased.reason.resolve(blobs).into_owned(),
+                    by: erased.by.clone(),
+                });
+            }
+        }
     }
 
     /// Judges the events of a batch, of which those before `until` belong to `session`.
