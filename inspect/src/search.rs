@@ -132,7 +132,8 @@ impl Reader {
     /// The sessions that a query is about, in the order in which they are searched.
     async fn searched(&self, query: &SearchQuery) -> Result<Vec<(SessionId, CatalogueEntry)>, FindError> {
         let sessions = self.catalogue().await?.sessions.into_iter();
-        let mut sessions: Vec<_> = sessions.filter(|(id, _)| query.session.is_none_or(|only| only == *id)).collect();
+        let mut sessions: Vec<_> =
+            sessions.filter(|(id, entry)| query.session.map_or(!entry.forgotten, |only| only == *id)).collect();
         sessions.sort_by(|(a_id, a), (b_id, b)| b.updated.cmp(&a.updated).then(a_id.cmp(b_id)));
         Ok(sessions)
     }

@@ -37,6 +37,7 @@ impl SessionFilter {
             && self.model.as_ref().is_none_or(|model| entry.model.as_str().contains(model))
             && self.directory.as_ref().is_none_or(below)
             && (self.branch.is_none() || self.branch == entry.branch)
+            && !entry.forgotten
             && (self.children || entry.parent.is_none())
     }
 }

@@ -56,7 +56,8 @@ impl Reader {
     /// # Errors
     /// When the log cannot be read.
     pub async fn trees(&self, session: Option<SessionId>) -> Result<SessionTrees, FindError> {
-        let catalogue = self.catalogue().await?;
+        let mut catalogue = self.catalogue().await?;
+        catalogue.sessions.retain(|id, entry| !entry.forgotten || session == Some(*id));
         let relations = Relations::of(&catalogue);
         let order = relations.in_order(session);
         let outcomes = outcomes(self, &relations, &order).await?;

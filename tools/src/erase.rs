@@ -1,6 +1,6 @@
 //! Copies of texts that a host keeps beside the log, for the erasure of texts (`docs/reference/erasure.md`).
 
-use crate::worktree::shadow_folder;
+use crate::worktree::{WORKTREES, shadow_folder};
 use annals_runtime::host::OUTPUTS;
 use annals_runtime::ports::StorePath;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +63,7 @@ impl ErasedTexts<'_> {
                     }
                 }
                 Err(_) if Path::new(directory).exists() => {}
+                Err(_) if !store.join(WORKTREES).reach()?.is_dir() => {}
                 Err(_) => erased.unknown.push(directory.clone()),
             }
         }

@@ -1,6 +1,7 @@
 mod behind;
 mod copies;
 mod damage;
+mod erasing;
 mod failed_writes;
 mod identity;
 mod looking;
