@@ -76,7 +76,7 @@ impl Batch {
         Ok(erased)
     }
 
-    /// Whether it holds the same facts as `other`, as far as anybody can say without the key of the session: a text that is absent in
+    /// Whether it holds the same facts as `other`, as far as can be said without the key of the session: a text that is absent in
     /// one of them agrees with one of the same length.
     ///
     /// # Errors

@@ -56,7 +56,7 @@ pub enum CliError {
     /// `--reveal` compares with an exported file.
     #[error("--reveal compares texts with an exported file; name the file")]
     RevealNeedsFile,
-    /// Texts are erased when somebody says so.
+    /// Texts are erased only after a confirmation.
     #[error("erasing cannot be undone; to do it without being asked, add --yes")]
     NotConfirmed,
     /// There is nothing to erase, or not here.

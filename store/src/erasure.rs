@@ -24,7 +24,7 @@ pub struct ErasurePlan {
     pub chars: u64,
     /// How many are hashes that a text may have gone into: such requests cannot be proved any more.
     pub hashes: u64,
-    /// The chosen texts: for whoever looks for them outside the log. Never recorded.
+    /// The chosen texts: to look for copies outside the log. Never recorded.
     pub erased: BTreeSet<String>,
     /// Names of tool output files in the texts of the session, and whether an erased text names it.
     pub outputs: BTreeMap<String, bool>,

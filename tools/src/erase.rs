@@ -1,4 +1,4 @@
-//! Copies of texts that a host keeps beside the log, for the erasure of texts (`docs/reference/erasure.md`).
+//! Copies of texts that a host keeps outside the log, for the erasure of texts (`docs/reference/erasure.md`).
 
 use crate::worktree::{WORKTREES, shadow_folder};
 use annals_runtime::host::OUTPUTS;
@@ -34,7 +34,7 @@ pub struct ErasedFiles {
     pub captures: u64,
     /// Lines of the history of chats.
     pub lines: u64,
-    /// Directories that are gone: if files of theirs were captured, these are still in the folder `worktrees` of the store.
+    /// Directories that do not exist: files that were captured in them, if any, are still in the folder `worktrees` of the store.
     pub unknown: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ payload! {
 
 payload! {
     /// These texts of the session are erased: recorded before they are removed from every copy of the log. Always the first
-    /// event of its batch. It starts a new key, so that nobody can test a guess of an erased text with the key of the session.
+    /// event of its batch. It starts a new key, so that no one can test a guess of an erased text with the key of the session.
     TextsErased {
         /// Which texts, in order. Never what was searched for.
         what: Vec<TextPlace>,

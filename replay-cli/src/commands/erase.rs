@@ -127,7 +127,7 @@ impl Erasing<'_> {
             return Err(CliError::NotConfirmed);
         }
         let dir = cli.place.dir().to_owned();
-        // Every copy is written again: nobody else may use the store meanwhile.
+        // Every copy is written again: no other process may use the store meanwhile.
         if RemoteLog::connect(&dir).await.is_ok() {
             return Err(SharedError::from(OpenError::Locked { dir }).into());
         }
@@ -190,7 +190,7 @@ impl Erasing<'_> {
         ErasureNote { reason, by: format!("{user}@{host}"), at, forgets: self.forgets.then_some(session) }
     }
 
-    /// Says what is about to be erased, and asks where somebody can answer.
+    /// Says what is about to be erased, and asks on a terminal.
     fn confirmed(&self, session: SessionId, plan: &ErasurePlan, cli: &CommandContext) -> Result<bool, CliError> {
         let (texts, chars) = (counted(plan.texts, "text"), counted(plan.chars, "character"));
         let of = counted(plan.what.len() as u64, "session");

@@ -113,7 +113,7 @@ struct ErasedSession {
     key: Option<SessionKey>,
 }
 
-/// Removes erased texts from a store that nobody uses.
+/// Removes erased texts from a store that is not open.
 pub(in crate::disk) struct Eraser<'a> {
     /// The file layer.
     pub disk: &'a Arc<dyn Disk>,

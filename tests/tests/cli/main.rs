@@ -5,6 +5,7 @@ mod branching;
 mod branching_files;
 mod command;
 mod config;
+mod erase;
 mod import_report;
 mod imports;
 mod looking;

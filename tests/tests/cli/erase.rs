@@ -1,0 +1,158 @@
+//! Personal data is handed over withheld, then erased at home: it is nowhere in the folder, and all proofs hold.
+
+use super::command::{Annals, Answer};
+use std::path::Path;
+use std::process::Command;
+
+const SECRET: &str = "Ottilie Brandauer";
+const OUTPUT: &str = "TOKEN=Zebra-Quartz-9917";
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// Runs a command that must end with this status; gives all that it says.
+fn ends(annals: &Annals, status: u8, args: &[&str]) -> String {
+    let Answer { status: found, out, remarks } = annals.run(args);
+    assert_eq!(found, status, "{args:?}: {out}{remarks}");
+    out + &remarks
+}
+
+/// A store with one session of two turns and a call, and a key to sign it with.
+fn store() -> Annals {
+    let annals = Annals::new();
+    let scenario = serde_json::json!({
+        "scenario": 1, "name": "personal data",
+        "script": [
+            {"tool": {"name": "read", "output": OUTPUT, "required": ["path"]}},
+            {"provider": [{"text": "I will look.",
+                "calls": [{"id": "c1", "tool": "read", "input": {"path": "/project/.env"}}]}]},
+            {"provider": [{"text": "Nothing of note."}]}, {"prompt": format!("My name is {SECRET}")},
+            {"provider": [{"text": "Done again."}]}, {"prompt": "A second question"},
+        ],
+    });
+    let file = annals.file("personal.json");
+    std::fs::write(&file, scenario.to_string()).unwrap();
+    ends(&annals, 0, &["scenario", "run", &text(&file), "--keep", "--store", &text(&annals.store())]);
+    let keys = annals.file("home").join(".ssh");
+    std::fs::create_dir_all(&keys).unwrap();
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/src/signing/ssh/vectors");
+    std::fs::copy(vectors.join("plain"), keys.join("id_ed25519")).unwrap();
+    annals
+}
+
+/// The files below a folder that contain a text.
+fn containing(dir: &Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match std::fs::read(&path) {
+            _ if path.is_dir() => found.extend(containing(&path, text)),
+            Ok(content) if content.windows(text.len()).any(|window| window == text.as_bytes()) => {
+                found.push(path.display().to_string());
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn python(file: &Path) -> (bool, String) {
+    let checker = Path::new(env!("CARGO_MANIFEST_DIR")).join("verify_log.py");
+    let output = Command::new("python3").arg("-B").arg(checker).arg(file).output().unwrap();
+    (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[test]
+fn personal_data_is_erased_from_every_file_and_all_proofs_hold() {
+    let annals = store();
+    ends(&annals, 0, &["sign"]);
+    let withheld = annals.file("withheld.jsonl");
+    ends(&annals, 0, &["export", "@last", &text(&withheld), "--withhold", "tool:read", "--withhold", "text:Ottilie"]);
+    assert!(!containing(&annals.store(), SECRET).is_empty() && !containing(&annals.store(), OUTPUT).is_empty());
+
+    let erase = ["erase", "@last", "--matching", "Ottilie|Zebra", "--reason", "She asked for it."];
+    let refused = ends(&annals, 2, &erase);
+    assert!(refused.contains("--yes"), "{refused}");
+    assert!(!containing(&annals.store(), SECRET).is_empty(), "nothing is erased before it is confirmed");
+
+    let erased = ends(&annals, 0, &[&erase[..], &["--yes"]].concat());
+    assert!(erased.contains("erased 2 texts"), "{erased}");
+    for gone in [SECRET, OUTPUT, "Ottilie|Zebra"] {
+        assert_eq!(containing(&annals.store(), gone), Vec::<String>::new(), "{gone}");
+    }
+    for shows in [vec!["log", "@last"], vec!["transcript", "@last"], vec!["replay", "@last"], vec!["history", "@last"]] {
+        let shown = ends(&annals, 0, &shows);
+        assert!(shown.contains("[erased: ") && !shown.contains(SECRET), "{shown}");
+    }
+    assert!(ends(&annals, 0, &["log", "@last"]).contains("She asked for it."));
+
+    let verified = ends(&annals, 0, &["verify"]);
+    assert!(verified.contains("texts erased by ") && verified.contains("She asked for it."), "{verified}");
+    ends(&annals, 0, &["verify", "--signed"]);
+    ends(&annals, 0, &["doctor"]);
+    ends(&annals, 0, &["verify", &text(&withheld)]);
+
+    let after = annals.file("after.jsonl");
+    ends(&annals, 0, &["export", "@last", &text(&after)]);
+    let said = ends(&annals, 0, &["verify", &text(&after)]);
+    assert!(said.contains(" texts erased; everything else and the order of all facts proved"), "{said}");
+    let (sound, said) = python(&after);
+    assert!(sound && said.contains(" texts erased; everything else"), "{said}");
+
+    let lines = std::fs::read(&after).unwrap();
+    for at in (0..lines.len()).step_by(lines.len() / 25) {
+        let (mut flipped, file) = (lines.clone(), annals.file("flipped.jsonl"));
+        flipped[at] ^= 1;
+        std::fs::write(&file, flipped).unwrap();
+        ends(&annals, 1, &["verify", &text(&file)]);
+        assert!(!python(&file).0, "byte {at}");
+    }
+}
+
+#[test]
+fn an_erased_session_continues_and_is_imported_elsewhere() {
+    let annals = store();
+    ends(&annals, 0, &["erase", "@last", "--seq", "1", "--reason", "a test", "--yes"]);
+    let again = ends(&annals, 2, &["erase", "@last", "--seq", "1", "--reason", "a test", "--yes"]);
+    assert!(again.contains("nothing to erase"), "{again}");
+    ends(&annals, 0, &["pin", "@last", "turn:2"]);
+    let file = annals.file("erased.jsonl");
+    ends(&annals, 0, &["export", "@last", &text(&file)]);
+    let other = Annals::new();
+    ends(&other, 0, &["import", &text(&file)]);
+    ends(&other, 0, &["verify"]);
+    ends(&other, 0, &["unpin", "@last", "turn:2"]);
+    ends(&other, 0, &["verify"]);
+    let copied = other.file("copied.jsonl");
+    ends(&other, 0, &["export", "@last", &text(&copied)]);
+    assert!(python(&copied).0);
+}
+
+#[test]
+fn a_forgotten_session_is_in_no_list_and_still_verifies() {
+    let annals = store();
+    let id = ends(&annals, 0, &["sessions"]);
+    let id = id.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    ends(&annals, 0, &["forget", &id, "--reason", "her right", "--yes"]);
+    assert!(!ends(&annals, 0, &["sessions"]).contains(&id));
+    assert!(ends(&annals, 0, &["log", &id]).contains("session.forgotten"));
+    ends(&annals, 0, &["verify"]);
+    for gone in [SECRET, OUTPUT, "Nothing of note", "A second question"] {
+        assert_eq!(containing(&annals.store(), gone), Vec::<String>::new(), "{gone}");
+    }
+}
+
+#[test]
+fn inherited_texts_are_erased_in_the_session_that_wrote_them() {
+    let annals = store();
+    ends(&annals, 0, &["fork", "@last"]);
+    let erase = ["erase", "@last", "--matching", "Ottilie", "--reason", "a test", "--yes"];
+    let refused = ends(&annals, 2, &erase);
+    assert!(refused.contains("--with-ancestors"), "{refused}");
+    assert!(!containing(&annals.store(), SECRET).is_empty());
+    ends(&annals, 0, &[&erase[..], &["--with-ancestors"]].concat());
+    assert_eq!(containing(&annals.store(), SECRET), Vec::<String>::new());
+    ends(&annals, 0, &["verify"]);
+    ends(&annals, 0, &["transcript", "@last"]);
+}
