@@ -10,6 +10,7 @@ mod context;
 mod input;
 mod message;
 mod permission;
+mod process;
 mod profile;
 mod revert;
 mod session;
@@ -30,6 +31,7 @@ pub use message::{
     TodoUpdated,
 };
 pub use permission::{Effect, PermissionAsked, PermissionReplied, Reply, Rule};
+pub use process::{GitState, ProcessAttached, ProcessInfo};
 pub use profile::{
     AgentProfile, AgentProfileRecorded, ModelProfile, ModelProfileRecorded, OptionsRecorded, Prices, RequestOptions,
     SystemMessages, ToolDefinition, ToolsRecorded,
@@ -220,6 +222,7 @@ catalogue! {
         5 "agent.switched" AgentSwitched AgentSwitched () "Another agent was selected, from the next turn on."
         6 "model.switched" ModelSwitched ModelSwitched () "Another model was selected, from the next turn on."
         7 "title.failed" TitleFailed TitleFailed () "A request for a title failed."
+        8 "process.attached" ProcessAttached ProcessAttached () "A process began to append to the session."
     }
     Input InputEvent "The inbox: inputs admitted, promoted, withdrawn." {
         10 "input.admitted" Admitted InputAdmitted () "An input was accepted and waits to be sent."

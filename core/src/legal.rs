@@ -176,7 +176,8 @@ impl Legality {
             | SessionEvent::Forked(_)
             | SessionEvent::Moved(_)
             | SessionEvent::AgentSwitched(_)
-            | SessionEvent::ModelSwitched(_) => Ok(()),
+            | SessionEvent::ModelSwitched(_)
+            | SessionEvent::ProcessAttached(_) => Ok(()),
         }
     }
 
@@ -319,7 +320,10 @@ impl Legality {
                 self.children.remove(&settled.child);
             }
             Event::Session(
-                SessionEvent::Created(_) | SessionEvent::AgentSwitched(_) | SessionEvent::ModelSwitched(_),
+                SessionEvent::Created(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::ProcessAttached(_),
             )
             | Event::Input(InputEvent::DeliveryChanged(_))
             | Event::Context(

@@ -31,6 +31,7 @@ pub mod disclose;
 pub mod event;
 pub mod exported;
 pub mod id;
+mod left_out;
 pub mod legal;
 mod payload;
 pub mod permission;

@@ -68,6 +68,7 @@ fn recorded(event: &Event) -> RecordedBy {
         | Event::Session(SessionEvent::Titled(_))
         | Event::Session(SessionEvent::Moved(_))
         | Event::Session(SessionEvent::AgentSwitched(_))
+        | Event::Session(SessionEvent::ProcessAttached(_))
         | Event::Session(SessionEvent::ModelSwitched(_))
         | Event::Tool(ToolEvent::Settled(_))
         | Event::Step(StepEvent::Failed(_))

@@ -207,6 +207,7 @@ fn texts(event: &Event) -> AuthoredTexts<'_> {
             | SessionEvent::Forked(_)
             | SessionEvent::Moved(_)
             | SessionEvent::AgentSwitched(_)
+            | SessionEvent::ProcessAttached(_)
             | SessionEvent::ModelSwitched(_)
             | SessionEvent::TitleFailed(_),
         )

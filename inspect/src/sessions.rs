@@ -17,6 +17,8 @@ pub struct SessionFilter {
     pub model: Option<String>,
     /// A directory that the session works in or below.
     pub directory: Option<String>,
+    /// The git branch that was recorded last.
+    pub branch: Option<String>,
     /// Whether sub-agents are listed too.
     pub children: bool,
 }
@@ -34,6 +36,7 @@ impl SessionFilter {
             && self.agent.as_ref().is_none_or(agent)
             && self.model.as_ref().is_none_or(|model| entry.model.as_str().contains(model))
             && self.directory.as_ref().is_none_or(below)
+            && (self.branch.is_none() || self.branch == entry.branch)
             && (self.children || entry.parent.is_none())
     }
 }
@@ -101,6 +104,8 @@ pub struct SessionOverview {
     pub model: ModelName,
     /// Where it works.
     pub directory: String,
+    /// The git branch that was recorded last; `null` if none was.
+    pub branch: Option<String>,
     /// The agent that recorded it, for an imported session.
     pub origin: Option<String>,
     /// The session that started it, for a sub-agent.
@@ -134,6 +139,7 @@ impl SessionOverview {
             agent: entry.agent,
             model: entry.model,
             directory: entry.directory,
+            branch: entry.branch,
             origin: entry.origin,
             parent: entry.parent,
             fork: entry.fork,

@@ -126,6 +126,7 @@ fn changes(event: &Event) -> Option<LeftBy> {
             | SessionEvent::Forked(_)
             | SessionEvent::Titled(_)
             | SessionEvent::AgentSwitched(_)
+            | SessionEvent::ProcessAttached(_)
             | SessionEvent::ModelSwitched(_)
             | SessionEvent::TitleFailed(_),
         )

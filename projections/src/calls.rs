@@ -207,6 +207,7 @@ impl Projection for Calls {
                 | SessionEvent::Titled(_)
                 | SessionEvent::Moved(_)
                 | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ProcessAttached(_)
                 | SessionEvent::ModelSwitched(_)
                 | SessionEvent::TitleFailed(_),
             )

@@ -6,7 +6,7 @@ use crate::session::Fork;
 use crate::usage::Unpriced;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use annals_core::event::{CompactionEvent, InputEvent, Parent, SessionEvent, StepEvent};
+use annals_core::event::{CompactionEvent, InputEvent, Parent, ProcessInfo, SessionEvent, StepEvent};
 use annals_core::{AgentName, Event, ModelName, Record, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,8 @@ pub struct CatalogueEntry {
     pub model: ModelName,
     /// Directory of its location.
     pub directory: String,
+    /// The git branch that was recorded last.
+    pub branch: Option<String>,
     /// The agent that recorded it, for an imported session.
     pub origin: Option<String>,
     /// The parent of a child session.
@@ -85,6 +87,7 @@ impl Catalogue {
                 entry.model = created.model.clone();
                 entry.directory = created.location.directory.clone();
                 entry.origin = created.origin.as_ref().map(|origin| origin.agent.clone());
+                entry.branch = created.process.as_ref().and_then(branch);
                 entry.parent = created.parent.clone();
                 if let Some(title) = &created.title {
                     entry.title = title.clone();
@@ -100,6 +103,7 @@ impl Catalogue {
             Event::Session(SessionEvent::Moved(moved)) => entry.directory = moved.location.directory.clone(),
             Event::Session(SessionEvent::AgentSwitched(switched)) => entry.agent = switched.agent.clone(),
             Event::Session(SessionEvent::ModelSwitched(switched)) => entry.model = switched.model.clone(),
+            Event::Session(SessionEvent::ProcessAttached(attached)) => entry.branch = branch(&attached.process),
             Event::Input(InputEvent::Admitted(admitted)) if entry.title.is_empty() => {
                 entry.title = opening(&admitted.text);
             }
@@ -129,6 +133,10 @@ impl Catalogue {
             | Event::Child(_) => {}
         }
     }
+}
+
+fn branch(process: &ProcessInfo) -> Option<String> {
+    process.git.as_ref().and_then(|git| git.branch.clone())
 }
 
 fn opening(text: &Text) -> String {

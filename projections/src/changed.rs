@@ -79,6 +79,7 @@ impl ChangedFiles {
                 SessionEvent::Created(_)
                 | SessionEvent::Titled(_)
                 | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ProcessAttached(_)
                 | SessionEvent::ModelSwitched(_)
                 | SessionEvent::TitleFailed(_),
             )

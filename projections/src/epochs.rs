@@ -187,7 +187,9 @@ impl Projection for Epochs {
             Event::Compaction(CompactionEvent::Undone(undone)) => {
                 self.compactions.retain(|(compaction, _)| *compaction != undone.compaction);
             }
-            Event::Session(SessionEvent::Titled(_) | SessionEvent::TitleFailed(_))
+            Event::Session(
+                SessionEvent::Titled(_) | SessionEvent::TitleFailed(_) | SessionEvent::ProcessAttached(_),
+            )
             | Event::Input(_)
             | Event::Context(ContextEvent::Admitted(_) | ContextEvent::InstructionDiscovered(_))
             | Event::Profile(_)

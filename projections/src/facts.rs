@@ -33,6 +33,7 @@ pub fn created(agent_switch: Switch, model_switch: Switch) -> Event {
         title: None,
         parent: None,
         origin: None,
+        process: None,
         key: annals_core::SessionKey([0x0f; 32]).into(),
     }
     .into()

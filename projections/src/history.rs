@@ -186,6 +186,7 @@ impl Projection for History {
                 | SessionEvent::Forked(_)
                 | SessionEvent::Titled(_)
                 | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ProcessAttached(_)
                 | SessionEvent::ModelSwitched(_)
                 | SessionEvent::TitleFailed(_),
             )

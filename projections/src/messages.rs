@@ -277,7 +277,8 @@ impl Messages {
                 SessionEvent::Created(_)
                 | SessionEvent::Titled(_)
                 | SessionEvent::Moved(_)
-                | SessionEvent::TitleFailed(_),
+                | SessionEvent::TitleFailed(_)
+                | SessionEvent::ProcessAttached(_),
             )
             | Event::Input(InputEvent::DeliveryChanged(_))
             | Event::Context(

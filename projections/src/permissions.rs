@@ -73,6 +73,7 @@ impl Projection for Permissions {
                 | SessionEvent::Titled(_)
                 | SessionEvent::Moved(_)
                 | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ProcessAttached(_)
                 | SessionEvent::ModelSwitched(_)
                 | SessionEvent::TitleFailed(_),
             )

@@ -165,7 +165,10 @@ impl RequestIndex {
             }
             SessionEvent::TitleFailed(failed) => self.end(record, &[Purpose::Title], failed.usage, failed.cost),
             SessionEvent::Moved(_) | SessionEvent::ModelSwitched(_) => self.returns.push(record.seq),
-            SessionEvent::Created(_) | SessionEvent::Titled(_) | SessionEvent::AgentSwitched(_) => {}
+            SessionEvent::Created(_)
+            | SessionEvent::Titled(_)
+            | SessionEvent::AgentSwitched(_)
+            | SessionEvent::ProcessAttached(_) => {}
         }
     }
 

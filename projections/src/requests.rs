@@ -67,6 +67,7 @@ impl Projection for Requests {
                 | SessionEvent::Titled(_)
                 | SessionEvent::Moved(_)
                 | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ProcessAttached(_)
                 | SessionEvent::ModelSwitched(_)
                 | SessionEvent::TitleFailed(_),
             )

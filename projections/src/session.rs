@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{
     ChildEvent, ChildOutcome, CompactionEvent, CompactionReason, ContextEvent, FileChange, FilesEvent, Location,
-    MessageEvent, Origin, Parent, Policy, ProfileEvent, Purpose, SessionEvent, StepEvent, Todo,
+    MessageEvent, Origin, Parent, Policy, ProcessInfo, ProfileEvent, Purpose, SessionEvent, StepEvent, Todo,
 };
 use annals_core::{AgentName, CallId, Digest, Event, ModelName, Record, RequestId, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,8 @@ pub struct SessionInfo {
     pub parent: Option<Parent>,
     /// Where an imported session comes from.
     pub origin: Option<Origin>,
+    /// The process that began to append last, if that is recorded.
+    pub process: Option<ProcessInfo>,
     /// Where a fork continues from.
     pub fork: Option<Fork>,
     /// A staged revert.
@@ -114,7 +116,7 @@ pub struct SessionInfo {
     pub updated: Time,
     /// The Seq that the next event gets.
     pub next: Seq,
-    /// From here on only titles and their requests were recorded: a plan made at or after this Seq is still
+    /// From here on only titles, their requests and processes were recorded: a plan made at or after this Seq is still
     /// valid.
     pub untouched: Seq,
     /// Whether the log ends inside a turn. A running process knows better.
@@ -133,7 +135,7 @@ pub struct SessionInfo {
 
 impl Projection for SessionInfo {
     const NAME: &'static str = "session";
-    const VERSION: u32 = 4;
+    const VERSION: u32 = 5;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -142,7 +144,7 @@ impl Projection for SessionInfo {
         }
         self.next = seq.plus(1);
         self.updated = record.at;
-        if !is_of_a_title(record.event) {
+        if !leaves_plans_valid(record.event) {
             self.untouched = self.next;
         }
         if self.id.is_none()
@@ -169,6 +171,7 @@ impl Projection for SessionInfo {
                 self.policy = created.policy;
                 self.parent = created.parent.clone();
                 self.origin = created.origin.clone();
+                self.process = created.process.clone();
             }
             Event::Session(SessionEvent::Forked(forked)) => {
                 self.id = Some(record.session);
@@ -178,6 +181,7 @@ impl Projection for SessionInfo {
                 }
                 self.origin = forked.origin.clone();
                 self.parent = None;
+                self.process = None;
                 self.fork = Some(Fork { parent: forked.parent, cut: forked.cut, parent_digest: forked.parent_digest });
                 self.revert = None;
                 (self.running, self.summarising) = (false, false);
@@ -199,6 +203,7 @@ impl Projection for SessionInfo {
             }
             Event::Session(SessionEvent::AgentSwitched(switched)) => self.agent = switched.agent.clone(),
             Event::Session(SessionEvent::ModelSwitched(switched)) => self.model = switched.model.clone(),
+            Event::Session(SessionEvent::ProcessAttached(attached)) => self.process = Some(attached.process.clone()),
             Event::Context(ContextEvent::InstructionDiscovered(discovered)) => {
                 if !self.instructions.contains(&discovered.path) {
                     self.instructions.push(discovered.path.clone());
@@ -294,12 +299,13 @@ impl Projection for SessionInfo {
     }
 }
 
-/// Whether an event is of a title, or only records a profile that some request is sent with.
-fn is_of_a_title(event: &Event) -> bool {
+/// Whether an event is of a title, or only records a process or a profile that some request is sent with.
+fn leaves_plans_valid(event: &Event) -> bool {
     match event {
         Event::Step(StepEvent::RequestSent(sent)) => sent.purpose == Purpose::Title,
         Event::Session(SessionEvent::Titled(_))
         | Event::Session(SessionEvent::TitleFailed(_))
+        | Event::Session(SessionEvent::ProcessAttached(_))
         | Event::Profile(ProfileEvent::AgentRecorded(_))
         | Event::Profile(ProfileEvent::ModelRecorded(_))
         | Event::Profile(ProfileEvent::ToolsRecorded(_))

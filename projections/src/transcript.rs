@@ -187,7 +187,8 @@ impl Projection for Transcript {
                 SessionEvent::Created(_)
                 | SessionEvent::Titled(_)
                 | SessionEvent::Moved(_)
-                | SessionEvent::TitleFailed(_),
+                | SessionEvent::TitleFailed(_)
+                | SessionEvent::ProcessAttached(_),
             )
             | Event::Input(InputEvent::DeliveryChanged(_))
             | Event::Context(_)

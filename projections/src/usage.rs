@@ -77,6 +77,7 @@ impl Unpriced {
             Event::Session(
                 SessionEvent::Moved(_)
                 | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ProcessAttached(_)
                 | SessionEvent::ModelSwitched(_)
                 | SessionEvent::Created(_)
                 | SessionEvent::Forked(_),
@@ -120,6 +121,7 @@ impl Projection for Unpriced {
             Event::Session(
                 SessionEvent::Moved(_)
                 | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ProcessAttached(_)
                 | SessionEvent::ModelSwitched(_)
                 | SessionEvent::Titled(_)
                 | SessionEvent::TitleFailed(_),
@@ -209,6 +211,7 @@ impl Projection for UsageTotals {
                 SessionEvent::Created(_)
                 | SessionEvent::Moved(_)
                 | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ProcessAttached(_)
                 | SessionEvent::ModelSwitched(_),
             )
             | Event::Input(_)

@@ -40,6 +40,7 @@ fn created(imported: bool) -> Event {
         title: None,
         parent: None,
         origin,
+        process: None,
         key: annals_core::SessionKey([0x0f; 32]).into(),
     }
     .into()

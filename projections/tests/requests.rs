@@ -24,6 +24,7 @@ impl Log {
                 title: None,
                 parent: None,
                 origin: None,
+                process: None,
                 key: annals_core::SessionKey([0x0f; 32]).into(),
             }
             .into(),

@@ -187,7 +187,8 @@ impl ActionReader<'_> {
                 | SessionEvent::Forked(_)
                 | SessionEvent::Titled(_)
                 | SessionEvent::Moved(_)
-                | SessionEvent::TitleFailed(_) => {}
+                | SessionEvent::TitleFailed(_)
+                | SessionEvent::ProcessAttached(_) => {}
             },
             Event::Compaction(event) => match event {
                 CompactionEvent::Started(started) => match started.reason {

@@ -83,7 +83,7 @@ impl Runtime {
         let at = self.shared.ports.clock.now();
         let session = id.unwrap_or_else(|| self.shared.ports.ids.session(at));
         let key = self.shared.ports.ids.session_key().into();
-        let created = SessionCreated { location, agent, model, policy, title, parent, origin, key };
+        let created = SessionCreated { location, agent, model, policy, title, parent, origin, process: None, key };
         let events = vec![created.into()];
         self.shared
             .ports

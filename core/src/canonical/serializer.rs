@@ -3,6 +3,7 @@
 use super::CanonicalError;
 use super::escape::JsonEscaper;
 use super::writer::{Array, Object, Writer};
+use crate::left_out::LEFT_OUT;
 use crate::text::{ABSENT, BLOB, TEXT};
 use core::fmt;
 use serde::ser::{self, Impossible, Serialize};
@@ -93,7 +94,11 @@ impl<'a, 'w> ser::Serializer for &'a mut Writer<'w> {
         Ok(())
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> Result<(), CanonicalError> {
+    fn serialize_unit_struct(self, name: &'static str) -> Result<(), CanonicalError> {
+        if name == LEFT_OUT {
+            self.absent = true;
+            return Ok(());
+        }
         self.object().close();
         Ok(())
     }

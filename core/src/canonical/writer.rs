@@ -18,6 +18,8 @@ pub(super) struct Writer<'w> {
     /// The event name that the next struct takes as its field `type`.
     pub(super) tag: Option<&'static str>,
     strict: bool,
+    /// Whether the value that was just written is absent: its field is removed with it.
+    pub(super) absent: bool,
     /// How texts are written.
     pub(super) form: TextForm<'w>,
 }
@@ -37,7 +39,7 @@ impl<'w> Writer<'w> {
     /// asks for more memory.
     pub(super) fn new(strict: bool, form: TextForm<'w>, room: usize) -> Self {
         let out = String::with_capacity(room);
-        Self { out, fields: Vec::new(), ordered: String::new(), tag: None, strict, form }
+        Self { out, fields: Vec::new(), ordered: String::new(), tag: None, strict, absent: false, form }
     }
 
     /// What was written.
@@ -142,11 +144,17 @@ impl Object<'_, '_> {
         if let Some(tag) = self.tag.take_if(|_| key > TYPE) {
             self.tag(tag);
         }
+        let before = self.writer.out.len();
         let from = self.begin();
         self.writer.string(key);
         self.colon(from, key.is_ascii() && first_escaped(key.as_bytes()).is_none());
         self.writer.form.enter(key);
-        self.value(value)
+        self.value(value)?;
+        if core::mem::take(&mut self.writer.absent) {
+            self.writer.out.truncate(before);
+            self.writer.fields.pop();
+        }
+        Ok(())
     }
 
     pub(super) fn key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), CanonicalError> {

@@ -1,10 +1,11 @@
 //! What a session is: where, with whom, under which policy, from what.
 
-use super::{Event, Failure, SessionEvent, Usage, payload, words};
+use super::{Event, Failure, ProcessInfo, SessionEvent, Usage, payload, words};
 use crate::Seq;
 use crate::commitment::{SessionKey, StoredKey};
 use crate::digest::Digest;
 use crate::id::{AgentName, CallId, ModelName, RequestId, SessionId};
+use crate::left_out::{left_out, present};
 use crate::text::{as_text, from_text};
 use alloc::string::String;
 
@@ -92,6 +93,10 @@ payload! {
         parent: Option<Parent>,
         /// Set for an imported session.
         origin: Option<Origin>,
+        /// The process that created it, if that is recorded. Without it the member is left out of JSON.
+        #[serde(default, serialize_with = "left_out", deserialize_with = "present")]
+        #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
+        process: Option<ProcessInfo>,
         /// The session's key; in JSON its hash.
         #[serde(rename = "key_hash")]
         key: StoredKey,

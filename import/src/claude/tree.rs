@@ -90,6 +90,7 @@ impl TranscriptTree {
             title: None,
             parent: parent.map(|session| Parent { session, call: None }),
             origin: Some(origin),
+            process: None,
             key: StoredKey::NONE,
         };
         branch.append(sink, 1, Time(header.created), vec![created.into()])?;
@@ -269,6 +270,7 @@ impl TranscriptTree {
             title: None,
             parent,
             origin: Some(origin),
+            process: None,
             key: StoredKey::NONE,
         };
         branch.append(sink, line, at, vec![created.into()])?;

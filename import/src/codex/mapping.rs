@@ -129,6 +129,7 @@ impl RolloutMapper {
             title: None,
             parent,
             origin: Some(self.origin.clone()),
+            process: None,
             key: StoredKey::NONE,
         };
         let at = Time(self.meta.created);

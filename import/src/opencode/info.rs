@@ -118,6 +118,7 @@ impl OpenCodeSession {
                 .as_deref()
                 .map(|parent| Parent { session: session_id(editions, parent, self.created), call: None }),
             origin: Some(self.origin(form)),
+            process: None,
             key: StoredKey::NONE,
         }
     }

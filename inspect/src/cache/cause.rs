@@ -122,7 +122,8 @@ impl Between {
                 | SessionEvent::Forked(_)
                 | SessionEvent::Titled(_)
                 | SessionEvent::Moved(_)
-                | SessionEvent::TitleFailed(_) => return None,
+                | SessionEvent::TitleFailed(_)
+                | SessionEvent::ProcessAttached(_) => return None,
             },
             Event::Profile(event) => match event {
                 ProfileEvent::AgentRecorded(_) => Did::AgentText,

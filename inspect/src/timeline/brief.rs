@@ -23,6 +23,7 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::Session(SessionEvent::Moved(moved)) => moved.location.directory.clone(),
         Event::Session(SessionEvent::AgentSwitched(switched)) => switched.agent.to_string(),
         Event::Session(SessionEvent::ModelSwitched(switched)) => switched.model.to_string(),
+        Event::Session(SessionEvent::ProcessAttached(attached)) => attached.process.to_string(),
         Event::Input(InputEvent::Admitted(admitted)) => format!("{}: {}", admitted.delivery, line(&admitted.text)),
         Event::Input(InputEvent::Promoted(promoted)) => promoted.input.to_string(),
         Event::Input(InputEvent::Withdrawn(withdrawn)) => withdrawn.input.to_string(),
@@ -125,7 +126,9 @@ pub fn changed(files: &[FileChange]) -> String {
 
 fn begun(created: &SessionCreated) -> String {
     let origin = created.origin.as_ref().map(|origin| format!(", recorded by {}", origin.agent)).unwrap_or_default();
-    format!("{} on {} in {}{origin}", created.agent, created.model, created.location.directory)
+    let git = created.process.as_ref().and_then(|process| process.git.as_ref());
+    let git = git.map(|git| format!(", git {git}")).unwrap_or_default();
+    format!("{} on {} in {}{origin}{git}", created.agent, created.model, created.location.directory)
 }
 
 fn step_end(ended: &StepEnded) -> String {

@@ -49,6 +49,7 @@ pub fn note_line(note: &TimelineNote, at: Time) -> NoteLine {
         }
         TimelineNote::AgentSwitched { from, to } => ("agent", Session, format!("switched to {to} from {from}"), None),
         TimelineNote::ModelSwitched { from, to } => ("model", Session, format!("switched to {to} from {from}"), None),
+        TimelineNote::ProcessAttached { process } => ("process", Session, process.to_string(), None),
         TimelineNote::Withdrawn => ("withdrawn", Session, "a waiting input was withdrawn".to_owned(), None),
         TimelineNote::DeliveryChanged { delivery } => {
             ("input", Session, format!("the delivery of a waiting input is now {delivery}"), None)

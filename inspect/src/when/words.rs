@@ -104,6 +104,7 @@ impl Page for Words {
                 | SessionEvent::Titled(_)
                 | SessionEvent::Moved(_)
                 | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ProcessAttached(_)
                 | SessionEvent::ModelSwitched(_)
                 | SessionEvent::TitleFailed(_),
             )

@@ -8,7 +8,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::Part;
-use annals_core::event::{Delivery, EpochCause, FileChange, Origin, Parent, Todo};
+use annals_core::event::{Delivery, EpochCause, FileChange, Origin, Parent, ProcessInfo, Todo};
 use annals_core::{AgentName, Blobs, InputId, Key, ModelName, Seq, SessionId, Time};
 use serde::Serialize;
 use serde_json::Value;
@@ -35,6 +35,9 @@ pub struct SessionJson<'a> {
     pub parent: Option<&'a Parent>,
     /// What it was imported from.
     pub origin: Option<&'a Origin>,
+    /// The process that began to append last; left out if that is not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<&'a ProcessInfo>,
     /// What it continues.
     pub fork: Option<&'a Fork>,
     /// Time of its first event.
@@ -93,6 +96,7 @@ impl<'a> SessionJson<'a> {
             revert: session.revert.as_ref().map(revert),
             parent: session.parent.as_ref(),
             origin: session.origin.as_ref(),
+            process: session.process.as_ref(),
             fork: session.fork.as_ref(),
             created: session.created,
             updated: session.updated,

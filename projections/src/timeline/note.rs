@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{
     ChildEvent, ChildSettled, ChildStarted, CompactionEvent, ContextEvent, Delivery, EpochCause, Failure, FileChange,
-    FilesEvent, MessageEvent, PermissionReplied, SessionEvent, ShellRan, Todo,
+    FilesEvent, MessageEvent, PermissionReplied, ProcessInfo, SessionEvent, ShellRan, Todo,
 };
 use annals_core::{AgentName, Key, ModelName, Record, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,11 @@ pub enum TimelineNote {
         from: AgentName,
         /// The agent from here on.
         to: AgentName,
+    },
+    /// A process began to append.
+    ProcessAttached {
+        /// Which one.
+        process: ProcessInfo,
     },
     /// Another model was selected.
     ModelSwitched {
@@ -206,6 +211,9 @@ impl Timeline {
             SessionEvent::ModelSwitched(switched) => {
                 let from = core::mem::replace(&mut self.model, switched.model.clone());
                 TimelineNote::ModelSwitched { from, to: switched.model.clone() }
+            }
+            SessionEvent::ProcessAttached(attached) => {
+                TimelineNote::ProcessAttached { process: attached.process.clone() }
             }
         };
         self.note(record, note);

@@ -37,6 +37,7 @@ pub enum Command {
     Summarise(u8),
     Restore,
     Depart { fail: bool },
+    Attach(u8),
 }
 
 pub fn commands() -> impl Strategy<Value = Vec<Command>> {
@@ -75,6 +76,7 @@ pub fn commands() -> impl Strategy<Value = Vec<Command>> {
         1 => any::<u8>().prop_map(Summarise),
         1 => Just(Restore),
         1 => any::<bool>().prop_map(|fail| Depart { fail }),
+        1 => any::<u8>().prop_map(Attach),
     ];
     prop::collection::vec(one, 0..60)
 }

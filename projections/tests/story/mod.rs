@@ -83,6 +83,7 @@ impl Writer {
                 title: None,
                 parent: None,
                 origin: None,
+                process: None,
                 key: KEY.into(),
             }
             .into(),

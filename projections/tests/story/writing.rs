@@ -287,6 +287,16 @@ impl Writer {
                 self.restoring = !self.restoring;
                 self.append(vec![event]);
             }
+            Command::Attach(commit) => {
+                let git = (*commit > 0).then(|| GitState {
+                    branch: Some(format!("branch-{}", commit % 3)),
+                    commit: Some(tree(u64::from(*commit))),
+                    dirty: Some(commit % 2 == 0),
+                    repository: None,
+                });
+                let process = ProcessInfo { program: "annals".to_owned(), git, ..ProcessInfo::default() };
+                self.append(vec![ProcessAttached { process }.into()]);
+            }
             Command::Depart { fail } => {
                 if std::mem::take(&mut self.departing) {
                     self.append(vec![DepartureEnded { error: fail.then(failure) }.into()]);

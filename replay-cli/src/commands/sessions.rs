@@ -28,6 +28,9 @@ pub struct Args {
     /// Only sessions that work in DIR or below it.
     #[arg(long, value_name = "DIR")]
     directory: Option<String>,
+    /// Only sessions whose last recorded git branch is NAME.
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
     /// Sort by this.
     #[arg(long, default_value = "updated", value_parser = orders())]
     sort: SessionOrder,
@@ -57,6 +60,7 @@ impl Args {
             agent: self.agent.clone(),
             model: self.model.clone(),
             directory: self.directory.clone(),
+            branch: self.branch.clone(),
             children: self.children,
         }
     }

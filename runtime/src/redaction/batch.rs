@@ -6,7 +6,7 @@ use super::redacting::Redaction;
 use annals_core::Event;
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, Failure, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
-    ProfileEvent, RedactionApplied, SessionEvent, StepEvent, ToolEvent,
+    ProcessInfo, ProfileEvent, RedactionApplied, SessionEvent, StepEvent, ToolEvent,
 };
 use std::sync::Arc;
 
@@ -28,7 +28,11 @@ impl Redaction {
     /// One fact. A new kind is sorted in here, or nothing compiles.
     pub(super) fn event(&mut self, event: &mut Event) {
         match event {
-            Event::Session(SessionEvent::Created(created)) => self.optional(&mut created.title),
+            Event::Session(SessionEvent::Created(created)) => {
+                self.optional(&mut created.title);
+                created.process.iter_mut().for_each(|process| self.process(process));
+            }
+            Event::Session(SessionEvent::ProcessAttached(attached)) => self.process(&mut attached.process),
             Event::Session(SessionEvent::Forked(forked)) => self.optional(&mut forked.title),
             // A title that a model gave is the model's.
             Event::Session(SessionEvent::Titled(titled)) if titled.request.is_none() => self.string(&mut titled.title),
@@ -112,6 +116,16 @@ impl Redaction {
 
     fn failure(&mut self, failure: &mut Failure) {
         self.text(&mut failure.message);
+    }
+
+    /// The names in it; the commit stays, as all hashes do.
+    fn process(&mut self, process: &mut ProcessInfo) {
+        self.optional(&mut process.host);
+        self.optional(&mut process.user);
+        if let Some(git) = &mut process.git {
+            self.optional(&mut git.branch);
+            self.optional(&mut git.repository);
+        }
     }
 
     fn optional(&mut self, text: &mut Option<String>) {

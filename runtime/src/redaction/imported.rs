@@ -71,6 +71,7 @@ impl Redaction {
             | Event::Step(StepEvent::RetryScheduled(_))
             | Event::Compaction(CompactionEvent::Failed(_))
             | Event::Session(SessionEvent::TitleFailed(_))
+            | Event::Session(SessionEvent::ProcessAttached(_))
             | Event::Files(FilesEvent::RestoreAbandoned(_))
             | Event::Files(FilesEvent::DepartureEnded(_))
             | Event::Tool(ToolEvent::Progressed(_))

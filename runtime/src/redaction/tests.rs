@@ -166,6 +166,7 @@ async fn imported(redactor: Redactor, events: Vec<annals_core::Event>) -> Vec<St
         title: None,
         parent: None,
         origin: None,
+        process: None,
         key: annals_core::SessionKey([0x0f; 32]).into(),
     };
     let events = std::iter::once(created.into()).chain(events).collect();

@@ -121,6 +121,7 @@ async fn create(
         title: Some(format!("{} (@{} subagent)", task.description, subagent.agent)),
         parent: Some(Parent { session: context.session, call: Some(context.call.clone()) }),
         origin: None,
+        process: None,
         key: shared.ports.ids.session_key().into(),
     };
     let at = shared.ports.clock.now();

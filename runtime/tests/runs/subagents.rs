@@ -210,6 +210,7 @@ async fn a_child_of_an_agent_of_which_nothing_is_known_may_do_nothing() -> Teste
         title: None,
         parent: Some(Parent { session: parent.id(), call: None }),
         origin: None,
+        process: None,
         key: annals_core::SessionKey([0x0f; 32]).into(),
     };
     let id = SessionId::from_parts(7, 7);

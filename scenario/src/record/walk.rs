@@ -116,6 +116,7 @@ impl<'a> ScriptBuilder<'a> {
             Event::Session(SessionEvent::Forked(_)) => self.forked(),
             // They change no expected view, or follow from the events around them.
             Event::Session(SessionEvent::Created(_))
+            | Event::Session(SessionEvent::ProcessAttached(_))
             | Event::Session(SessionEvent::Titled(_))
             | Event::Profile(ProfileEvent::AgentRecorded(_))
             | Event::Profile(ProfileEvent::ModelRecorded(_))

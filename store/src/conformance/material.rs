@@ -29,6 +29,7 @@ pub fn created() -> Event {
         title: None,
         parent: None,
         origin: None,
+        process: None,
         key: KEY.into(),
     }
     .into()

@@ -25,6 +25,7 @@ fn created() -> Event {
         title: None,
         parent: None,
         origin: None,
+        process: None,
         key: KEY.into(),
     }
     .into()

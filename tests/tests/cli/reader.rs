@@ -44,6 +44,7 @@ fn created() -> Event {
         title: Some("A long one".into()),
         parent: None,
         origin: None,
+        process: None,
         key: annals_core::SessionKey([0x0f; 32]).into(),
     }
     .into()

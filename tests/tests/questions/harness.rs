@@ -113,6 +113,7 @@ impl Own {
                 title: None,
                 parent: None,
                 origin: None,
+                process: None,
                 key: annals_core::SessionKey([0x0f; 32]).into(),
             }
             .into(),

@@ -20,6 +20,7 @@ pub async fn long(turns: u64) -> (Arc<dyn EventLog>, SessionId) {
         title: None,
         parent: None,
         origin: None,
+        process: None,
         key: annals_core::SessionKey([0x0f; 32]).into(),
     };
     append(&log, session, vec![created.into()]).await;

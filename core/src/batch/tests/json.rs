@@ -1,8 +1,8 @@
 //! The digest rule and the line of an export, checked against an independent writer of canonical JSON.
 
 use super::{Anything, KEY, PREV, SESSION, seal};
-use crate::event::DecodeError;
 use crate::event::samples::{samples, variants};
+use crate::event::{DecodeError, Event, SessionEvent};
 use crate::exported::digest_of_line;
 use crate::{Batch, Digest, SealError, Seq, Time};
 use alloc::string::{String, ToString};
@@ -26,6 +26,13 @@ fn the_digest_of_a_batch_is_pinned() {
     let batch = seal(samples()).batch;
     assert_eq!(recomputed(&line(&batch)), (batch.digest, batch.digest));
     let first = seal(samples().into_iter().take(1).collect()).batch;
+    let digest = "247603ad254a60ac7848df893197ce2045afbef80d29824c2dbb02f035b0a5de";
+    assert_eq!(first.digest.to_string(), digest);
+    let mut event = samples().remove(0);
+    if let Event::Session(SessionEvent::Created(created)) = &mut event {
+        created.process = None;
+    }
+    let first = seal([event].into()).batch;
     insta::assert_snapshot!(line(&first), @r#"{"at":1780488000000,"digest":"f05670e007e1f762f877d75184957bb871e47d5492d69ca6100d5fc374b810ea","events":[{"agent":"build","key_hash":"af3a03beb61762079e2f795a1a0b06bebe1f5618c4046f5ffc72c3a1fcc7f2ce","location":{"directory":{"text":"/work/project"},"workspace":{"text":"main"}},"model":"openai/gpt-5","origin":{"agent":"opencode","form":"v2-events","id":"ses_1","importer":1,"version":"2.0.10"},"parent":{"call":"call_7","session":"01JZ0000000000000000000002"},"policy":{"agent_switch":"keep","model_switch":"replace"},"title":{"text":"Größe prüfen 😀"},"type":"session.created"}],"first":41,"prev":"abababababababababababababababababababababababababababababababab","session":"070W3GE1R70W3GE1R70W3GE1R7"}"#);
 }
 

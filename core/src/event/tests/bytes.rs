@@ -44,6 +44,7 @@ fn bincode_1(event: &Event) -> (Vec<u8>, Event) {
         Session SessionEvent {
             Created SessionCreated Forked SessionForked Titled SessionTitled Moved SessionMoved
             AgentSwitched AgentSwitched ModelSwitched ModelSwitched TitleFailed TitleFailed
+            ProcessAttached ProcessAttached
         }
         Input InputEvent {
             Admitted InputAdmitted Promoted InputPromoted Withdrawn InputWithdrawn

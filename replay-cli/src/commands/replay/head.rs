@@ -36,6 +36,7 @@ pub fn head(statistics: &Statistics, report: &VerifyReport, sheet: &mut Sheet<'_
     }
     let place = session.location.as_ref().map(|location| format!(" in {}", location.directory)).unwrap_or_default();
     lines.push(format!("{} on {}{place}", session.agent, session.model));
+    lines.extend(session.process.as_ref().map(|process| format!("last process: {process}")));
     if let Some(began) = statistics.began {
         let long = Some(statistics.duration_ms()).filter(|ms| *ms > 0).map(|ms| format!(", {} long", duration(ms)));
         lines.push(format!("{}{}", style.moment(began), long.unwrap_or_default()));

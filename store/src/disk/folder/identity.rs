@@ -1,7 +1,7 @@
 //! Which store a folder holds: the file `FORMAT`.
 //!
 //! ```text
-//! annals store 5
+//! annals store 6
 //! id 5f0c...                 16 random bytes in hex
 //! folder 2049 1310735        device and inode of the folder
 //! copied-from 71aa...        former ids, newest first; none in a store that was never copied
@@ -15,7 +15,7 @@ use crate::store_id::StoreId;
 use std::io;
 
 /// The number of the store's format.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// How many former ids are kept.
 pub(in crate::disk) const FORMER: usize = 64;
@@ -136,12 +136,12 @@ mod tests {
     #[test]
     fn an_identity_is_read_as_it_was_written() {
         insta::assert_snapshot!(identity().encode(), @r"
-        annals store 5
+        annals store 6
         id a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1
         folder 2049 1310735
         copied-from 02020202020202020202020202020202
         copied-from 03030303030303030303030303030303
-        checksum f53d1186
+        checksum a1b59a47
         ");
         assert_eq!(Identity::decode(identity().encode().as_bytes()), Ok(identity()));
     }
@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn other_formats_are_named() {
         assert_eq!(Identity::decode(b"annals store 3\n"), Err(NoIdentity::Other("annals store 3".into())));
-        let body = "annals store 6\nanything\n";
+        let body = "annals store 7\nanything\n";
         let later = format!("{body}checksum {:08x}\n", crc32c::crc32c(body.as_bytes()));
-        assert_eq!(Identity::decode(later.as_bytes()), Err(NoIdentity::Other("annals store 6".into())));
+        assert_eq!(Identity::decode(later.as_bytes()), Err(NoIdentity::Other("annals store 7".into())));
         for other in ["", "annals store 9\n", "FORMAT\n", "checksum 00000000\n"] {
             assert!(Identity::decode(other.as_bytes()).is_err(), "{other:?}");
         }
