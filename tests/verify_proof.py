@@ -250,7 +250,8 @@ def verify(proof, allowed_signers):
 def main():
     """Checks the files named on the command line."""
     if len(sys.argv) != 3:
-        sys.exit(__doc__)
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
     with open(sys.argv[1], "rb") as proof, open(sys.argv[2], encoding="utf-8") as allowed_signers:
         try:
             proved = verify(proof.read(), allowed_signers.read())

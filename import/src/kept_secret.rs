@@ -34,10 +34,15 @@ pub fn kept_secret(path: &Path, make: impl FnOnce() -> io::Result<ImportSecret>)
 }
 
 fn read(path: &Path) -> io::Result<Option<ImportSecret>> {
-    let file = match File::open(path) {
+    // Opening a pipe would wait for its writer.
+    let found = match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file?,
+        found => found?,
     };
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not an import secret: not a regular file"));
+    }
+    let file = File::open(path)?;
     let mut text = String::new();
     file.take(FILE_MAX).read_to_string(&mut text)?;
     let refused =
@@ -73,6 +78,16 @@ mod tests {
             threads.into_iter().filter_map(|thread| thread.join().ok()?.ok()).collect()
         });
         assert!(!obtained.is_empty() && obtained.windows(2).all(|pair| pair[0] == pair[1]));
+        Ok(())
+    }
+
+    #[test]
+    fn a_pipe_in_its_place_is_refused_and_not_waited_for() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("import-secret");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status()?.success());
+        let refused = kept_secret(&path, || Ok(ImportSecret([1; 32]))).map(|_| ()).unwrap_err();
+        assert_eq!(refused.to_string(), "not an import secret: not a regular file");
         Ok(())
     }
 

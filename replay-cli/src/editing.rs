@@ -28,6 +28,7 @@ pub fn files_captured_in(folder: StorePath) -> FilesAt {
 /// When there is no such session, or the system has no randomness for ids.
 pub async fn editor(reader: &Reader, session: SessionId, now: Time, files: FilesAt) -> Result<SessionEditor, CliError> {
     let ports = EditorPorts {
+        process: None,
         log: reader.log().clone(),
         files,
         clock: Arc::new(FixedClock(now.max(reader.head(session).await?.at))),

@@ -5,6 +5,7 @@ use crate::coordinator::Coordinator;
 use crate::guarded::GuardedLog;
 use crate::lane::Lane;
 use crate::ports::{Clock, Ids};
+use crate::process::ProcessRecorder;
 use crate::redaction::Redactor;
 use crate::worktree::Files;
 use annals_core::SessionId;
@@ -32,6 +33,8 @@ pub struct EditorPorts {
     pub views: Option<Arc<ViewCache>>,
     /// Replaces secrets before anything is appended; without one nothing is replaced.
     pub redactor: Option<Arc<Redactor>>,
+    /// Records in each session which process appends to it; without one nothing is recorded.
+    pub process: Option<Arc<ProcessRecorder>>,
 }
 
 /// What the editors of one log share.
@@ -40,6 +43,7 @@ pub(crate) struct EditorState {
     pub(crate) files: FilesAt,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
+    pub(crate) process: Option<Arc<ProcessRecorder>>,
     views: Option<Arc<ViewCache>>,
     bus: Bus,
     pub(crate) coordinator: Coordinator,
@@ -51,13 +55,13 @@ pub(crate) struct EditorState {
 impl EditorState {
     /// Shared state of the editors of a runtime, or of one that takes no turns.
     pub(crate) fn new(ports: EditorPorts, bus: Bus, coordinator: Coordinator) -> Self {
-        let EditorPorts { log, files, clock, ids, views, redactor } = ports;
+        let EditorPorts { log, files, clock, ids, views, redactor, process } = ports;
         let log = match redactor {
             Some(redactor) => GuardedLog::layer_on(log, redactor),
             None => log,
         };
         let (lanes, restoring) = (Mutex::default(), Mutex::default());
-        Self { log, files, clock, ids, views, bus, coordinator, lanes, restoring }
+        Self { log, files, clock, ids, process, views, bus, coordinator, lanes, restoring }
     }
 
     /// The one lane of a session in this process, shared while it is in use.
@@ -68,7 +72,7 @@ impl EditorState {
         }
         lanes.retain(|_, lane| lane.strong_count() > 0);
         let (log, clock) = (self.log.clone(), self.clock.clone());
-        let lane = Arc::new(Lane::new(session, log, clock, self.views.clone(), self.bus.clone()));
+        let lane = Arc::new(Lane::new(session, log, clock, self.views.clone(), self.bus.clone(), self.process.clone()));
         lanes.insert(session, Arc::downgrade(&lane));
         lane
     }

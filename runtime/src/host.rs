@@ -16,6 +16,7 @@ mod leased_run;
 mod locations;
 mod questions;
 mod store_host;
+mod this_process;
 
 pub use empty_answer::{EmptyAnswer, is_answered};
 pub use held_notices::HeldNotices;
@@ -25,3 +26,4 @@ pub use leased_run::{Elsewhere, LeasedRunError, RunEnd, RunGoal, run_leased};
 pub use locations::{LocationCache, ServicesAt};
 pub use questions::{QuestionSender, WaitingQuestion};
 pub use store_host::{HostParts, OUTPUTS, OpenHostError, StoreHost};
+pub use this_process::ThisProcess;

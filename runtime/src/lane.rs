@@ -7,6 +7,7 @@
 use crate::bus::{Bus, Notice};
 use crate::outcome::LogError;
 use crate::ports::Clock;
+use crate::process::ProcessRecorder;
 use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, SessionView};
 use annals_store::cache::ViewCache;
@@ -44,6 +45,7 @@ pub(crate) struct Lane {
     clock: Arc<dyn Clock>,
     bus: Bus,
     views: Views,
+    process: Option<Arc<ProcessRecorder>>,
     loaded: Mutex<FoldedView>,
     #[cfg(debug_assertions)]
     legality: Mutex<annals_core::Legality>,
@@ -65,6 +67,7 @@ impl Lane {
         clock: Arc<dyn Clock>,
         cache: Option<Arc<ViewCache>>,
         bus: Bus,
+        process: Option<Arc<ProcessRecorder>>,
     ) -> Self {
         Self {
             session,
@@ -72,6 +75,7 @@ impl Lane {
             log,
             clock,
             bus,
+            process,
             loaded: Mutex::default(),
             #[cfg(debug_assertions)]
             legality: Mutex::default(),
@@ -127,10 +131,13 @@ impl Lane {
     /// Whether the batch was written; `false` when another writer was faster. An imported session takes none: it contains
     /// what its source contains.
     #[tracing::instrument(level = "debug", skip_all, fields(session = %self.session, seq = %view.cut().next))]
-    async fn append(&self, view: &mut Arc<SessionView>, events: Vec<Event>) -> Result<bool, LogError> {
+    async fn append(&self, view: &mut Arc<SessionView>, mut events: Vec<Event>) -> Result<bool, LogError> {
         if view.session.origin.is_some() {
             return Err(LogError::Imported(self.session));
         }
+        // At the end: events of the decision may name each other by their place in the batch.
+        let (recorder, location) = (self.process.as_deref(), view.session.location.as_ref());
+        events.extend(ProcessRecorder::attaching(recorder, self.session, location).await);
         let draft = Draft {
             session: self.session,
             expected: view.cut().next,
@@ -150,6 +157,7 @@ impl Lane {
                 Err(error) => return Err(error.into()),
             }
         };
+        ProcessRecorder::recorded(recorder, self.session);
         // The committed batch is folded, not the draft: its large texts are blobs by now.
         fold(view, committed.batch.records());
         self.bus.publish(&Notice::Committed(committed.batch));

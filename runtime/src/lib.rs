@@ -29,6 +29,7 @@ mod lane;
 pub mod outcome;
 pub mod permission;
 pub mod ports;
+mod process;
 mod recovery;
 pub mod redaction;
 pub mod rerun;
@@ -46,6 +47,7 @@ pub mod worktree;
 pub use annals_store::Boxed;
 pub use editing::{EditorPorts, FilesAt};
 pub use outcome::{Admitted, CompactionError, LogError, MissingItem, Outcome, Refusal, RunError};
+pub use process::{DescribeProcess, ProcessRecorder};
 pub use runtime::NewSession;
 pub use session::{
     BackgroundEnded, Extent, FilesStay, Local, MessagePlace, MoveChoice, MovePlan, NewInput, RevertFiles, RevertPlan,

@@ -8,6 +8,7 @@ use crate::drain::{drain, resume};
 use crate::editing::{EditorPorts, EditorState};
 use crate::guarded::guarded;
 use crate::outcome::{LogError, MissingItem, Refusal};
+use crate::process::ProcessRecorder;
 use crate::session::{Session, SessionEditor};
 use crate::settings::{Ports, Settings};
 use crate::state::{Halting, Runtime, RuntimeState};
@@ -83,13 +84,16 @@ impl Runtime {
         let at = self.shared.ports.clock.now();
         let session = id.unwrap_or_else(|| self.shared.ports.ids.session(at));
         let key = self.shared.ports.ids.session_key().into();
-        let created = SessionCreated { location, agent, model, policy, title, parent, origin, process: None, key };
+        let recorder = self.shared.settings.process.as_deref();
+        let process = ProcessRecorder::creating(recorder, &location).await;
+        let created = SessionCreated { location, agent, model, policy, title, parent, origin, process, key };
         let events = vec![created.into()];
         self.shared
             .ports
             .log
             .append(Draft { session, expected: Seq::ZERO, at, events, digest: None, states: Vec::new() })
             .await?;
+        ProcessRecorder::recorded(recorder, session);
         Ok(self.handle(session))
     }
 
@@ -151,6 +155,7 @@ fn editor_ports(ports: &Ports, settings: &Settings) -> EditorPorts {
         clock: ports.clock.clone(),
         ids: ports.ids.clone(),
         views: settings.views.clone(),
+        process: settings.process.clone(),
         redactor: None,
     }
 }

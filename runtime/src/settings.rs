@@ -9,6 +9,7 @@ use crate::context::instructions::InstructionFiles;
 use crate::context::{ReferenceCatalogue, Registry, SkillCatalogue};
 use crate::permission::Approver;
 use crate::ports::{Clock, Filesystem, Ids, OutputFiles, Provider};
+use crate::process::ProcessRecorder;
 use crate::redaction::Redactor;
 use crate::tools::ToolRegistry;
 use crate::worktree::Files;
@@ -252,6 +253,8 @@ pub struct Settings {
     /// After how many failures in a row of calls with one name, one input and one result a further such call is not made
     /// any more; 0 is never.
     pub repeat_limit: u64,
+    /// Records in each session which process appends to it; without one nothing is recorded.
+    pub process: Option<Arc<ProcessRecorder>>,
 }
 
 impl Default for Settings {
@@ -267,6 +270,7 @@ impl Default for Settings {
             redactor: Some(crate::redaction::usual()),
             views: None,
             repeat_limit: REPEAT_LIMIT,
+            process: None,
         }
     }
 }

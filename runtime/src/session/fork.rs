@@ -2,6 +2,7 @@
 
 use super::{MessagePlace, SessionEditor};
 use crate::outcome::{LogError, MissingItem, Refusal};
+use crate::process::ProcessRecorder;
 use annals_core::event::{Location, SessionForked, SessionMoved};
 use annals_core::{Seq, SessionId};
 use annals_store::{Draft, append_rules};
@@ -47,10 +48,14 @@ impl SessionEditor {
         let at = ports.clock.now();
         let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
         let session: SessionId = ports.ids.session(at);
+        let there = location.clone().or_else(|| view.session.location.clone());
         let moved = location.map(|location| SessionMoved { location }.into());
-        let events = [forked.into()].into_iter().chain(moved).collect();
+        let recorder = ports.process.as_deref();
+        let attached = ProcessRecorder::attaching(recorder, session, there.as_ref()).await;
+        let events = [forked.into()].into_iter().chain(moved).chain(attached).collect();
         let draft = Draft { session, expected: cut, at, events, digest: None, states: Vec::new() };
         ports.log.append(draft).await.map_err(LogError::from)?;
+        ProcessRecorder::recorded(recorder, session);
         Ok(Self::of(self.state.clone(), session))
     }
 }

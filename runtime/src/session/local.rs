@@ -3,6 +3,7 @@
 
 use super::{Session, SessionEditor, fork_title};
 use crate::outcome::{LogError, Refusal};
+use crate::process::ProcessRecorder;
 use annals_core::event::{RevertStaged, SessionForked};
 use annals_core::{Digest, Event, Seq, SessionId, Time};
 use annals_store::{Draft, EventLog, ReadError, append_rules};
@@ -49,11 +50,14 @@ impl SessionEditor {
         let at = ports.clock.now().max(view.session.updated);
         let SessionId(random) = ports.ids.session(at);
         let session = Mark::of(self.id(), cut, view.session.updated).id(random);
+        let (recorder, location) = (ports.process.as_deref(), view.session.location.as_ref());
+        events.extend(ProcessRecorder::attaching(recorder, session, location).await);
         ports
             .log
             .append(Draft { session, expected: cut, at, events, digest: None, states: Vec::new() })
             .await
             .map_err(LogError::from)?;
+        ProcessRecorder::recorded(recorder, session);
         Ok(Local { session: Self::of(self.state.clone(), session), fork_of, made: true })
     }
 }

@@ -6,6 +6,7 @@ use crate::background::{Work, scheduled};
 use crate::coordinator::{JobRunner, PendingRun, RunJob, end_of};
 use crate::lane::{Decision, Lane};
 use crate::outcome::{LogError, RunError};
+use crate::process::ProcessRecorder;
 use crate::state::RuntimeState;
 use crate::tools::{CallContext, Cancellation, ToolError};
 use annals_core::event::{ChildOutcome, ChildStarted, Delivery, InputAdmitted, Parent, SessionCreated};
@@ -113,15 +114,17 @@ async fn create(
     };
     let calling: Option<ModelName> = parent.history.message(context.step).and_then(|message| calling(&message.body));
     let location = parent.session.location.clone();
+    let location = location.unwrap_or(annals_core::event::Location { directory: String::new(), workspace: None });
+    let recorder = shared.settings.process.as_deref();
     let created = SessionCreated {
-        location: location.unwrap_or(annals_core::event::Location { directory: String::new(), workspace: None }),
+        process: ProcessRecorder::creating(recorder, &location).await,
+        location,
         agent: subagent.agent.clone(),
         model: subagent.model.clone().or(calling).unwrap_or_else(|| parent.session.model.clone()),
         policy: parent.session.policy,
         title: Some(format!("{} (@{} subagent)", task.description, subagent.agent)),
         parent: Some(Parent { session: context.session, call: Some(context.call.clone()) }),
         origin: None,
-        process: None,
         key: shared.ports.ids.session_key().into(),
     };
     let at = shared.ports.clock.now();
@@ -134,6 +137,7 @@ async fn create(
         states: Vec::new(),
     };
     shared.ports.log.append(draft).await?;
+    ProcessRecorder::recorded(recorder, child);
     Ok(())
 }
 

@@ -5,6 +5,7 @@ mod compaction;
 mod interruptions;
 mod logs;
 mod parallel;
+mod processes;
 mod redaction;
 mod redaction_corpus;
 mod stream;

@@ -151,6 +151,7 @@ async fn an_edit_of_an_imported_session_is_appended_to_a_fork() {
     let imported = run(&log, &fixture("opencode/v2/tools.events.jsonl")).await.sessions[0].session;
     let before = head(&log, imported).await;
     let ports = EditorPorts {
+        process: None,
         log: log.clone(),
         files: Arc::new(|_| None),
         clock: Arc::new(FixedClock(Time(0))),
