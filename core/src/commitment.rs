@@ -188,3 +188,6 @@ impl FromStr for ImportSecret {
         text.parse::<Digest>().map(|bytes| Self(bytes.0))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,6 +69,21 @@ fn a_withheld_text_is_nowhere_in_the_record_and_its_lengths_are() {
 }
 
 #[test]
+fn each_text_is_offered_with_the_number_and_the_kind_of_its_event() {
+    let settled = ToolSettled { output: "out".into(), ..ToolSettled::bare("c".into(), ToolOutcome::Completed) };
+    let sealed = seal(alloc::vec![SyntheticAdded { text: "a".into() }.into(), settled.into()]);
+    let mut offered = Vec::new();
+    let decided = sealed.batch.disclose(Some(&KEY), &NoBlobs, &mut |at| {
+        offered.push((at.seq.0, at.kind.to_string(), at.place.to_string(), at.text.map(String::from)));
+        Disclosure::Keep
+    });
+    assert_eq!(decided, Ok(sealed.batch));
+    let expected = [(41, "synthetic.added", "/text", "a"), (42, "tool.settled", "/output", "out")];
+    let expected = expected.map(|(seq, kind, place, text)| (seq, kind.into(), place.into(), Some(text.into())));
+    assert_eq!(offered.iter().filter(|offer| offer.3.as_deref() != Some("")).cloned().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn without_the_key_of_the_session_every_text_must_be_withheld_or_disclosed() {
     let sealed = seal(alloc::vec![SyntheticAdded { text: "a".into() }.into()]);
     let no_key = SealError::Canonical(crate::canonical::CanonicalError::NoKey);

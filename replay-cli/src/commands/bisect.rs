@@ -13,8 +13,8 @@ use std::io::Write;
 ///
 /// The condition must be false after --good and true after --bad. It is a pattern over the views, as in scenario
 /// files (`--where '{"history": {"$contains": {"type": "compaction"}}}'`), or a command after `--`, which gets all
-/// views as JSON on stdin and whose exit status counts as in `git bisect run`: 0 good (false), 1 to 127 bad (true),
-/// 125 unknown.
+/// views as JSON on stdin and whose exit status counts as in `git bisect run`: 0 good (false), 125 unknown, any
+/// other status up to 127 bad (true).
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.

@@ -9,8 +9,8 @@ use std::io::Write;
 /// Show how much of each request a prompt cache can reuse.
 ///
 /// A provider can reuse the prefix that a request shares with the one before it: tools, system prompt, messages, in
-/// this order. Each break is shown with its cause, event and price. Exit status 1 if a damaged log does not give a
-/// request back, and with --deny-breaks if there is any break.
+/// this order. Each break is shown with its cause, event and price. Exit status 1 if a request cannot be rebuilt
+/// from a damaged log, and with --deny-breaks if there is any break.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]

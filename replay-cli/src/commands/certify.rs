@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// Check that another version folds an archive to the same views.
+/// Check that two versions compute the same views of an archive.
 ///
 /// Reads every session of FILES (exports and files of other agents; folders are searched) and computes the digest of
 /// each view at its end and after every turn. --report writes the digests; --against compares them with such a report

@@ -27,15 +27,15 @@ pub struct Args {
     /// The file to write (default: stdout). An existing file is replaced once the export is complete.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Withhold texts: tool:NAME (its calls), path:GLOB, text:REGEX, seq:N, seq:N-M or kind:KIND. Repeatable.
+    /// Withhold texts: tool:NAME (its calls), path:GLOB, text:REGEX, seq:N, seq:N-M or kind:KIND; may be repeated.
     ///
-    /// The export keeps a commitment in the place of each such text, and of hashes that it went into. It still verifies as a whole.
+    /// A commitment replaces each such text and the hashes computed over it. The export still verifies as a whole.
     #[arg(long, value_name = "RULE")]
     withhold: Vec<WithholdRule>,
-    /// Withhold all texts except these. Repeatable.
+    /// Withhold all texts except these; may be repeated.
     #[arg(long, value_name = "RULE", conflicts_with = "withhold")]
     only: Vec<WithholdRule>,
-    /// Write these texts and their keys instead, for `annals verify FILE --reveal`. Repeatable.
+    /// Write these texts and their keys instead, for `annals verify FILE --reveal`; may be repeated.
     #[arg(long, value_name = "RULE", conflicts_with_all = ["withhold", "only"])]
     reveal: Vec<WithholdRule>,
 }

@@ -7,7 +7,7 @@ use crate::layout::Sheet;
 use annals_inspect::{SessionAt, why};
 use std::io::Write;
 
-/// Show which event put each part of a request there.
+/// Show which event each part of a request came from.
 ///
 /// Each part (of system prompt, messages, tools) is shown with its event, time, context source, turn and author, and
 /// the first request that contained it. The requests of imported sessions were not recorded; they are rebuilt from
