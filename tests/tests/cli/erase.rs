@@ -81,7 +81,8 @@ fn personal_data_is_erased_from_every_file_and_all_proofs_hold() {
     for gone in [SECRET, OUTPUT, "Ottilie|Zebra"] {
         assert_eq!(containing(&annals.store(), gone), Vec::<String>::new(), "{gone}");
     }
-    for shows in [vec!["log", "@last"], vec!["transcript", "@last"], vec!["replay", "@last"], vec!["history", "@last"]] {
+    for shows in [vec!["log", "@last"], vec!["transcript", "@last"], vec!["replay", "@last"], vec!["history", "@last"]]
+    {
         let shown = ends(&annals, 0, &shows);
         assert!(shown.contains("[erased: ") && !shown.contains(SECRET), "{shown}");
     }
