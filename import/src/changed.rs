@@ -72,7 +72,8 @@ fn recorded(event: &Event) -> RecordedBy {
         | Event::Session(SessionEvent::ModelSwitched(_))
         | Event::Tool(ToolEvent::Settled(_))
         | Event::Step(StepEvent::Failed(_))
-        | Event::Child(ChildEvent::Settled(_)) => RecordedBy::Anywhere,
+        | Event::Child(ChildEvent::Settled(_))
+        | Event::Erasure(_) => RecordedBy::Anywhere,
         _ => RecordedBy::There,
     }
 }

@@ -1,6 +1,7 @@
 //! Reads a source on a thread of its own while its batches are appended.
 
 mod driver;
+mod erased;
 
 use super::known_context::{first_model, recall};
 use super::recognise::RecogniseError;

@@ -4,7 +4,7 @@ use crate::event::{Event, SyntheticAdded};
 use crate::text::{BlobRef, Blobs, Texts};
 use crate::{Batch, Digest, Sealed, Seq, SessionId, SessionKey, Text, Time, codec};
 use alloc::collections::BTreeMap;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
@@ -85,7 +85,7 @@ proptest! {
             let second = codec::decode(&second.pack().unwrap().encoded).unwrap();
             prop_assert_eq!(second.compute_digest(None, &Anything).unwrap(), sealed.batch.digest);
             let states: BTreeMap<String, KnownText> =
-                second.states.iter().map(|state| (state.place.to_string(), state.known)).collect();
+                second.states.iter().map(|state| (state.place.clone(), state.known)).collect();
             for (place, known) in states {
                 let erased = number(chosen | again, Seq(41), &place);
                 prop_assert_eq!(matches!(known, KnownText::Absent(absent) if absent.erased), erased, "{}", place);

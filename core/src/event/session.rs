@@ -2,7 +2,7 @@
 
 use super::{ErasureEvent, Event, Failure, ProcessInfo, SessionEvent, Usage, payload, words};
 use crate::Seq;
-use crate::commitment::{SessionKey, StoredKey};
+use crate::commitment::StoredKey;
 use crate::digest::Digest;
 use crate::id::{AgentName, CallId, ModelName, RequestId, SessionId};
 use crate::left_out::{left_out, present};
@@ -212,7 +212,7 @@ impl Event {
     }
 
     /// Puts a key into an event that brings one; any other event stays as it is.
-    pub fn set_key(&mut self, key: SessionKey) {
+    pub fn set_key(&mut self, key: impl Into<StoredKey>) {
         match self {
             Self::Session(SessionEvent::Created(created)) => created.key = key.into(),
             Self::Session(SessionEvent::Forked(forked)) => forked.key = key.into(),

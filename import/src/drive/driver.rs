@@ -1,5 +1,6 @@
 //! Appends the batches of a reader and reports what happened to them.
 
+use super::erased::ErasureEvents;
 use super::{SourceImportError, TextPermit};
 use crate::changed::{changed_here, is_of};
 use crate::known_context::first_prompt;
@@ -24,6 +25,8 @@ struct RunningSession {
     head: Seq,
     /// The sequence number after the last batch of the source.
     reached: Seq,
+    /// The events of the log that the source does not know.
+    erased: ErasureEvents,
     /// Batches that wait until the current append finishes, in order.
     queue: VecDeque<WaitingBatch>,
     busy: bool,
@@ -104,12 +107,17 @@ impl<'a> Driver<'a> {
                     losses: Default::default(),
                     damage: Default::default(),
                 };
+                let erased = match head {
+                    Seq::ZERO => ErasureEvents::default(),
+                    _ => ErasureEvents::of(&**self.log, session, head).await?,
+                };
                 if let Entry::Vacant(place) = self.running.entry(session) {
                     progress(ImportProgress::Session(&report));
                     place.insert(RunningSession {
                         report,
                         head,
                         reached: Seq::ZERO,
+                        erased,
                         queue: VecDeque::new(),
                         busy: false,
                     });
@@ -148,6 +156,10 @@ impl<'a> Driver<'a> {
         progress: &mut (dyn FnMut(ImportProgress<'_>) + Send),
     ) {
         let session = draft.session;
+        let fork = fork.map(|cut| self.renumbered(session, cut));
+        if let Some(running) = self.running.get(&session) {
+            running.erased.renumber(&mut draft);
+        }
         if let Some(cut) = fork {
             // The inherited batches must be appended first.
             self.settle_all(progress).await;
@@ -175,6 +187,16 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// A fork point in the numbers of the log. A fork that is not in the log yet inherits the erasures of its parent.
+    fn renumbered(&mut self, session: SessionId, cut: ForkPoint) -> ForkPoint {
+        let Some(parent) = self.running.get(&cut.parent).map(|parent| parent.erased.clone()) else { return cut };
+        let at = parent.number(cut.cut);
+        if let Some(fork) = self.running.get_mut(&session).filter(|fork| fork.head == Seq::ZERO) {
+            fork.erased = parent.before(at);
+        }
+        ForkPoint { cut: at, ..cut }
+    }
+
     /// Gives the first batch of a session its key: the one that the session has in the log, or else the one that follows from the
     /// import secret, the foreign id and the first record (the first event as the importer makes it).
     async fn set_key(&self, draft: &mut Draft) {
@@ -185,9 +207,10 @@ impl<'a> Driver<'a> {
             // An error of reading is reported where the batch is appended.
             _ => self.log.read(draft.session, draft.expected, 1).await.ok().and_then(|page| page.into_iter().next()),
         };
-        let stored = stored.and_then(|slice| slice.batch.session_key());
+        let stored = stored.and_then(|slice| slice.batch.events.first()?.stored_key().copied());
         let first = event.to_canonical().unwrap_or_default();
-        event.set_key(stored.unwrap_or_else(|| self.secret.session_key(&running.report.foreign, first.as_bytes())));
+        let derived = || self.secret.session_key(&running.report.foreign, first.as_bytes()).into();
+        event.set_key(stored.unwrap_or_else(derived));
     }
 
     /// Starts to append the queued batches of a session, unless an append is running.

@@ -157,3 +157,31 @@ fn inherited_texts_are_erased_in_the_session_that_wrote_them() {
     ends(&annals, 0, &["verify"]);
     ends(&annals, 0, &["transcript", "@last"]);
 }
+
+#[test]
+fn a_source_that_grew_continues_behind_erased_texts_and_restores_none() {
+    const SOURCE: &str = "codex/tools-and-resume.rollout.jsonl";
+    let annals = Annals::new();
+    let source = annals.file("rollout.jsonl");
+    let whole = std::fs::read_to_string(super::command::fixture(SOURCE)).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    let half = lines[..lines.len() / 2].join("\n") + "\n";
+    std::fs::write(&source, half).unwrap();
+    ends(&annals, 0, &["import", &text(&source)]);
+    ends(&annals, 0, &["erase", "@last", "--seq", "2", "--reason", "a test", "--yes"]);
+    let erased = ends(&annals, 0, &["log", "@last"]);
+    assert!(ends(&annals, 0, &["import", &text(&source)]).contains("nothing new"));
+    std::fs::write(&source, &whole).unwrap();
+    let grown = ends(&annals, 0, &["import", &text(&source)]);
+    assert!(!grown.contains("nothing new") && !grown.contains("not imported. "), "{grown}");
+    let after = ends(&annals, 0, &["log", "@last"]);
+    assert!(after.lines().count() > erased.lines().count() + 5, "{after}");
+    assert!(after.contains("[erased: "), "{after}");
+    ends(&annals, 0, &["verify"]);
+    assert!(ends(&annals, 0, &["import", &text(&source)]).contains("nothing new"));
+    // The same, imported at once, has the same texts but for the erased one.
+    let other = Annals::new();
+    ends(&other, 0, &["import", &text(&source)]);
+    let kept = |annals: &Annals| ends(annals, 0, &["transcript", "@last"]).lines().count();
+    assert!(kept(&annals).abs_diff(kept(&other)) < 8);
+}

@@ -1,0 +1,83 @@
+//! Sessions with erased texts: the log has events that the source does not know, so everything behind them has other numbers.
+
+use annals_core::event::{CompactionEvent, FilesEvent, MessageEvent, SessionEvent};
+use annals_core::{Event, Seq, SessionId};
+use annals_store::{Draft, EventLog, ReadError};
+
+/// Where the log of a session has events of an erasure, and how many: in the numbers of the log, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ErasureEvents(Vec<(Seq, u64)>);
+
+impl ErasureEvents {
+    /// Those of a session that ends before `head`. Costs one read, unless its first batch has lost the session's key.
+    pub async fn of(log: &dyn EventLog, session: SessionId, head: Seq) -> Result<Self, ReadError> {
+        let first = log.read(session, Seq::ZERO, 1).await?;
+        let mut found = Self::default();
+        if first.first().is_none_or(|slice| slice.batch.session_key().is_some() && slice.batch.session == session) {
+            return Ok(found);
+        }
+        let mut pages = log.pages(session, Seq::ZERO..head);
+        while let Some(page) = pages.next_page().await? {
+            for slice in &page {
+                if matches!(slice.batch.events.first(), Some(Event::Erasure(_))) {
+                    found.0.push((slice.batch.first, slice.batch.events.len() as u64));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Those before a cut: what a fork that is not in the log yet inherits.
+    pub fn before(&self, cut: Seq) -> Self {
+        Self(self.0.iter().copied().filter(|(at, _)| *at < cut).collect())
+    }
+
+    /// The number in the log of an event of the source.
+    pub fn number(&self, mut seq: Seq) -> Seq {
+        for (at, events) in &self.0 {
+            if seq >= *at {
+                seq = seq.plus(*events);
+            }
+        }
+        seq
+    }
+
+    /// Gives a draft of the source, and what it refers to, the numbers of the log.
+    pub fn renumber(&self, draft: &mut Draft) {
+        if self.0.is_empty() {
+            return;
+        }
+        draft.expected = self.number(draft.expected);
+        for event in &mut draft.events {
+            match event {
+                Event::Session(SessionEvent::Forked(forked)) => forked.cut = self.number(forked.cut),
+                Event::Compaction(CompactionEvent::Undone(undone)) => {
+                    undone.compaction = self.number(undone.compaction);
+                }
+                Event::Message(MessageEvent::Pinned(pinned)) => pinned.message = self.number(pinned.message),
+                Event::Message(MessageEvent::Unpinned(unpinned)) => unpinned.message = self.number(unpinned.message),
+                Event::Files(FilesEvent::RevertStaged(staged)) => {
+                    staged.first_removed = self.number(staged.first_removed);
+                }
+                Event::Files(FilesEvent::RevertCommitted(committed)) => {
+                    committed.first_removed = self.number(committed.first_removed);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ErasureEvents;
+    use annals_core::Seq;
+
+    #[test]
+    fn numbers_behind_an_erasure_are_moved_by_its_events() {
+        let erased = ErasureEvents(vec![(Seq(10), 1), (Seq(13), 2)]);
+        let numbers: Vec<u64> = [0, 9, 10, 11, 12, 20].into_iter().map(|seq| erased.number(Seq(seq)).0).collect();
+        assert_eq!(numbers, [0, 9, 11, 12, 15, 23]);
+        assert_eq!(erased.before(Seq(13)), ErasureEvents(vec![(Seq(10), 1)]));
+    }
+}
