@@ -281,8 +281,8 @@ class Export:
     def key_for(self, batch):
         """The key of the session of a batch, if the header gives the one that is in force there."""
         session, first = batch["session"], batch["events"][0]
-        if first["type"] in KEY_BRINGERS:
-            self.named[session] = first.get("key_hash")
+        if first["type"] in KEY_BRINGERS and is_digest(first.get("key_hash")):
+            self.named[session] = first["key_hash"]
         key, name = self.keys.get(session, (None, None))
         if key is None or self.named.get(session) not in (None, name):
             return None

@@ -35,7 +35,7 @@ pub struct Args {
     /// Erase all texts of event N, or of events N to M. May be repeated.
     #[arg(long, value_name = "N|N-M", group = "what", value_parser = of_events)]
     seq: Vec<WithholdRule>,
-    /// Erase the texts that REGEX matches. May be repeated. The expression is not recorded.
+    /// Erase the texts that REGEX matches; (?i) ignores case. May be repeated. The expression is not recorded.
     #[arg(long, value_name = "REGEX", group = "what", value_parser = of_matching)]
     matching: Vec<WithholdRule>,
     /// Erase all texts of the session.
@@ -184,7 +184,10 @@ impl Erasing<'_> {
     }
 
     fn note(&self, session: SessionId, cli: &CommandContext) -> ErasureNote {
-        let user = std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned());
+        let user = ["USER", "LOGNAME"]
+            .iter()
+            .find_map(|name| std::env::var(name).ok())
+            .unwrap_or_else(|| "unknown".to_owned());
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let (reason, at) = (self.common.reason.clone(), cli.style.now);
         ErasureNote { reason, by: format!("{user}@{host}"), at, forgets: self.forgets.then_some(session) }

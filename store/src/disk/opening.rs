@@ -135,6 +135,11 @@ impl Opening<'_> {
     /// Finishes an erasure. What cannot be erased now is reported, and tried again by the next opening.
     fn erase(&self, pending: &PendingErasure, recovered: &mut Recovered, report: &mut OpeningReport) -> io::Result<()> {
         let Self { layout, folder, identity, disk, tuning, progress, .. } = self;
+        if report.lost_something() {
+            let reason = "the store is damaged, and what erasing removes may be the last copy".to_owned();
+            report.remarks.push(Remark::EraseUnfinished { reason });
+            return Ok(());
+        }
         let blobs = BlobFiles::new(disk.clone(), layout.blobs());
         let eraser = Eraser { disk, layout, folder, identity, tuning, blobs: &blobs, progress: *progress };
         let erased = eraser.run(pending, &recovered.segments, &mut recovered.writer);

@@ -191,3 +191,25 @@ async fn what_was_not_recorded_is_not_erased() {
     assert_eq!(heads(dir.path()).await, before);
     assert!(!containing(dir.path(), SECRET.as_bytes()).is_empty());
 }
+
+/// What is set aside or in sled may be the last copy of what the journal lost: then nothing is removed.
+#[tokio::test]
+async fn nothing_is_removed_while_the_log_has_lost_something() {
+    let (dir, session) = (folder(), material::session(1));
+    planted(dir.path(), Tuning::default()).await;
+    record(dir.path(), session, Tuning::default()).await;
+    std::fs::remove_dir_all(dir.path().join("sled")).unwrap();
+    let segment = std::fs::read_dir(dir.path().join("journal")).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[400] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let report = DiskLog::finish_erasure(dir.path(), Tuning::default(), &|_, _| {}).unwrap();
+    assert_eq!(report.erased, None);
+    assert!(report.lost_something());
+    assert!(
+        report.remarks.iter().any(|remark| matches!(remark, Remark::EraseUnfinished { .. })),
+        "{:?}",
+        report.remarks
+    );
+    assert!(dir.path().join("damaged").exists() && !containing(dir.path(), SECRET.as_bytes()).is_empty());
+}
