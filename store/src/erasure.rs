@@ -32,6 +32,8 @@ pub struct ErasurePlan {
     pub requests: BTreeSet<String>,
     /// Directories of the session: files may have been captured there.
     pub directories: BTreeSet<String>,
+    /// The agents, and their ids, that sessions of the plan were imported from: their own files still hold the texts.
+    pub sources: BTreeSet<(String, String)>,
     /// Sessions that hold a chosen text of their own, inherited by this one.
     pub ancestors: BTreeSet<SessionId>,
     /// Child sessions of this one: they may hold the same words.
@@ -149,6 +151,8 @@ impl Planning {
             match event {
                 Event::Session(SessionEvent::Created(created)) => {
                     self.plan.directories.insert(created.location.directory.clone());
+                    let source = created.origin.as_ref().map(|origin| (origin.agent.clone(), origin.id.clone()));
+                    self.plan.sources.extend(source);
                 }
                 Event::Session(SessionEvent::Moved(moved)) => {
                     self.plan.directories.insert(moved.location.directory.clone());

@@ -205,6 +205,9 @@ impl Erasing<'_> {
         for ancestor in &plan.ancestors {
             cli.remark(&format!("session {ancestor} wrote some of them, and every fork of it loses them"));
         }
+        for (agent, id) in &plan.sources {
+            cli.remark(&plain(&format!("it was imported from {agent} ({id}), whose own files still hold these texts")));
+        }
         for child in &plan.children {
             cli.remark(&format!("its sub-agent {child} may hold the same words: erase them there as well"));
         }
