@@ -90,4 +90,4 @@ impl Batch {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -169,13 +169,17 @@ impl DiskLog {
     /// in between finds at its next opening what to finish. `blobs` are those that erased texts may be.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When the disk refuses, or an earlier erasure is unfinished.
     pub fn begin_erasure(
         &self,
         sessions: impl IntoIterator<Item = SessionId>,
         blobs: BTreeSet<BlobHash>,
     ) -> io::Result<()> {
         self.shared.check()?;
+        // The keys in it may be nowhere else any more.
+        if PendingErasure::load(&*self.shared.disk, &self.shared.layout)?.is_some() {
+            return Err(io::Error::other("an earlier erasure is unfinished; open the store again to finish it"));
+        }
         let keys = sessions.into_iter().filter_map(|session| Some((session, self.shared.key(session)?)));
         PendingErasure { keys: keys.collect(), blobs }.save(&*self.shared.disk, &self.shared.layout)
     }

@@ -92,10 +92,10 @@ impl ErasedTexts<'_> {
             }
         }
         if removed > 0 {
-            let beside = path.with_extension("new");
-            fs::write(&beside, kept)?;
-            fs::set_permissions(&beside, fs::metadata(path)?.permissions())?;
-            fs::rename(&beside, path)?;
+            let unfinished = path.with_extension("new");
+            fs::write(&unfinished, kept)?;
+            fs::set_permissions(&unfinished, fs::metadata(path)?.permissions())?;
+            fs::rename(&unfinished, path)?;
         }
         Ok(removed)
     }

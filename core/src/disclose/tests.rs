@@ -10,10 +10,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
-const KEY: SessionKey = SessionKey([0x0f; 32]);
+pub(crate) const KEY: SessionKey = SessionKey([0x0f; 32]);
 
 /// Every blob has this text.
-struct Anything;
+pub(crate) struct Anything;
 
 impl Blobs for Anything {
     fn text(&self, _: &Digest) -> Option<String> {
@@ -21,7 +21,7 @@ impl Blobs for Anything {
     }
 }
 
-fn seal(mut events: Vec<Event>) -> Sealed {
+pub(crate) fn seal(mut events: Vec<Event>) -> Sealed {
     for event in &mut events {
         event.set_key(KEY);
         event.texts(&mut |text| {

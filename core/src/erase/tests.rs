@@ -1,36 +1,13 @@
 use crate::absent::KnownText;
+use crate::disclose::tests::{Anything, KEY, seal};
 use crate::event::samples::variants;
 use crate::event::{Event, SyntheticAdded};
-use crate::text::{BlobRef, Blobs, Texts};
-use crate::{Batch, Digest, Sealed, Seq, SessionId, SessionKey, Text, Time, codec};
+use crate::{Digest, Seq, codec};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec::Vec;
 use proptest::prelude::*;
 
-const KEY: SessionKey = SessionKey([0x0f; 32]);
 const SECRET: &str = "a text that must vanish";
-
-/// Every blob has this text.
-struct Anything;
-
-impl Blobs for Anything {
-    fn text(&self, _: &Digest) -> Option<String> {
-        Some("anything".into())
-    }
-}
-
-fn seal(mut events: Vec<Event>) -> Sealed {
-    for event in &mut events {
-        event.set_key(KEY);
-        event.texts(&mut |text| {
-            if matches!(text, Text::Blob(_)) {
-                *text = BlobRef::to("anything").into();
-            }
-        });
-    }
-    Batch::seal(&KEY, &Anything, SessionId([7; 16]), Seq(41), Time(5), None, events).unwrap()
-}
 
 fn contains(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())

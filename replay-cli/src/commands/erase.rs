@@ -9,6 +9,8 @@ use crate::style::counted;
 use annals_core::SessionId;
 use annals_inspect::reader::Reader;
 use annals_providers::cassette::erase_answers;
+use annals_runtime::DescribeProcess;
+use annals_runtime::host::ThisProcess;
 use annals_runtime::ports::{Ids, SeededIds, StorePath};
 use annals_store::disk::{ErasedCopies, Tuning};
 use annals_store::erasure::{self, ErasureNote, ErasurePlan, ErasureScope};
@@ -137,7 +139,7 @@ impl Erasing<'_> {
         let planned = self.plan(&log, cli).await;
         let recorded = match planned {
             Ok((session, plan)) if self.confirmed(session, &plan, cli)? => {
-                let note = self.note(session, cli);
+                let note = self.note(session, cli).await;
                 let ids = SeededIds::from_entropy()?;
                 Some(erasure::record(&log, &plan, &note, &|| ids.session_key()).await.map(|()| (session, plan)))
             }
@@ -183,14 +185,13 @@ impl Erasing<'_> {
         Ok((session, plan))
     }
 
-    fn note(&self, session: SessionId, cli: &CommandContext) -> ErasureNote {
-        let user = ["USER", "LOGNAME"]
-            .iter()
-            .find_map(|name| std::env::var(name).ok())
-            .unwrap_or_else(|| "unknown".to_owned());
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    async fn note(&self, session: SessionId, cli: &CommandContext) -> ErasureNote {
+        let (program, version) = ("annals".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        let process = ThisProcess { program, version, build: None }.describe(None).await;
+        let known = |name: Option<String>| name.unwrap_or_else(|| "unknown".to_owned());
+        let by = format!("{}@{}", known(process.user), known(process.host));
         let (reason, at) = (self.common.reason.clone(), cli.style.now);
-        ErasureNote { reason, by: format!("{user}@{host}"), at, forgets: self.forgets.then_some(session) }
+        ErasureNote { reason, by, at, forgets: self.forgets.then_some(session) }
     }
 
     /// Says what is about to be erased, and asks on a terminal.
@@ -249,15 +250,15 @@ impl Erased<'_> {
         let batches = counted(copies.batches, "batch");
         writeln!(out, "erased {texts} of session {session}; {batches} rewritten, integrity unchanged")?;
         let counts = [
-            (copies.blobs, "blob"),
-            (files.outputs, "tool output file"),
-            (files.captures, "repository of captured files"),
-            (files.lines, "line of the chat history"),
-            (*answers, "cassette file"),
-            (copies.set_aside, "file that was set aside"),
+            ("blobs", copies.blobs),
+            ("tool output files", files.outputs),
+            ("repositories of captured files", files.captures),
+            ("lines of the chat history", files.lines),
+            ("cassette files", *answers),
+            ("files that were set aside", copies.set_aside),
         ];
-        for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
-            writeln!(out, "removed {}", several(count, what))?;
+        for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+            writeln!(out, "{what} removed: {count}")?;
         }
         for session in shared {
             cli.remark(&format!("session {session} holds the same text, which stays there; --everywhere erases it"));
@@ -269,15 +270,5 @@ impl Erased<'_> {
             ));
         }
         Ok(())
-    }
-}
-
-fn several(count: u64, what: &str) -> String {
-    let (head, rest) =
-        what.split_once(" of ").map_or((what, String::new()), |(head, rest)| (head, format!(" of {rest}")));
-    let (head, rest) = head.split_once(" that ").map_or((head, rest), |(head, other)| (head, format!(" that {other}")));
-    match head {
-        "repository" if count > 1 => format!("{count} repositories{rest}"),
-        _ => format!("{}{rest}", counted(count, head)),
     }
 }

@@ -38,7 +38,7 @@ pub(super) async fn baseline(context: &SystemContext) -> Result<String, Box<dyn 
     Ok(initialize(&context.observe().await?.sources)?.text())
 }
 
-/// What a second context tells to a session that was told the first.
+/// What a second context sends to a session that has the first.
 pub(super) async fn told(
     before: &SystemContext,
     after: &SystemContext,

@@ -1,4 +1,4 @@
-//! Children of a session: begun and resumed by the tool `task`, told on both sides.
+//! Children of a session: started and resumed by the tool `task`, recorded in both sessions.
 
 mod running;
 

@@ -14,7 +14,7 @@
 
 use super::blobs::BlobFiles;
 use super::folder::Folder;
-use super::folder::files::{Access, Disk, read_whole, write_whole};
+use super::folder::files::{Disk, read_whole, write_whole};
 use super::folder::identity::Identity;
 use super::folder::layout::Layout;
 use super::index::rebuild;
@@ -151,7 +151,7 @@ impl Eraser<'_> {
             (self.progress)(index, segments.len());
             let again = self.rewritten(segment, end, pending, &sessions, &mut named, &mut erased)?;
             if let Some(out) = again {
-                self.replace(segment, &out)?;
+                segment.write_again(&**self.disk, &self.layout.journal(), self.tuning.segment_bytes, &out)?;
                 erased.segments += 1;
                 if end == u64::MAX && writer.is_some() {
                     let room = segment.file().len()?;
@@ -276,28 +276,6 @@ impl Eraser<'_> {
         }
         let texts = absent(&packed.batch).saturating_sub(before);
         Ok(Some((packed.batch, packed.encoded, texts)))
-    }
-
-    /// Writes a segment again under its name. A crash leaves the old one or the new one.
-    fn replace(&self, segment: &Segment, out: &[u8]) -> io::Result<()> {
-        let (journal, first) = (self.layout.journal(), segment.first);
-        let path = segment::raw_path(&journal, first);
-        let beside = path.with_extension("new");
-        let file = self.disk.open(&beside, Access::Create)?;
-        file.allocate(self.tuning.segment_bytes.max(out.len() as u64))?;
-        file.write_at(out, 0)?;
-        file.sync_data()?;
-        self.disk.rename(&beside, &path)?;
-        self.disk.sync_dir(&journal)?;
-        if segment.is_packed() {
-            self.disk.remove(&segment::packed_path(&journal, first))?;
-            if let Err(error) = self.disk.remove(&segment::index_path(&journal, first)) {
-                tracing::debug!(%error, "a segment had no index");
-            }
-            self.disk.sync_dir(&journal)?;
-        }
-        segment.replace(false, path, file, None);
-        Ok(())
     }
 
     fn remove_blobs(

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// How long git may take to compare the files. A longer answer is not waited for.
+/// How long reading the refs and comparing the files may take together. A longer answer is not waited for.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The most that is read of `HEAD` or a ref, in bytes.
@@ -35,9 +35,10 @@ pub(super) async fn state(directory: &Path) -> Option<GitState> {
         let state = head(&repository)?;
         Some((repository, state))
     });
-    let (repository, mut state) = tokio::time::timeout(PATIENCE, read).await.ok()?.ok()??;
+    let until = tokio::time::Instant::now() + PATIENCE;
+    let (repository, mut state) = tokio::time::timeout_at(until, read).await.ok()?.ok()??;
     if let Some(commit) = &state.commit {
-        state.dirty = tokio::time::timeout(PATIENCE, is_dirty(&repository, commit)).await.ok().flatten();
+        state.dirty = tokio::time::timeout_at(until, is_dirty(&repository, commit)).await.ok().flatten();
     }
     Some(state)
 }

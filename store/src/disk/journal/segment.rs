@@ -136,6 +136,28 @@ impl Segment {
         *self.form.write().unwrap_or_else(PoisonError::into_inner) = SegmentForm { packed, path, file, index };
     }
 
+    /// Writes it again under its name, with room for `room` bytes. A crash leaves the old one or the new one, in which case a packed
+    /// form may be left that is not read.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn write_again(&self, disk: &dyn Disk, journal: &Path, room: u64, out: &[u8]) -> io::Result<()> {
+        let path = raw_path(journal, self.first);
+        let unfinished = path.with_extension("new");
+        let file = disk.open(&unfinished, Access::Create)?;
+        file.allocate(room.max(out.len() as u64))?;
+        file.write_at(out, 0)?;
+        file.sync_data()?;
+        disk.rename(&unfinished, &path)?;
+        disk.sync_dir(journal)?;
+        if self.is_packed() {
+            disk.remove(&packed_path(journal, self.first))?;
+            disk.sync_dir(journal)?;
+        }
+        self.replace(false, path, file, None);
+        Ok(())
+    }
+
     /// What it holds below position `until`, and how that is read.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use super::scanned::ScannedSegment;
 use super::{Pieces, Recovery, SegmentPiece, free_name};
-use crate::disk::folder::files::{Access, ReadOnlyBytes, write_whole};
+use crate::disk::folder::files::{ReadOnlyBytes, write_whole};
 use crate::disk::journal::SegmentWriter;
 use crate::disk::journal::frame::{self, FrameKind, GapCause};
 use crate::disk::journal::segment;
@@ -32,7 +32,7 @@ impl Recovery<'_> {
         }
         let set_aside = self.set_aside(&scanned)?;
         Self::report(&scanned, pieces, &set_aside, cut, remarks);
-        self.write(&scanned, &out)?;
+        scanned.segment.write_again(self.disk, &self.layout.journal(), self.tuning.segment_bytes, &out)?;
         let room = scanned.segment.file().len()?;
         Ok(last.then(|| SegmentWriter::resume(scanned.segment, out.len() as u64, room)))
     }
@@ -126,25 +126,5 @@ impl Recovery<'_> {
         }
         let bytes = scanned.bad.iter().map(|(range, _)| range.len() as u64).sum();
         remarks.push(Remark::TailIgnored { segment, bytes });
-    }
-
-    /// Writes a segment again under its name.
-    fn write(&self, scanned: &ScannedSegment, out: &[u8]) -> io::Result<()> {
-        let first = scanned.segment.first;
-        let journal = self.layout.journal();
-        let path = segment::raw_path(&journal, first);
-        let beside = path.with_extension("new");
-        let file = self.disk.open(&beside, Access::Create)?;
-        file.allocate(self.tuning.segment_bytes.max(out.len() as u64))?;
-        file.write_at(out, 0)?;
-        file.sync_data()?;
-        self.disk.rename(&beside, &path)?;
-        self.disk.sync_dir(&journal)?;
-        if scanned.segment.is_packed() {
-            self.disk.remove(&segment::packed_path(&journal, first))?;
-            self.disk.sync_dir(&journal)?;
-        }
-        scanned.segment.replace(false, path, file, None);
-        Ok(())
     }
 }
