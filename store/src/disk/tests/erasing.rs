@@ -192,6 +192,38 @@ async fn what_was_not_recorded_is_not_erased() {
     assert!(!containing(dir.path(), SECRET.as_bytes()).is_empty());
 }
 
+/// The file `erasing` may hold the only copy of keys: a second erasure does not replace it.
+#[tokio::test]
+async fn no_erasure_begins_while_an_earlier_one_is_unfinished() {
+    let (dir, session) = (folder(), material::session(1));
+    let before = planted(dir.path(), Tuning::default()).await;
+    record(dir.path(), session, Tuning::default()).await;
+    // A store that has lost something opens, and keeps the erasure pending.
+    let segment = std::fs::read_dir(dir.path().join("journal")).unwrap().next().unwrap().unwrap().path();
+    let (sound, sled) = (std::fs::read(&segment).unwrap(), dir.path().join("sled"));
+    std::fs::remove_dir_all(&sled).unwrap();
+    let mut damaged = sound.clone();
+    damaged[400] ^= 1;
+    std::fs::write(&segment, damaged).unwrap();
+    let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    assert!(report.remarks.iter().any(|remark| matches!(remark, Remark::EraseUnfinished { .. })));
+    let pending = std::fs::read(dir.path().join("erasing")).unwrap();
+    let refused = log.begin_erasure([material::session(2)], Default::default()).unwrap_err();
+    assert!(refused.to_string().contains("an earlier erasure is unfinished"), "{refused}");
+    assert_eq!(std::fs::read(dir.path().join("erasing")).unwrap(), pending);
+    log.close().await.unwrap();
+    drop(log);
+    // With the journal whole again, the first erasure is finished, and a second one may begin.
+    for entry in std::fs::read_dir(dir.path().join("journal")).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    std::fs::write(&segment, sound).unwrap();
+    std::fs::remove_dir_all(&sled).unwrap();
+    is_erased(dir.path(), &before, session).await;
+    record(dir.path(), material::session(2), Tuning::default()).await;
+    assert!(DiskLog::finish_erasure(dir.path(), Tuning::default(), &|_, _| {}).unwrap().erased.is_some());
+}
+
 /// What is set aside or in sled may be the last copy of what the journal lost: then nothing is removed.
 #[tokio::test]
 async fn nothing_is_removed_while_the_log_has_lost_something() {
