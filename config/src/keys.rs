@@ -131,6 +131,11 @@ pub const KEYS: &[ConfigKey] = &[
     key("instructions", ValueKind::Table(INSTRUCTIONS), "Instruction files for the model."),
     key("skills", ValueKind::Table(SKILLS), "Folders with skills."),
     key("redaction", ValueKind::Table(REDACTION), "Secrets that are kept out of requests and the log."),
+    key(
+        "retention",
+        ValueKind::Named,
+        "Texts that `annals retention` erases: rules of `annals export --withhold`, each with an age such as 90d. Your own file only.",
+    ),
 ];
 
 const AGENT: &[ConfigKey] = &[

@@ -14,11 +14,11 @@ use annals_core::{Digest, Event, Seq, SessionId, SessionKey, Time};
 use std::path::Path;
 use std::sync::Arc;
 
-const SECRET: &str = "the-planted-secret";
+pub(super) const SECRET: &str = "the-planted-secret";
 const NEW_KEY: SessionKey = SessionKey([0x77; 32]);
 
 /// A log on disk with texts around a secret: inline, as a blob, and many batches, so that segments are sealed and packed.
-async fn planted(dir: &Path, tuning: Tuning) -> Vec<(SessionId, Digest)> {
+pub(super) async fn planted(dir: &Path, tuning: Tuning) -> Vec<(SessionId, Digest)> {
     let (log, _) = DiskLog::open_with(dir, OpenMode::Create, tuning, Arc::new(RealDisk)).unwrap();
     for n in 1..=2 {
         let session = material::session(n);
@@ -48,18 +48,24 @@ async fn heads(dir: &Path) -> Vec<(SessionId, Digest)> {
 }
 
 /// Records the erasure of everything that holds the secret in one session.
-async fn record(dir: &Path, session: SessionId, tuning: Tuning) {
+pub(super) async fn record(dir: &Path, session: SessionId, tuning: Tuning) {
     let (log, _) = DiskLog::open_with(dir, OpenMode::Existing, tuning, Arc::new(RealDisk)).unwrap();
     let rules = WithholdRules::Withhold(vec![format!("text:{SECRET}").parse().unwrap()]);
     let plan = erasure::plan(&log, session, &rules, ErasureScope::default()).await.unwrap();
     assert_eq!((plan.texts, plan.what.len()), (2, 1));
-    let note = ErasureNote { reason: "asked".into(), by: "ada".into(), at: Time(1_790_000_000_000), forgets: None };
+    let note = ErasureNote {
+        reason: "asked".into(),
+        reasons: Default::default(),
+        by: "ada".into(),
+        at: Time(1_790_000_000_000),
+        forgets: None,
+    };
     erasure::record(&log, &plan, &note, &|| NEW_KEY).await.unwrap();
     log.close().await.unwrap();
 }
 
 /// The files of a folder that contain some bytes, unpacked segments included.
-fn containing(dir: &Path, bytes: &[u8]) -> Vec<String> {
+pub(super) fn containing(dir: &Path, bytes: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
