@@ -64,7 +64,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         }
         Begin::Begun(begun, planned) => (begun, planned),
     };
-    let Some(erased) = store.finish(begun)? else { return Ok(Verdict::bad_if(true)) };
+    let Some(erased) = store.finish(*begun)? else { return Ok(Verdict::bad_if(true)) };
     if cli.style.json {
         if let Value::Object(answer) = &mut answer {
             answer.insert("erased".to_owned(), erased.to_json().into());
@@ -85,7 +85,7 @@ enum Begin {
     /// It was not confirmed.
     Declined,
     /// It was recorded; and what was planned, for programs.
-    Begun(BegunErasure, Value),
+    Begun(Box<BegunErasure>, Value),
 }
 
 async fn chosen(log: &dyn EventLog, rules: &[RetentionRule], cli: &CommandContext) -> Result<RetentionPlan, CliError> {
@@ -125,7 +125,8 @@ async fn begin(
     let reason = named(&(0..rules.len()).collect::<Vec<_>>());
     let reasons = found.sessions.iter().map(|(session, of)| (*session, named(&of.rules))).collect();
     let note = ErasureNote { reason, reasons, by: erasing::who().await, at: cli.style.now, forgets: None };
-    Ok(Begin::Begun(store.begin(log, found.plan, &note, &|_| false).await?, planned))
+    let begun = store.begin(log, found.plan, &note, &|_| false).await?;
+    Ok(Begin::Begun(Box::new(begun), planned))
 }
 
 /// What would be erased, for programs.

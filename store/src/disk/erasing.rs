@@ -23,6 +23,7 @@ use super::sessions::{checked, number, take};
 use annals_core::{Batch, BlobHash, Blobs, Digest, KnownText, Seq, SessionId, SessionKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What removing erased texts came to.
@@ -138,16 +139,24 @@ impl Eraser<'_> {
     ) -> io::Result<()> {
         let Rewriter { disk, layout, .. } = self.rewriter;
         let files = BlobFiles::new((*disk).clone(), layout.blobs());
+        let mut folders = BTreeSet::new();
         for blob in pending.blobs.iter().filter(|blob| !named.contains_key(*blob)) {
-            match disk.remove(&files.path(blob)) {
+            let path = files.path(blob);
+            match disk.remove(&path) {
                 Ok(()) => erased.blobs += 1,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
+            folders.extend(path.parent().filter(|folder| folder.is_dir()).map(Path::to_owned));
         }
         for (path, _) in files.list()?.unfinished {
             disk.remove(&path)?;
             erased.set_aside += 1;
+            folders.extend(path.parent().map(Path::to_owned));
+        }
+        // Before `erasing` is removed: a power cut must not bring a text back that nothing looks for any more.
+        for folder in folders {
+            disk.sync_dir(&folder)?;
         }
         erased.shared = named;
         Ok(())

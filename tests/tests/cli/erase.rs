@@ -246,29 +246,3 @@ fn an_erasure_that_fails_outside_the_log_is_repeated_and_reaches_every_copy() {
     assert!(std::fs::read_to_string(&history).unwrap().contains("something else"));
     ends(&annals, 0, &["verify"]);
 }
-
-/// Large texts of several sessions: a blob stays as long as a session has it, and goes everywhere on request.
-#[test]
-fn large_texts_are_erased_everywhere_on_request() {
-    let large = format!("{SECRET} {}", "z".repeat(20_000));
-    let annals = Annals::new();
-    for name in ["one", "two"] {
-        let scenario = serde_json::json!({"scenario": 1, "name": name, "script": [
-            {"provider": [{"text": "Read."}]}, {"prompt": large},
-        ]});
-        let file = annals.file(name);
-        std::fs::write(&file, scenario.to_string()).unwrap();
-        let kept = annals.file(&format!("{name}.store"));
-        ends(&annals, 0, &["scenario", "run", &text(&file), "--keep", "--store", &text(&kept)]);
-        let exported = annals.file(&format!("{name}.jsonl"));
-        ends(&annals, 0, &["export", "@last", &text(&exported), "--store", &text(&kept)]);
-        ends(&annals, 0, &["import", &text(&exported)]);
-    }
-    assert!(ends(&annals, 0, &["verify"]).contains("2 sessions"));
-    let erase = ["erase", "@last", "--matching", "Ottilie", "--reason", "a test", "--yes"];
-    let erased = ends(&annals, 0, &[&erase[..], &["--everywhere"]].concat());
-    assert!(erased.contains("of 2 sessions"), "{erased}");
-    assert_eq!(containing(&annals.store(), SECRET), Vec::<String>::new());
-    ends(&annals, 0, &["verify"]);
-    ends(&annals, 0, &["doctor"]);
-}

@@ -198,6 +198,31 @@ async fn what_was_not_recorded_is_not_erased() {
     assert!(!containing(dir.path(), SECRET.as_bytes()).is_empty());
 }
 
+/// A large text goes in every session that holds it, on request; a short one only where it was chosen.
+#[tokio::test]
+async fn a_large_text_is_erased_everywhere_on_request() {
+    let dir = folder();
+    planted(dir.path(), Tuning::default()).await;
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    let rules = WithholdRules::Withhold(vec![format!("text:{SECRET}").parse().unwrap()]);
+    let scope = ErasureScope { everywhere: true, ..ErasureScope::default() };
+    let plan = erasure::plan(&log, material::session(1), &rules, scope).await.unwrap();
+    let sessions: Vec<_> = plan.sessions().collect();
+    assert_eq!((plan.texts, sessions), (3, vec![material::session(1), material::session(2)]));
+    let (reason, by, at) = ("asked".to_owned(), "ada".to_owned(), Time(1_790_000_000_000));
+    let note = ErasureNote { reason, reasons: Default::default(), by, at, forgets: None };
+    erasure::record(&log, &plan, &note, &|| NEW_KEY).await.unwrap();
+    log.close().await.unwrap();
+    drop(log);
+    let erased = DiskLog::finish_erasure(dir.path(), Tuning::default(), &|_, _| {}).unwrap().erased.unwrap();
+    assert_eq!((erased.texts, erased.blobs, erased.shared.len()), (3, 1, 0));
+    assert_eq!(containing(dir.path(), format!("{SECRET} x").as_bytes()), Vec::<String>::new());
+    assert!(!containing(dir.path(), SECRET.as_bytes()).is_empty(), "the short text of the other session stays");
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    assert!(verify_store(&log, &mut |_| {}).await.unwrap().is_sound());
+    log.close().await.unwrap();
+}
+
 /// The file `erasing` may hold the only copy of keys: a second erasure does not replace it.
 #[tokio::test]
 async fn no_erasure_begins_while_an_earlier_one_is_unfinished() {
