@@ -147,7 +147,7 @@ impl Eraser<'_> {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
-            folders.extend(path.parent().filter(|folder| folder.is_dir()).map(Path::to_owned));
+            folders.extend(path.parent().map(Path::to_owned));
         }
         for (path, _) in files.list()?.unfinished {
             disk.remove(&path)?;
@@ -156,7 +156,10 @@ impl Eraser<'_> {
         }
         // Before `erasing` is removed: a power cut must not bring a text back that nothing looks for any more.
         for folder in folders {
-            disk.sync_dir(&folder)?;
+            match disk.sync_dir(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
         erased.shared = named;
         Ok(())
