@@ -90,6 +90,7 @@ pub fn configured(
         title,
         redactor,
         repeat_limit: config.repeat_limit(),
+        process: Some(cli.process_recorder()),
         ..Settings::default()
     };
     let parts = HostParts {

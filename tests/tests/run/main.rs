@@ -9,6 +9,7 @@ mod guards;
 mod host;
 mod moved;
 mod person;
+mod processes;
 mod protocols;
 mod stage;
 mod stopping;
