@@ -21,7 +21,7 @@ use crate::style::{Emphasis, counted};
 use annals_runtime::host::{RunEnd, RunGoal, WaitingQuestion};
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::settings::Definitions;
-use annals_runtime::{NewInput, NewSession, RunError, Session};
+use annals_runtime::{NewInput, RunError, Session};
 use std::io::Write;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -88,7 +88,7 @@ impl<'a> Chat<'a> {
             Some(above) => above,
             None => out,
         };
-        let Chosen { agent, model, directory } = &self.chosen;
+        let Chosen { agent, model, directory, .. } = &self.chosen;
         self.aside(&format!("{agent} on {model} in {directory} · /help lists commands"));
         if let Some(session) = &self.session {
             self.interaction.show.begin(&*session.view().await?, out)?;
@@ -146,8 +146,7 @@ impl<'a> Chat<'a> {
         let session = match &self.session {
             Some(session) => session.clone(),
             None => {
-                let Chosen { agent, model, directory } = self.chosen.clone();
-                let new = NewSession::at(directory, agent, model);
+                let new = self.chosen.new_session();
                 self.host.prepare(&new.location).await?;
                 let session = self.host.runtime.create(new).await?;
                 self.interaction.show.begin(&*session.view().await?, out)?;
