@@ -113,6 +113,7 @@ impl<'a> Chat<'a> {
         if let Some(session) = &self.session {
             leave(self.host, session, &mut self.interaction, out).await?;
             self.interaction.await_title(session).await;
+            self.sign().await;
             let view = session.view().await?;
             let id = closing::short(session.id());
             self.aside(&format!("session {id} · {}", closing::used(&view)));
@@ -159,6 +160,13 @@ impl<'a> Chat<'a> {
         self.run(&session, RunGoal::Answer, out).await
     }
 
+    /// Signs what was appended, if that is configured.
+    async fn sign(&self) {
+        if let Some(warning) = self.host.sign_changed().await {
+            self.warn(&warning);
+        }
+    }
+
     async fn run(&mut self, session: &Session, goal: RunGoal, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
         let mut goal = goal;
         loop {
@@ -181,6 +189,7 @@ impl<'a> Chat<'a> {
                 }
                 RunEnd::Left => return Ok(Then::Ends),
             }
+            self.sign().await;
             return Ok(Then::GoesOn);
         }
     }
@@ -220,6 +229,7 @@ impl<'a> Chat<'a> {
                 if let Some(session) = session {
                     leave(self.host, &session, &mut self.interaction, out).await?;
                     let id = closing::short(session.id());
+                    self.sign().await;
                     self.aside(&format!("session {id} is kept; to continue: annals chat -s {id}"));
                 }
                 self.session = None;

@@ -4,7 +4,7 @@ use super::HostError;
 use super::opening::{ExistingSession, place};
 use crate::command_context::CommandContext;
 use crate::error::CliError;
-use annals_config::Config;
+use annals_config::{Config, SigningSettings};
 use annals_core::event::Policy;
 use annals_core::{AgentName, ModelName};
 use annals_providers::http::{Endpoint, Endpoints, HttpProvider, KeySource, check_local_server};
@@ -44,12 +44,14 @@ pub struct Chosen {
     pub directory: String,
     /// What switches do in a new session.
     pub policy: Policy,
+    /// Whether the sessions are signed once they are idle.
+    pub signing: SigningSettings,
 }
 
 impl Chosen {
     /// A new session with it.
     pub fn new_session(&self) -> NewSession {
-        let Self { agent, model, directory, policy } = self.clone();
+        let Self { agent, model, directory, policy, .. } = self.clone();
         NewSession { policy, ..NewSession::at(directory, agent, model) }
     }
 }
@@ -75,6 +77,7 @@ pub fn configured(
     if options.replay.is_none() {
         answers(&model, &config.endpoint(&model).map_err(|error| no_endpoint(&model, &error))?)?;
     }
+    let signing = config.signing();
     let config = Arc::new(config);
     let hidden = config.catalog.providers().filter_map(|provider| match config.key(&provider.id) {
         Some(KeySource::Env(name)) => Some(name),
@@ -108,7 +111,7 @@ pub fn configured(
         approver: Arc::new(questions),
     };
     let policy = config.policy();
-    Ok((parts, Chosen { agent, model, directory, policy }))
+    Ok((parts, Chosen { agent, model, directory, policy, signing }))
 }
 
 /// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.

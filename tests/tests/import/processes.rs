@@ -44,7 +44,7 @@ async fn the_first_event_names_the_program_its_version_and_its_git_state() {
         let log = memory();
         let report = run(&log, &fixture(name)).await;
         let session = report.sessions[0].session;
-        assert_eq!(processes(&log, session).await, [expected.clone()], "{name}");
+        assert_eq!(processes(&log, session).await, std::slice::from_ref(&expected), "{name}");
         assert_eq!(view(&log, session).await.session.process, Some(expected), "{name}");
         assert!(!report.sessions[0].losses.keys().any(|what| what.contains("git")), "{name}: it is not lost");
     }

@@ -11,6 +11,7 @@ mod moved;
 mod person;
 mod processes;
 mod protocols;
+mod signing;
 mod stage;
 mod stopping;
 mod terminal;
