@@ -85,6 +85,15 @@ pub async fn find(
     Ok(Some(described(reader, session).await?))
 }
 
+/// The session of this name.
+///
+/// # Errors
+/// When there is none, or several.
+pub async fn named(name: &str, cli: &CommandContext) -> Result<ExistingSession, CliError> {
+    let (reader, session) = cli.change(name).await?;
+    described(reader, session).await
+}
+
 /// The session in which `found` is continued: itself, or the fork that takes what is added to an imported one, if it was made
 /// already.
 pub async fn continued(found: ExistingSession) -> Result<ExistingSession, CliError> {

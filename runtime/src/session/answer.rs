@@ -1,7 +1,7 @@
 //! The answer to one input (`docs/reference/inbox.md#answers`).
 
-use super::{NewInput, Session};
-use crate::bus::Notice;
+use super::{MessagePlace, NewInput, Session};
+use crate::bus::{Listening, Notice};
 use crate::coordinator::end_of;
 use crate::outcome::{LogError, MissingItem, Outcome, Refusal, RunError};
 use annals_core::event::{Failure, FilesEvent, Finish, InputEvent, StepEvent, ToolEvent};
@@ -72,16 +72,10 @@ impl Session {
     /// # Errors
     /// See [`InputAnswerError`].
     pub async fn answer(&self, input: &InputId) -> Result<InputAnswer, InputAnswerError> {
-        let (session, moved) = (self.id(), Arc::new(Notify::new()));
-        let notified = moved.clone();
-        let _listening = self.runtime.bus().observe(move |notice: &Notice| {
-            if matches!(notice, Notice::Committed(batch) if batch.session == session) {
-                notified.notify_one();
-            }
-        });
+        let moved = Moved::of(self);
         let mut progress = AnswerProgress::of(self, input).await?;
         // A drain that is woken takes no turn unless something is pending.
-        let ended = end_of(self.shared().coordinator.wake(&self.work(), session));
+        let ended = end_of(self.shared().coordinator.wake(&self.work(), self.id()));
         tokio::pin!(ended);
         loop {
             progress.catch_up(self).await?;
@@ -99,9 +93,49 @@ impl Session {
                         (None, Ok(Outcome::Idle)) => progress.of_idle(),
                     };
                 }
-                () = moved.notified() => {}
+                () = moved.notify.notified() => {}
             }
         }
+    }
+}
+
+impl Session {
+    /// Waits until an input has joined, and pins its message. Gives whether that changed anything. Lets nothing run.
+    ///
+    /// # Errors
+    /// See [`InputAnswerError`].
+    pub async fn pin_input(&self, input: &InputId) -> Result<bool, InputAnswerError> {
+        let moved = Moved::of(self);
+        let mut progress = AnswerProgress::of(self, input).await?;
+        loop {
+            progress.catch_up(self).await?;
+            match progress.state {
+                AnswerState::Joined(seq) | AnswerState::Complete(seq) => {
+                    return Ok(self.pin(MessagePlace::Seq(seq), true).await?);
+                }
+                AnswerState::TakenBack => return Err(InputAnswerError::TakenBack(input.clone())),
+                AnswerState::Waiting => moved.notify.notified().await,
+            }
+        }
+    }
+}
+
+/// Notified of each batch of a session.
+struct Moved {
+    notify: Arc<Notify>,
+    _listening: Listening,
+}
+
+impl Moved {
+    fn of(session: &Session) -> Self {
+        let (id, notify) = (session.id(), Arc::new(Notify::new()));
+        let notified = notify.clone();
+        let _listening = session.runtime.bus().observe(move |notice: &Notice| {
+            if matches!(notice, Notice::Committed(batch) if batch.session == id) {
+                notified.notify_one();
+            }
+        });
+        Self { notify, _listening }
     }
 }
 
@@ -126,7 +160,8 @@ enum AnswerState {
     TakenBack,
     /// It joined at this Seq.
     Joined(Seq),
-    Complete,
+    /// It joined at this Seq, and its answer is whole.
+    Complete(Seq),
 }
 
 impl AnswerProgress {
@@ -164,13 +199,13 @@ impl AnswerProgress {
             {
                 self.state = AnswerState::TakenBack;
             }
-            (AnswerState::Joined(_), Event::Step(event)) => self.step(record.seq, event, blobs),
+            (AnswerState::Joined(joined), Event::Step(event)) => self.step(joined, record.seq, event, blobs),
             (AnswerState::Joined(_), Event::Tool(ToolEvent::Called(called))) => self.calls |= !called.hosted,
             _ => {}
         }
     }
 
-    fn step(&mut self, seq: Seq, event: &StepEvent, blobs: &dyn Blobs) {
+    fn step(&mut self, joined: Seq, seq: Seq, event: &StepEvent, blobs: &dyn Blobs) {
         match event {
             StepEvent::Started(_) => {
                 self.messages.push(seq);
@@ -184,7 +219,7 @@ impl AnswerProgress {
             StepEvent::Ended(ended) => {
                 self.ended = true;
                 if !self.calls && ended.finish != Finish::Paused {
-                    self.state = AnswerState::Complete;
+                    self.state = AnswerState::Complete(joined);
                 }
             }
             StepEvent::Failed(failed) => {
@@ -198,7 +233,7 @@ impl AnswerProgress {
     /// The end, as far as the log alone says it.
     fn end(&self) -> Option<Result<InputAnswer, InputAnswerError>> {
         match self.state {
-            AnswerState::Complete => Some(Ok(self.answer())),
+            AnswerState::Complete(_) => Some(Ok(self.answer())),
             AnswerState::TakenBack => Some(Err(InputAnswerError::TakenBack(self.input.clone()))),
             AnswerState::Waiting | AnswerState::Joined(_) => None,
         }
