@@ -205,9 +205,17 @@ const PRICE: &[ConfigKey] = &[
 
 const COMPACTION: &[ConfigKey] = &[
     key("auto", ValueKind::Flag, "Whether to compact before a request that would be too large."),
-    key("prune", ValueKind::Flag, "Whether to remove old tool outputs before a summary."),
-    key("buffer", ValueKind::Count, "Tokens of the context to keep free, unless the model's output limit is larger."),
-    key("keep_tokens", ValueKind::Count, "Tokens at the end of the conversation that a compaction keeps verbatim."),
+    key("prune", ValueKind::Flag, "Whether to clear old tool outputs before a summary is made."),
+    key(
+        "buffer",
+        ValueKind::Count,
+        "Tokens of the context to keep free, at most a quarter of it, unless the model's output limit is larger.",
+    ),
+    key(
+        "keep_tokens",
+        ValueKind::Count,
+        "Tokens at the end of the conversation that a compaction keeps verbatim, at most a quarter of the limit.",
+    ),
     key("agent", ValueKind::Text, "The agent whose system text summary requests use."),
     key("model", ValueKind::Text, "The model that summarises, as `provider/id`."),
 ];
