@@ -10,11 +10,14 @@ use crate::trust::Trust;
 use crate::variables::Variables;
 use crate::{guard, models};
 use annals_core::bound::Limits;
+use annals_core::event::{Policy, Switch};
 use annals_core::{AgentName, ModelName};
 use annals_providers::catalog::Catalog;
 use annals_runtime::context::instructions::{InstructionFiles, opted_out};
+use annals_runtime::ports::SystemClock;
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::{CompactionSettings, REPEAT_LIMIT};
+use annals_runtime::subagents::{Subagent, Subagents};
 use annals_tools::skills::SkillRoot;
 use std::collections::BTreeMap;
 use std::io;
@@ -65,6 +68,15 @@ pub struct RedactionSettings {
     pub patterns: BTreeMap<String, String>,
 }
 
+/// How heads of sessions are signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SigningSettings {
+    /// Whether `run` and `chat` sign the sessions that they changed once these are idle.
+    pub automatically: bool,
+    /// The file of the key.
+    pub key: Option<PathBuf>,
+}
+
 impl Config {
     /// What is configured for work in a directory.
     ///
@@ -104,6 +116,7 @@ impl Config {
         if let (Some(project), Some(text)) = (&project, &text) {
             let reading = reading::read(ConfigLayer::Project, project.file.clone(), text);
             problems.extend(reading.problems);
+            problems.extend(guard::never(&reading.settings));
             trusted = Trust::kept_in(&places.trust).holds(project, text)?;
             if !trusted {
                 refused = guard::refused(&reading.settings, &settings, &project.root);
@@ -177,6 +190,32 @@ impl Config {
     /// After how many equal failures in a row a call is not made again; 0 is never.
     pub fn repeat_limit(&self) -> u64 {
         self.settings.count(&["tools", "repeat_limit"]).unwrap_or(REPEAT_LIMIT)
+    }
+
+    /// The clock, in the configured time zone or the machine's.
+    pub fn clock(&self) -> SystemClock {
+        // The name was tried when it was loaded.
+        let zone = self.settings.text(&["time_zone"]).and_then(|zone| SystemClock::in_zone(zone).ok());
+        zone.unwrap_or_else(SystemClock::local)
+    }
+
+    /// What selecting another agent or model does in new sessions.
+    pub fn policy(&self) -> Policy {
+        let replaces = |key| self.settings.text(&["switch", key]) == Some(Switch::Replace.as_str());
+        let switch = |key| if replaces(key) { Switch::Replace } else { Switch::Keep };
+        Policy { agent_switch: switch("agent"), model_switch: switch("model") }
+    }
+
+    /// The agents that take tasks, and how deep tasks nest. None at depth 0.
+    pub fn subagents(&self) -> Subagents {
+        let depth = self.settings.count(&["tasks", "depth"]).and_then(|depth| usize::try_from(depth).ok()).unwrap_or(1);
+        let taking = self.agents.values().filter(|agent| depth > 0 && agent.takes_tasks());
+        let subagent = |agent: &Agent| Subagent {
+            agent: agent.name.clone(),
+            description: agent.description.clone(),
+            model: agent.model.clone(),
+        };
+        Subagents { agents: taking.map(subagent).collect(), depth }
     }
 
     /// The instruction files. By default the global one is `AGENTS.md` next to the user's configuration.
@@ -269,6 +308,15 @@ impl Config {
             }
         }
         Some(Arc::new(redactor))
+    }
+
+    /// Whether sessions are signed once they are idle, and the key that signs; without one it is the user's usual SSH key.
+    pub fn signing(&self) -> SigningSettings {
+        let key = self.settings.get(&["sign", "key"]);
+        SigningSettings {
+            automatically: self.settings.flag(&["sign", "automatically"]).unwrap_or(false),
+            key: key.map(|setting| file_of(&self.places, None, setting)),
+        }
     }
 
     /// The files that there are: the user's, then the project's.

@@ -10,6 +10,7 @@ use annals_core::event::{AgentProfile, ModelProfile, RequestOptions};
 use annals_core::{AgentName, ModelName};
 use annals_providers::catalog::partition;
 use annals_providers::wire::Protocol;
+use annals_runtime::ports::SystemClock;
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::Definitions;
 use serde_json::{Map, Value};
@@ -90,6 +91,11 @@ impl Config {
                 ["retention", rule] => {
                     if let Err(why) = RetentionRule::read(rule, setting) {
                         wrong(setting, why);
+                    }
+                }
+                ["time_zone"] => {
+                    if let Err(error) = SystemClock::in_zone(text) {
+                        wrong(setting, format!("{error}; a zone is named as in \"Europe/Lisbon\" or \"UTC\""));
                     }
                 }
                 ["redaction", "patterns", kind] => {

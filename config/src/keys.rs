@@ -29,13 +29,15 @@ pub enum ValueKind {
     Each(&'static [ConfigKey]),
 }
 
-/// What a project's file may do with a key while its folder is not trusted.
+/// What a project's file may do with a key while its folder is not trusted, and with [`Project::Never`] ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Project {
     /// Set it.
     Free,
     /// Not set it; the text says why.
     Trusted(&'static str),
+    /// Not set it, trusted or not; the text says why.
+    Never(&'static str),
     /// Set it to paths that stay inside the project.
     Inside,
     /// Set it unless the user did.
@@ -78,6 +80,8 @@ impl ConfigKey {
 }
 
 const COMMANDS: &str = "it would run a command";
+const OWN_RULES: &str = "a project cannot say what is erased; put it into your own configuration";
+const OWN_KEY: &str = "only your own configuration may say what is signed with your key";
 const REDIRECTS: &str = "it could send keys and code to another server";
 
 /// Settings of requests, in either spelling, that affect only the model: no tools of the provider, no servers
@@ -112,6 +116,11 @@ pub const KEYS: &[ConfigKey] = &[
     key("model", ValueKind::Text, "The model of a new session, as `provider/id`.").or_variable("ANNALS_MODEL"),
     key("small_model", ValueKind::Text, "The model for titles and other small work, as `provider/id`.")
         .or_variable("ANNALS_SMALL_MODEL"),
+    key(
+        "time_zone",
+        ValueKind::Text,
+        "The time zone of the date that models see, such as Europe/Lisbon; by default the machine's.",
+    ),
     key("titles", ValueKind::Flag, "Whether a model writes titles for untitled sessions."),
     key("catalog", ValueKind::Added, "Files in the format of models.dev, merged over the built-in list of models.")
         .for_project(Project::Trusted(REDIRECTS)),
@@ -128,6 +137,8 @@ pub const KEYS: &[ConfigKey] = &[
     key("compaction", ValueKind::Table(COMPACTION), "When a long history is compacted."),
     key("output", ValueKind::Table(OUTPUT), "How much of a tool's output the model sees."),
     key("tools", ValueKind::Table(TOOLS), "How tools are called."),
+    key("switch", ValueKind::Table(SWITCH), "What selecting another agent or model does in new sessions."),
+    key("tasks", ValueKind::Table(TASKS), "Tasks that models delegate to subagents."),
     key("instructions", ValueKind::Table(INSTRUCTIONS), "Instruction files for the model."),
     key("skills", ValueKind::Table(SKILLS), "Folders with skills."),
     key("redaction", ValueKind::Table(REDACTION), "Secrets that are kept out of requests and the log."),
@@ -135,7 +146,9 @@ pub const KEYS: &[ConfigKey] = &[
         "retention",
         ValueKind::Named,
         "Texts that `annals retention` erases: rules of `annals export --withhold`, each with an age such as 90d. Your own file only.",
-    ),
+    )
+    .for_project(Project::Never(OWN_RULES)),
+    key("sign", ValueKind::Table(SIGN), "Signed heads of sessions.").for_project(Project::Never(OWN_KEY)),
 ];
 
 const AGENT: &[ConfigKey] = &[
@@ -199,9 +212,17 @@ const PRICE: &[ConfigKey] = &[
 
 const COMPACTION: &[ConfigKey] = &[
     key("auto", ValueKind::Flag, "Whether to compact before a request that would be too large."),
-    key("prune", ValueKind::Flag, "Whether to remove old tool outputs before a summary."),
-    key("buffer", ValueKind::Count, "Tokens of the context to keep free, unless the model's output limit is larger."),
-    key("keep_tokens", ValueKind::Count, "Tokens at the end of the conversation that a compaction keeps verbatim."),
+    key("prune", ValueKind::Flag, "Whether to clear old tool outputs before a summary is made."),
+    key(
+        "buffer",
+        ValueKind::Count,
+        "Tokens of the context to keep free, at most a quarter of it, unless the model's output limit is larger.",
+    ),
+    key(
+        "keep_tokens",
+        ValueKind::Count,
+        "Tokens at the end of the conversation that a compaction keeps verbatim, at most a quarter of the limit.",
+    ),
     key("agent", ValueKind::Text, "The agent whose system text summary requests use."),
     key("model", ValueKind::Text, "The model that summarises, as `provider/id`."),
 ];
@@ -215,6 +236,19 @@ const TOOLS: &[ConfigKey] = &[key(
     "repeat_limit",
     ValueKind::Count,
     "Equal failures in a row after which a call is not repeated; 0 means no limit.",
+)];
+
+const SWITCHES: ValueKind = ValueKind::Word(&["keep", "replace"]);
+
+const SWITCH: &[ConfigKey] = &[
+    key("agent", SWITCHES, "Another agent: keep the System Context and send what differs, or replace it."),
+    key("model", SWITCHES, "Another model: likewise."),
+];
+
+const TASKS: &[ConfigKey] = &[key(
+    "depth",
+    ValueKind::Count,
+    "How deep tasks nest: 1 means that subagents delegate none; 0 means no tasks at all.",
 )];
 
 const INSTRUCTIONS: &[ConfigKey] = &[
@@ -249,6 +283,19 @@ const REDACTION: &[ConfigKey] = &[
         .for_project(Project::Trusted("it would weaken the redaction")),
     key("patterns", ValueKind::Named, "Regular expressions of further secrets, by the name of their kind.")
         .for_project(Project::UnlessUser),
+];
+
+const SIGN: &[ConfigKey] = &[
+    key(
+        "automatically",
+        ValueKind::Flag,
+        "Whether `run` and `chat` sign the sessions that they changed once these are idle.",
+    ),
+    key(
+        "key",
+        ValueKind::Text,
+        "The key that signs (see annals sign --key), relative to the folder of the configuration; ~/.ssh/id_ed25519 by default.",
+    ),
 ];
 
 /// The key at a path such as `agents.build.steps`, names of tables included.

@@ -111,10 +111,8 @@ impl SessionAt {
 }
 
 fn listed(entry: LedgerEntry, messages: &Messages, blobs: &dyn Blobs) -> ListedCompaction {
-    let summary = entry.ended.and_then(|seq| messages.get(seq)).and_then(|message| match &message.body {
-        Body::Compaction { summary, .. } => Some(summary.resolve(blobs).into_owned()),
-        _ => None,
-    });
+    let summary = entry.ended.and_then(|seq| messages.get(seq)).and_then(|message| message.summary_as_sent(blobs));
+    let summary = summary.map(|summary| summary.into_owned());
     let covered = entry.messages.iter().chain(&entry.context_messages).filter_map(|seq| messages.get(*seq));
     let covered: Vec<String> = covered.flat_map(|message| written(message, blobs)).collect();
     let unmentioned = summary.as_ref().map(|summary| unmentioned(&covered.join("\n"), summary));
@@ -128,9 +126,11 @@ fn written(message: &Message, blobs: &dyn Blobs) -> Vec<String> {
         Body::User { text, .. } | Body::System { text, .. } | Body::Synthetic { text } => {
             vec![text.resolve(blobs).into_owned()]
         }
-        Body::Compaction { summary, recent, .. } => {
-            vec![summary.resolve(blobs).into_owned(), recent.resolve(blobs).into_owned()]
-        }
+        Body::Compaction { summary, recent, .. } => [Some(summary), recent.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|text| text.resolve(blobs).into_owned())
+            .collect(),
         Body::Assistant(assistant) => assistant
             .content
             .iter()

@@ -2,66 +2,106 @@
 //! (`docs/reference/context.md#which-context-messages-a-request-contains`).
 
 use crate::Projection;
-use crate::message::{Body, Content, Message};
+use crate::message::{Body, Message};
 use crate::messages::Messages;
-use alloc::collections::{BTreeMap, BTreeSet};
+use crate::reduced::ReducedOutputs;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use annals_core::event::{CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, SessionEvent};
-use annals_core::{CallId, Event, Record, Seq};
+use annals_core::event::{
+    CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, ReplayedInput, SessionEvent,
+};
+use annals_core::{Event, Record, Seq};
 use serde::{Deserialize, Serialize};
 
 /// Session History.
 ///
-/// A message is selected iff
-/// - no completed compaction is in force, or it is not older than the newest one, or it is pinned, or it is a system message
-///   newer than the baseline of the current epoch;
-/// - and there is no current epoch, or it is no system message, or it is newer than that epoch's baseline.
+/// Without a compaction every message is selected but switches. The newest completed compaction that is in force replaces
+/// what is older than its kept tail: before its message are the pinned ones of that and the system messages that wait for a
+/// new baseline, after it the inputs that it replays, then all messages from the first kept one on. Of system messages
+/// those are selected that are newer than the baseline of the current epoch, if there is one.
 ///
 /// History is a function of the surviving messages: what a committed revert removed takes prunes, compactions and pins
 /// after the boundary with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     messages: Messages,
-    /// Completed compactions, oldest first: the Seq of each one's message, and of its undoing.
-    compactions: Vec<(Seq, Option<Seq>)>,
+    /// Completed compactions, oldest first.
+    compactions: Vec<Compacted>,
     /// The Seq up to which system messages are part of the baseline of the current epoch.
     baseline: Option<Seq>,
     /// What was pinned (true) and unpinned, in order: message, Seq of the event. The last word on a message counts.
     pins: Vec<(Seq, Seq, bool)>,
-    /// Pruned calls, and where each was pruned first.
-    pruned: BTreeMap<CallId, Seq>,
+    reduced: ReducedOutputs,
     /// Messages that are not selected and older than this were evicted: see [`History::evict`].
     complete_from: Seq,
     /// Set when something evicted is needed again.
     stale: bool,
 }
 
+/// A completed compaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Compacted {
+    /// Its message.
+    seq: Seq,
+    /// The event that undid it.
+    undone: Option<Seq>,
+    /// The first message that stays.
+    first_kept: Seq,
+    /// The covered inputs that follow its message again, oldest first.
+    replayed: Vec<ReplayedInput>,
+}
+
 impl History {
-    /// The selected messages, oldest first.
+    /// The selected messages in the order in which they are sent.
     pub fn selected(&self) -> impl Iterator<Item = &Message> {
-        let compaction = self.standing();
-        self.messages.list().iter().filter(move |message| self.selects(message, compaction))
+        let standing = self.standing();
+        let older = standing.map_or(&[][..], |compacted| self.older_than(compacted.first_kept));
+        let before = older.iter().filter(|message| match message.body {
+            Body::System { .. } => self.baseline.is_some_and(|baseline| message.seq > baseline),
+            _ => self.is_pinned(message.seq) && is_said(&message.body),
+        });
+        let compaction = standing.and_then(|compacted| self.messages.get(compacted.seq));
+        before.chain(compaction).chain(self.replayed()).chain(self.kept())
     }
 
-    /// The messages since the newest compaction, that one excluded: what the next one would cover. Not among them are
-    /// older ones that are still selected (pinned ones, and system messages until the epoch is replaced): it covered them.
-    pub fn since_compaction(&self) -> impl Iterator<Item = &Message> {
-        let compaction = self.standing();
-        self.selected().filter(move |message| compaction.is_none_or(|compaction| message.seq > compaction))
+    /// The inputs that the compaction in force replays, as they are sent. Pinned ones are sent before it.
+    pub fn replayed(&self) -> impl DoubleEndedIterator<Item = &Message> {
+        let replayed = self.standing().map_or(&[][..], |compacted| &compacted.replayed);
+        replayed.iter().filter(|input| !self.is_pinned(input.seq)).filter_map(|input| self.messages.get(input.seq))
+    }
+
+    /// The selected messages from the first one on that the compaction in force keeps; all of them without one. They are in
+    /// the order of their Seqs.
+    pub fn kept(&self) -> impl DoubleEndedIterator<Item = &Message> {
+        let first = self.standing().map_or(0, |compacted| self.older_than(compacted.first_kept).len());
+        let kept = self.messages.list().get(first..).unwrap_or_default();
+        kept.iter().filter(|message| match message.body {
+            Body::System { .. } => self.baseline.is_none_or(|baseline| message.seq > baseline),
+            _ => is_said(&message.body),
+        })
     }
 
     /// The newest completed compaction that was not undone.
     pub fn compaction(&self) -> Option<&Message> {
-        self.messages.get(self.standing()?)
+        self.messages.get(self.standing()?.seq)
     }
 
     /// Every completed compaction that was not undone, oldest first.
     pub fn compactions(&self) -> impl DoubleEndedIterator<Item = Seq> {
-        self.compactions.iter().filter(|(_, undone)| undone.is_none()).map(|(seq, _)| *seq)
+        self.in_force().map(|compacted| compacted.seq)
     }
 
-    fn standing(&self) -> Option<Seq> {
-        self.compactions().next_back()
+    fn in_force(&self) -> impl DoubleEndedIterator<Item = &Compacted> {
+        self.compactions.iter().filter(|compacted| compacted.undone.is_none())
+    }
+
+    fn standing(&self) -> Option<&Compacted> {
+        self.in_force().next_back()
+    }
+
+    fn older_than(&self, seq: Seq) -> &[Message] {
+        let list = self.messages.list();
+        list.get(..list.partition_point(|message| message.seq < seq)).unwrap_or_default()
     }
 
     /// Whether a message is pinned.
@@ -72,6 +112,11 @@ impl History {
     /// A message that this view still holds, selected or not.
     pub fn message(&self, seq: Seq) -> Option<&Message> {
         self.messages.get(seq)
+    }
+
+    /// Every message that this view still holds, selected or not, by Seq.
+    pub fn messages(&self) -> &[Message] {
+        self.messages.list()
     }
 
     /// Everything that would be selected without the compaction `undone`, if this view still holds it.
@@ -86,77 +131,81 @@ impl History {
         self.stale
     }
 
-    /// Evicts what is not selected, which a saved view need not contain. Answers stay the same until a revert or an undo
-    /// reaches behind the newest compaction; then the view is stale.
+    /// Evicts what is not selected, which a saved view need not contain. Answers stay the same until a revert, an undo or a
+    /// pin reaches behind the newest compaction; then the view is stale.
     pub fn evict(&mut self) {
-        let Some(compaction) = self.standing() else { return };
+        let Some(first_kept) = self.standing().map(|compacted| compacted.first_kept) else { return };
         let selected: BTreeSet<Seq> = self.selected().map(|message| message.seq).collect();
-        self.messages.list.retain(|message| message.seq >= compaction || selected.contains(&message.seq));
-        self.complete_from = compaction;
-    }
-
-    fn selects(&self, message: &Message, compaction: Option<Seq>) -> bool {
-        let told_since = |seq: Seq| self.baseline.is_some_and(|baseline| seq > baseline);
-        match message.body {
-            Body::AgentSwitched { .. } | Body::ModelSwitched { .. } => false,
-            Body::Compaction { .. } => compaction == Some(message.seq),
-            Body::System { .. } => {
-                let old = compaction.is_some_and(|compaction| message.seq < compaction);
-                (!old || told_since(message.seq)) && (self.baseline.is_none() || told_since(message.seq))
-            }
-            Body::User { .. } | Body::Assistant(_) | Body::Synthetic { .. } | Body::Shell { .. } => {
-                compaction.is_none_or(|compaction| message.seq > compaction) || self.is_pinned(message.seq)
-            }
-        }
+        self.messages.list.retain(|message| message.seq >= first_kept || selected.contains(&message.seq));
+        self.complete_from = first_kept;
     }
 
     fn undo(&mut self, compaction: Seq, at: Seq) {
-        for (_, undone) in self.compactions.iter_mut().filter(|(seq, _)| *seq == compaction) {
-            *undone = Some(at);
+        for compacted in self.compactions.iter_mut().filter(|compacted| compacted.seq == compaction) {
+            compacted.undone = Some(at);
         }
-        self.note_reach();
+        self.mark_replayed();
     }
 
-    /// What is selected now may include evicted messages.
-    fn note_reach(&mut self) {
-        self.stale |= self.standing().unwrap_or(Seq::ZERO) < self.complete_from;
-        let pinned = self.pins.iter().map(|(message, ..)| *message);
-        let gone = |seq: Seq| seq < self.complete_from && self.is_pinned(seq) && self.messages.get(seq).is_none();
-        self.stale |= pinned.into_iter().any(gone);
-    }
-
-    fn mark_pruned(&mut self) {
-        let pruned = &self.pruned;
-        for message in &mut self.messages.list {
-            let Body::Assistant(assistant) = &mut message.body else { continue };
-            for content in &mut assistant.content {
-                if let Content::Tool(tool) = content {
-                    tool.pruned = pruned.get(&tool.call).copied();
-                }
+    /// Marks the inputs that are sent without their middle, and notes whether what is selected now was evicted.
+    fn mark_replayed(&mut self) {
+        let standing = self.standing().cloned();
+        let sent = |seq: Seq| {
+            let input = standing.iter().flat_map(|compacted| &compacted.replayed).find(|input| input.seq == seq)?;
+            input.text.clone().filter(|_| !self.is_pinned(seq))
+        };
+        let marks: Vec<_> = self.messages.list().iter().map(|message| sent(message.seq)).collect();
+        for (message, mark) in self.messages.list.iter_mut().zip(marks) {
+            if let Body::User { shortened, .. } = &mut message.body {
+                *shortened = mark;
             }
+        }
+        let reach = standing.as_ref().map_or(Seq::ZERO, |compacted| compacted.first_kept);
+        let replayed = standing.iter().flat_map(|compacted| &compacted.replayed).map(|input| input.seq);
+        let pinned = self.pins.iter().map(|(message, ..)| *message).filter(|message| self.is_pinned(*message));
+        let gone = |seq: Seq| seq < self.complete_from && self.messages.get(seq).is_none();
+        self.stale |= reach < self.complete_from || replayed.chain(pinned).any(gone);
+    }
+
+    fn mark_reduced(&mut self) {
+        for message in &mut self.messages.list {
+            self.reduced.mark(message);
         }
     }
 
     fn remove_from(&mut self, first_removed: Seq) {
         self.messages.list.retain(|message| message.seq < first_removed);
-        self.compactions.retain(|(seq, _)| *seq < first_removed);
-        for (_, undone) in &mut self.compactions {
-            *undone = undone.filter(|undone| *undone < first_removed);
+        self.compactions.retain(|compacted| compacted.seq < first_removed);
+        for compacted in &mut self.compactions {
+            compacted.undone = compacted.undone.filter(|undone| *undone < first_removed);
         }
         self.pins.retain(|(_, at, _)| *at < first_removed);
-        let before = self.pruned.len();
-        self.pruned.retain(|_, pruned| *pruned < first_removed);
-        if self.pruned.len() != before {
-            self.mark_pruned();
+        if self.reduced.remove_from(first_removed) {
+            self.mark_reduced();
         }
         self.baseline = None;
-        self.note_reach();
+        self.mark_replayed();
+    }
+
+    fn compact(&mut self, seq: Seq, first_kept: Seq, replayed: &[ReplayedInput]) {
+        self.compactions.push(Compacted { seq, undone: None, first_kept, replayed: replayed.to_vec() });
+        self.mark_replayed();
+    }
+}
+
+/// Whether a message was said in the conversation: switches, system messages and compactions were not.
+fn is_said(body: &Body) -> bool {
+    match body {
+        Body::User { .. } | Body::Assistant(_) | Body::Synthetic { .. } | Body::Shell { .. } => true,
+        Body::System { .. } | Body::Compaction { .. } | Body::AgentSwitched { .. } | Body::ModelSwitched { .. } => {
+            false
+        }
     }
 }
 
 impl Projection for History {
     const NAME: &'static str = "history";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn apply(&mut self, record: &Record<'_>) {
         self.messages.apply(record);
@@ -164,22 +213,29 @@ impl Projection for History {
             Event::Context(ContextEvent::EpochStarted(started)) => {
                 // Messages between a compaction and the epoch that it caused are not part of that epoch's baseline.
                 let compaction = self.standing().filter(|_| started.cause == EpochCause::Compaction);
-                self.baseline = Some(compaction.unwrap_or(record.seq));
+                self.baseline = Some(compaction.map_or(record.seq, |compacted| compacted.seq));
             }
             Event::Session(SessionEvent::Moved(_)) => self.baseline = None,
-            Event::Compaction(CompactionEvent::Ended(_)) => self.compactions.push((record.seq, None)),
+            Event::Compaction(CompactionEvent::Ended(_)) => self.compact(record.seq, record.seq, &[]),
+            Event::Compaction(CompactionEvent::Completed(completed)) => {
+                self.compact(record.seq, completed.first_kept, &completed.replayed);
+            }
             Event::Compaction(CompactionEvent::Undone(undone)) => self.undo(undone.compaction, record.seq),
-            Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => {
-                for call in &pruned.calls {
-                    self.pruned.entry(call.clone()).or_insert(record.seq);
+            Event::Compaction(
+                event @ (CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_)),
+            ) => {
+                if self.reduced.apply(record.seq, event) {
+                    self.mark_reduced();
                 }
-                self.mark_pruned();
             }
             Event::Message(MessageEvent::Pinned(pinned)) => {
                 self.pins.push((pinned.message, record.seq, true));
-                self.note_reach();
+                self.mark_replayed();
             }
-            Event::Message(MessageEvent::Unpinned(unpinned)) => self.pins.push((unpinned.message, record.seq, false)),
+            Event::Message(MessageEvent::Unpinned(unpinned)) => {
+                self.pins.push((unpinned.message, record.seq, false));
+                self.mark_replayed();
+            }
             Event::Files(FilesEvent::RevertCommitted(committed)) => self.remove_from(committed.first_removed),
             Event::Session(
                 SessionEvent::Created(_)

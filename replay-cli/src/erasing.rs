@@ -6,7 +6,6 @@ use crate::layout::plain;
 use crate::progress::Bar;
 use crate::style::counted;
 use annals_providers::cassette::erase_answers;
-use annals_runtime::DescribeProcess;
 use annals_runtime::host::ThisProcess;
 use annals_runtime::ports::{Ids, SeededIds, StorePath};
 use annals_store::disk::{ErasedCopies, Tuning};
@@ -46,11 +45,10 @@ pub struct FinishedErasure {
 }
 
 /// Who erases: `user@host`.
-pub async fn who() -> String {
-    let (program, version) = ("annals".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-    let process = ThisProcess { program, version, build: None }.describe(None).await;
+pub fn who(cli: &CommandContext) -> String {
+    let ThisProcess { user, host, .. } = cli.this_process();
     let known = |name: Option<String>| name.unwrap_or_else(|| "unknown".to_owned());
-    format!("{}@{}", known(process.user), known(process.host))
+    format!("{}@{}", known(user), known(host))
 }
 
 /// Says what is about to be erased, and what that reaches.

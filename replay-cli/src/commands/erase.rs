@@ -154,7 +154,7 @@ impl Erasing<'_> {
         if !store.confirmed(&format!("Erase them from session {session}?"))? {
             return Ok(None);
         }
-        let (reason, at, by) = (self.common.reason.clone(), cli.style.now, erasing::who().await);
+        let (reason, at, by) = (self.common.reason.clone(), cli.style.now, erasing::who(cli));
         let forgets = self.forgets.then_some(session);
         let note = ErasureNote { reason, reasons: BTreeMap::new(), by, at, forgets };
         let matches = |text: &str| self.patterns.iter().any(|pattern| pattern.matches_text(text));

@@ -124,7 +124,7 @@ async fn begin(
     // Sessions that only inherit an erased text lose hashes.
     let reason = named(&(0..rules.len()).collect::<Vec<_>>());
     let reasons = found.sessions.iter().map(|(session, of)| (*session, named(&of.rules))).collect();
-    let note = ErasureNote { reason, reasons, by: erasing::who().await, at: cli.style.now, forgets: None };
+    let note = ErasureNote { reason, reasons, by: erasing::who(cli), at: cli.style.now, forgets: None };
     let begun = store.begin(log, found.plan, &note, &|_| false).await?;
     Ok(Begin::Begun(Box::new(begun), planned))
 }

@@ -40,7 +40,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         reader
             .transcript(found.session, found.until, &index, |messages, wanted| -> Result<(), CliError> {
                 for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {
-                    let mut value = message.to_json(blobs);
+                    let mut value = index.marked(message).to_json(blobs);
                     if let (true, Value::Object(fields)) = (index.is_reverted(message.seq), &mut value) {
                         fields.insert("reverted".to_owned(), Value::Bool(true));
                     }
@@ -57,7 +57,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         .transcript(found.session, found.until, &index, |messages, wanted| -> Result<(), CliError> {
             for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {
                 let mark = if index.is_reverted(message.seq) { "undone" } else { "" };
-                message::draw(message, mark, &mut sheet, blobs)?;
+                message::draw(&index.marked(message), mark, &mut sheet, blobs)?;
             }
             Ok(())
         })

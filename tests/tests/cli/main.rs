@@ -12,6 +12,7 @@ mod imports;
 mod looking;
 mod messages;
 mod output;
+mod processes;
 mod questions;
 mod reader;
 mod retention;
