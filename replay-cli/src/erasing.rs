@@ -72,10 +72,10 @@ pub fn tell_reach(plan: &ErasurePlan, cli: &CommandContext) {
 }
 
 impl ErasedStore<'_> {
-    /// Whether somebody can confirm it.
+    /// Whether it can be confirmed.
     ///
     /// # Errors
-    /// [`CliError::NotConfirmed`] when nobody is asked and `--yes` is missing.
+    /// [`CliError::NotConfirmed`] when there is no terminal to ask on and `--yes` is missing.
     pub fn check_confirmable(&self) -> Result<(), CliError> {
         let person = std::io::stdin().is_terminal() && self.cli.shows_progress();
         if self.yes || person { Ok(()) } else { Err(CliError::NotConfirmed) }

@@ -23,7 +23,7 @@ pub use salvage::DamagedLog;
 pub use verify::{Damage, Flaw, Proven, VerifyReport, WithheldTexts, verify_file, verify_session, verify_store};
 pub use withhold::WithholdRules;
 
-pub(crate) use brought::Brought;
+pub(crate) use brought::ExportBlobs;
 pub(crate) use export::{ancestors, texts_of};
 pub(crate) use line::{HeaderKeys, Line};
 pub(crate) use withhold::{TextSelection, Withholding};

@@ -8,7 +8,7 @@
 
 use crate::disk::DiskLog;
 use crate::disk::filling::FillingWriter;
-use crate::exchange::{Brought, Flaw, HeaderKeys, ImportError, Line};
+use crate::exchange::{ExportBlobs, Flaw, HeaderKeys, ImportError, Line};
 use crate::log::{EventLog, ReadError};
 use annals_core::event::ErasureEvent;
 use annals_core::exported::{Unprovable, digest_of_line};
@@ -70,7 +70,7 @@ impl<'a> Filling<'a> {
     /// See [`FillingError`].
     pub async fn add(&mut self, source: &mut (dyn BufRead + Send)) -> Result<(), FillingError> {
         let mut batches = ExportBatches::of(source, self.log.blobs());
-        while let Some(ExportedBatch { line, batch, key, digest }) = batches.next()? {
+        while let Some(LineBatch { line, batch, key, digest }) = batches.next()? {
             let (session, seq, expected) = (batch.session, batch.first, batch.digest);
             let flaw = match digest {
                 Ok(found) if found == expected => {
@@ -92,7 +92,7 @@ impl<'a> Filling<'a> {
         line: u64,
         mut fuller: Batch,
         key: Option<SessionKey>,
-        brought: &mut Brought,
+        brought: &mut ExportBlobs,
     ) -> Result<(), FillingError> {
         let (session, first) = (fuller.session, fuller.first);
         let Some(stored) = self.log.batch_at(session, first).await? else { return Ok(()) };
@@ -165,7 +165,7 @@ pub async fn forged_text(
     source: &mut (dyn BufRead + Send),
 ) -> Result<Option<(u64, Flaw)>, ReadError> {
     let mut batches = ExportBatches::of(source, log.blobs());
-    while let Ok(Some(ExportedBatch { line, batch, key, digest })) = batches.next() {
+    while let Ok(Some(LineBatch { line, batch, key, digest })) = batches.next() {
         if digest == Ok(batch.digest) {
             continue;
         }
@@ -185,11 +185,11 @@ struct ExportBatches<'a> {
     bytes: Vec<u8>,
     line: u64,
     keys: HeaderKeys,
-    brought: Brought,
+    brought: ExportBlobs,
 }
 
 /// A batch of an export.
-struct ExportedBatch {
+struct LineBatch {
     line: u64,
     batch: Batch,
     /// The key of the session that its texts are proved with, if the file has it.
@@ -200,10 +200,10 @@ struct ExportedBatch {
 
 impl<'a> ExportBatches<'a> {
     fn of(source: &'a mut (dyn BufRead + Send), stored: Arc<dyn Blobs + Send + Sync>) -> Self {
-        Self { source, bytes: Vec::new(), line: 0, keys: HeaderKeys::default(), brought: Brought::new(stored) }
+        Self { source, bytes: Vec::new(), line: 0, keys: HeaderKeys::default(), brought: ExportBlobs::new(stored) }
     }
 
-    fn next(&mut self) -> Result<Option<ExportedBatch>, ImportError> {
+    fn next(&mut self) -> Result<Option<LineBatch>, ImportError> {
         loop {
             self.bytes.clear();
             if self.source.read_until(b'\n', &mut self.bytes)? == 0 {
@@ -226,7 +226,7 @@ impl<'a> ExportBatches<'a> {
                 Line::Batch { batch, value, .. } => {
                     let key = self.keys.take(&batch);
                     let digest = digest_of_line(&value, key.as_ref(), &self.brought);
-                    return Ok(Some(ExportedBatch { line, batch, key, digest }));
+                    return Ok(Some(LineBatch { line, batch, key, digest }));
                 }
             }
         }

@@ -49,7 +49,7 @@ pub(crate) struct FillingWriter {
 }
 
 impl FillingWriter {
-    /// Begins a file that nobody reads before [`FillingWriter::finish`].
+    /// Begins a file that is not read before [`FillingWriter::finish`].
     pub(in crate::disk) fn begin(disk: &Arc<dyn Disk>, layout: &Layout) -> io::Result<Self> {
         let file = disk.open(&layout.filling().with_extension("tmp"), Access::Create)?;
         file.write_at(&MAGIC, 0)?;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 /// Blobs of an export that the store does not hold, and behind them those of the store. A blob is stored only when a batch that is
 /// appended or filled in names it: it may be the text of one that was erased here.
-pub(crate) struct Brought {
+pub(crate) struct ExportBlobs {
     texts: BTreeMap<BlobHash, String>,
     stored: Arc<dyn Blobs + Send + Sync>,
 }
 
-impl Brought {
+impl ExportBlobs {
     /// No blobs but those of the store.
     pub fn new(stored: Arc<dyn Blobs + Send + Sync>) -> Self {
         Self { texts: BTreeMap::new(), stored }
@@ -35,7 +35,7 @@ impl Brought {
     }
 }
 
-impl Blobs for Brought {
+impl Blobs for ExportBlobs {
     fn text(&self, hash: &BlobHash) -> Option<String> {
         self.texts.get(hash).cloned().or_else(|| self.stored.text(hash))
     }

@@ -1,6 +1,6 @@
 //! Import: an export back into a log, with the digests that it had.
 
-use super::Brought;
+use super::ExportBlobs;
 use super::line::{Ancestor, Header, HeaderKeys, Line};
 use super::verify::{Flaw, VerifyReport, verify_file};
 use super::{OnProgress, Progress};
@@ -175,7 +175,7 @@ struct ImportSection {
     last: Option<(SessionId, Seq, Digest)>,
     ancestors: Vec<Ancestor>,
     keys: HeaderKeys,
-    blobs: Brought,
+    blobs: ExportBlobs,
     /// Where each session ended before.
     heads: BTreeMap<SessionId, Seq>,
 }
@@ -187,7 +187,7 @@ impl<'a> Import<'a> {
             self.end().await?;
             let keys = HeaderKeys::new(header.keys.clone().unwrap_or_default());
             let session = ImportedSession { header, new: 0, known: 0, blobs: 0, is_fuller: false };
-            let (blobs, heads) = (Brought::new(self.log.blobs()), BTreeMap::new());
+            let (blobs, heads) = (ExportBlobs::new(self.log.blobs()), BTreeMap::new());
             self.section = Some(ImportSection { line, session, last: None, ancestors: Vec::new(), keys, blobs, heads });
             return Ok(());
         }
@@ -335,7 +335,7 @@ impl<'a> Import<'a> {
 
 impl GatheredBatch {
     /// Gives each text a key of its own in place of the session's.
-    fn disclose(&mut self, blobs: &Brought) -> Result<(), ImportError> {
+    fn disclose(&mut self, blobs: &ExportBlobs) -> Result<(), ImportError> {
         let Some(key) = self.key.take() else { return Ok(()) };
         let Draft { session, expected: first, at, events, digest, states } = self.draft.clone();
         let digest = digest.unwrap_or(Digest([0; 32]));
@@ -354,7 +354,12 @@ fn drafted(batch: Batch) -> Draft {
 }
 
 /// Stores those of these blobs that the export brought and the store does not hold.
-async fn store(log: &dyn EventLog, line: u64, brought: &mut Brought, named: &[BlobHash]) -> Result<(), ImportError> {
+async fn store(
+    log: &dyn EventLog,
+    line: u64,
+    brought: &mut ExportBlobs,
+    named: &[BlobHash],
+) -> Result<(), ImportError> {
     for blob in named {
         if let Some(text) = brought.give(blob) {
             log.put_blob(text).await.map_err(|source| ImportError::Append { line, source })?;
