@@ -3,7 +3,8 @@
 use crate::SessionAt;
 use annals_core::{Blobs, Seq, SessionId};
 use annals_projections::{
-    Body, Content, CoveredText, Fidelity, Ledger, LedgerEntry, Message, Messages, Projection, SessionView, ToJson, estimate, unmentioned,
+    Body, Content, CoveredText, Fidelity, Ledger, LedgerEntry, Message, Messages, Projection, SessionView, ToJson,
+    estimate, unmentioned,
 };
 use annals_store::ReadError;
 use serde::Serialize;

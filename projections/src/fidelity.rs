@@ -265,7 +265,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_counted_by_kind_and_once() {
-        let text = "Never touch src/main.rs, port 8080 is taken. Use parse_line and parse_line, not readAll.\nTwo words.";
+        let text =
+            "Never touch src/main.rs, port 8080 is taken. Use parse_line and parse_line, not readAll.\nTwo words.";
         let none = Fidelity::of(&[left(text)], "");
         assert_eq!(counts(&none), [(0, 2), (0, 1), (0, 1), (0, 1)]);
         assert_eq!(none.percent, 0);

@@ -91,7 +91,9 @@ fn brief(definition: &ToolDefinition) -> ToolDefinition {
 fn bare(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
-            fields.retain(|name, value| !(value.is_string() && matches!(name.as_str(), "description" | "title" | "$schema")));
+            fields.retain(|name, value| {
+                !(value.is_string() && matches!(name.as_str(), "description" | "title" | "$schema"))
+            });
             fields.values_mut().for_each(bare);
         }
         Value::Array(items) => items.iter_mut().for_each(bare),
@@ -119,7 +121,9 @@ mod tests {
         assert_eq!(brief.description.inline(), Some("Reads a file."));
         assert_eq!(
             brief.schema.0.inline(),
-            Some(r#"{"properties":{"description":{"type":"string"},"path":{"type":"string"}},"required":["path"],"type":"object"}"#)
+            Some(
+                r#"{"properties":{"description":{"type":"string"},"path":{"type":"string"}},"required":["path"],"type":"object"}"#
+            )
         );
     }
 }

@@ -43,12 +43,7 @@ impl RequestProfile {
     ///
     /// # Errors
     /// [`RunError::UnknownModel`], [`RunError::WindowTooSmall`].
-    pub(super) fn of_turn(
-        runner: &Runner,
-        selected: &Selected,
-        step: u32,
-        view: &SessionView,
-    ) -> Result<Self, Stop> {
+    pub(super) fn of_turn(runner: &Runner, selected: &Selected, step: u32, view: &SessionView) -> Result<Self, Stop> {
         let agent = runner.agent_on(selected);
         let agent = agent.unwrap_or_else(|| bare_agent(&selected.agent));
         let last_step = agent.steps.is_some_and(|steps| step >= steps);
