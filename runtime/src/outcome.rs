@@ -84,6 +84,9 @@ pub enum MissingItem {
     /// An event that a fork at this Seq would inherit.
     #[error("event before seq {0}")]
     EventBefore(Seq),
+    /// An input.
+    #[error("input {0}")]
+    Input(InputId),
     /// A pending input.
     #[error("pending input {0}")]
     PendingInput(InputId),

@@ -135,7 +135,7 @@ pub fn changed(files: &[FileChange]) -> String {
 fn begun(created: &SessionCreated) -> String {
     let recorded = match (&created.process, &created.origin) {
         (Some(process), Some(_)) => format!(", recorded by {process}"),
-        (Some(process), None) => format!(", by {process}"),
+        (Some(process), None) => format!(", {process}"),
         (None, Some(origin)) => format!(", recorded by {}", origin.agent),
         (None, None) => String::new(),
     };
