@@ -50,7 +50,7 @@ pub struct SessionView {
     pub inbox: Inbox,
     /// Open calls.
     pub calls: Calls,
-    /// Open questions and standing approvals.
+    /// Open questions and approvals in force.
     pub permissions: Permissions,
     /// Tokens and cost.
     pub usage: UsageTotals,

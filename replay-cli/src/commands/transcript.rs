@@ -16,7 +16,7 @@ pub struct Args {
     target: Target,
     /// Leave out what a revert undid.
     #[arg(long)]
-    standing: bool,
+    without_undone: bool,
     /// Show the last COUNT messages only.
     #[arg(long, short = 'n', value_name = "COUNT")]
     last: Option<usize>,
@@ -26,10 +26,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let found = cli.target(&args.target).await?;
     let reader = &found.reader;
     let mut index: Transcript = reader.fold(found.session, found.until).await?;
-    if args.standing {
+    if args.without_undone {
         let gone = |seq| index.is_reverted(seq);
-        let standing = index.items.iter().filter(|item| !gone(item.seq)).copied().collect();
-        index.items = standing;
+        let without_undone = index.items.iter().filter(|item| !gone(item.seq)).copied().collect();
+        index.items = without_undone;
     }
     if let Some(last) = args.last {
         index.items.drain(..index.items.len().saturating_sub(last));
