@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 const NOT_CALLED: [(&str, &str); 3] = [
     ("plan_move", "`choose_move` calls it; a host that only moves with changes plans with it"),
     ("wake", "`prompt` calls it; a host that only admitted inputs starts the run with it"),
-    ("set_title", "for hosts; no command changes a title yet"),
 ];
 
 fn root() -> PathBuf {
