@@ -3,7 +3,8 @@
 use crate::SessionAt;
 use annals_core::{Blobs, Seq, SessionId};
 use annals_projections::{
-    Body, Content, Ledger, LedgerEntry, Message, Messages, Projection, SessionView, ToJson, estimate, unmentioned,
+    Body, Content, CoveredText, Fidelity, Ledger, LedgerEntry, Message, Messages, Projection, SessionView, ToJson,
+    estimate, unmentioned,
 };
 use annals_store::ReadError;
 use serde::Serialize;
@@ -17,6 +18,9 @@ pub struct ListedCompaction {
     pub entry: LedgerEntry,
     /// The summary; `null` for a compaction without one.
     pub summary: Option<String>,
+    /// How much of what left is in the summary or in a message that stays; `null` for a compaction without a summary. A
+    /// heuristic, not a proof.
+    pub fidelity: Option<Fidelity>,
     /// What people and instructions wrote that the summary does not mention: a heuristic, not a proof.
     pub unmentioned: Unmentioned,
 }
@@ -113,11 +117,22 @@ impl SessionAt {
 fn listed(entry: LedgerEntry, messages: &Messages, blobs: &dyn Blobs) -> ListedCompaction {
     let summary = entry.ended.and_then(|seq| messages.get(seq)).and_then(|message| message.summary_as_sent(blobs));
     let summary = summary.map(|summary| summary.into_owned());
-    let covered = entry.messages.iter().chain(&entry.context_messages).filter_map(|seq| messages.get(*seq));
-    let covered: Vec<String> = covered.flat_map(|message| written(message, blobs)).collect();
-    let unmentioned = summary.as_ref().map(|summary| unmentioned(&covered.join("\n"), summary));
+    let of = |seqs: &mut dyn Iterator<Item = &Seq>| -> Vec<CoveredText> {
+        let messages = seqs.filter_map(|seq| messages.get(*seq));
+        messages
+            .flat_map(|message| {
+                let user = matches!(message.body, Body::User { .. });
+                written(message, blobs).into_iter().map(move |text| CoveredText { message: message.seq, user, text })
+            })
+            .collect()
+    };
+    let covered = of(&mut entry.messages.iter().chain(&entry.replayed).chain(&entry.context_messages));
+    let stays = of(&mut entry.pinned.iter().chain(&entry.replayed).chain(&entry.kept));
+    let joined = |texts: &[CoveredText]| texts.iter().map(|text| text.text.as_str()).collect::<Vec<_>>().join("\n");
+    let fidelity = summary.as_ref().map(|summary| Fidelity::of(&covered, &format!("{summary}\n{}", joined(&stays))));
+    let unmentioned = summary.as_ref().map(|summary| unmentioned(&joined(&covered), summary));
     let unmentioned = unmentioned.map(|(names, instructions)| Unmentioned { names, instructions });
-    ListedCompaction { entry, summary, unmentioned: unmentioned.unwrap_or_default() }
+    ListedCompaction { entry, summary, fidelity, unmentioned: unmentioned.unwrap_or_default() }
 }
 
 /// What people and instructions wrote in a message: that is what a summary must carry. Tool outputs are not.

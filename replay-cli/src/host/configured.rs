@@ -42,6 +42,8 @@ pub struct Chosen {
     pub model: ModelName,
     /// Where it works.
     pub directory: String,
+    /// The agents that can be selected.
+    pub agents: Vec<AgentName>,
     /// What switches do in a new session.
     pub policy: Policy,
     /// Whether the sessions are signed once they are idle.
@@ -98,6 +100,7 @@ pub fn configured(
         title,
         redactor,
         repeat_limit: config.repeat_limit(),
+        small_window_tools: Some(SMALL_WINDOW_TOOLS.map(str::to_owned).to_vec()),
         process: Some(cli.process_recorder()),
         ..Settings::default()
     };
@@ -110,8 +113,8 @@ pub fn configured(
         clock: Arc::new(config.clock()),
         approver: Arc::new(questions),
     };
-    let policy = config.policy();
-    Ok((parts, Chosen { agent, model, directory, policy, signing }))
+    let (agents, policy) = (config.selectable().cloned().collect(), config.policy());
+    Ok((parts, Chosen { agent, model, directory, agents, policy, signing }))
 }
 
 /// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.
@@ -119,14 +122,17 @@ fn small(config: &Config) -> Option<ModelName> {
     config.small_model().filter(|model| reachable(config, model).is_ok())
 }
 
+/// What is offered where the window of the model is small.
+const SMALL_WINDOW_TOOLS: [&str; 6] = ["bash", "edit", "glob", "grep", "read", "write"];
+
 fn agent(config: &Config, options: &Options, found: Option<&ExistingSession>) -> Result<AgentName, HostError> {
     match (&options.agent, found) {
-        (Some(name), _) => match config.agents.contains_key(&name.as_str().into()) {
-            true => Ok(name.as_str().into()),
-            false => Err(HostError::UnknownAgent {
-                name: name.clone(),
-                known: config.agents.keys().map(ToString::to_string).collect(),
-            }),
+        (Some(name), _) => match config.selectable().find(|agent| agent.as_str() == name) {
+            Some(agent) => Ok(agent.clone()),
+            None => {
+                let known = config.selectable().map(ToString::to_string).collect();
+                Err(HostError::UnknownAgent { name: name.clone(), known })
+            }
         },
         // The agents of other programs are not known here.
         (None, Some(found)) if found.is_imported && !config.agents.contains_key(&found.agent) => {
