@@ -44,6 +44,8 @@ struct CompactionEvidence {
     unpruned: bool,
     /// Set where the usual value leads to other compactions.
     keep_tokens: Option<u64>,
+    /// The largest value under which summaries that failed are asked for.
+    asked: Option<u64>,
     /// The start of the newest compaction.
     started: Seq,
     /// The estimate of the newest request of a turn.
@@ -240,7 +242,7 @@ impl CompactionEvidence {
         };
         json!({
             "auto": self.automatic, "prune": !self.unpruned, "buffer": self.due.map_or(usual.buffer, fitting),
-            "keep_tokens": self.keep_tokens.unwrap_or(usual.keep_tokens),
+            "keep_tokens": self.keep_tokens.or(self.asked).unwrap_or(usual.keep_tokens),
         })
     }
 }

@@ -125,6 +125,7 @@ impl ScriptBuilder<'_> {
                 let error = Failure { kind: "invalid-request".to_owned(), ..failed.error.clone() };
                 let usage = failed.usage;
                 let interrupted = failed.error.message.inline() == Some("Compaction interrupted");
+                self.attempted(failed.reason);
                 self.attempt(|attempt| match usage {
                     // Its process crashed; the next run recorded the failure.
                     None if interrupted && failed.reason == CompactionReason::Manual => {
@@ -287,6 +288,17 @@ impl ScriptBuilder<'_> {
 
     fn could_prune(&self, reason: CompactionReason) -> bool {
         self.limits(reason).is_some_and(|(model, limits)| prune(&self.view.history, model, &limits).is_some())
+    }
+
+    /// Finds settings under which a summary that failed is asked for at all.
+    fn attempted(&mut self, reason: CompactionReason) {
+        let blobs = self.recording.blobs.as_ref();
+        let Some((model, usual)) = self.limits(reason) else { return };
+        let is_empty = |tail| plan(&self.view.history, model, &ContextLimits { tail, ..usual }, blobs).is_err();
+        if is_empty(usual.tail) {
+            let most = least(usual.tail, is_empty).checked_sub(1);
+            self.limits.asked = self.limits.asked.into_iter().chain(most).min();
+        }
     }
 
     /// Finds settings that lead to the same compaction.
