@@ -1,12 +1,14 @@
 //! The compactions of a session: what each replaced and what its summary does not mention; and whether one can be undone.
 
 use crate::SessionAt;
-use annals_core::{Blobs, Seq, SessionId};
+use annals_core::event::{CompactionEvent, StepEvent};
+use annals_core::{Blobs, Event, Record, Seq, SessionId, Text};
 use annals_projections::{
     Body, Content, Ledger, LedgerEntry, Message, Messages, Projection, SessionView, ToJson, estimate, unmentioned,
 };
 use annals_store::ReadError;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// One compaction, and what its summary does not mention of what it replaced.
 #[derive(Clone, Debug, Serialize)]
@@ -68,13 +70,26 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read.
     pub async fn compactions(&self) -> Result<Vec<ListedCompaction>, ReadError> {
+        // What a compaction covered is in memory no longer than until its summary was compared with it.
+        if let Some(listed) = CompactionFold::of(self).await? {
+            return Ok(listed);
+        }
         let (mut ledger, mut messages) = (Ledger::default(), Messages::default());
         self.each(Seq::ZERO, self.until, |record| {
             ledger.apply(record);
             messages.apply(record);
         })
         .await?;
-        Ok(ledger.entries.into_iter().map(|entry| listed(entry, &messages, self.blobs())).collect())
+        let blobs = self.blobs();
+        let listed = ledger.entries.into_iter().map(|entry| {
+            let summary = entry.ended.and_then(|seq| messages.get(seq)).and_then(|message| match &message.body {
+                Body::Compaction { summary, .. } => Some(summary),
+                _ => None,
+            });
+            let compared = summary.map(|summary| compare(&entry, summary, |seq| messages.get(seq), blobs));
+            listed(entry, compared)
+        });
+        Ok(listed.collect())
     }
 
     /// The end of the compaction in force that started or ended at `seq`, if the model can take the history without it:
@@ -110,16 +125,73 @@ impl SessionAt {
     }
 }
 
-fn listed(entry: LedgerEntry, messages: &Messages, blobs: &dyn Blobs) -> ListedCompaction {
-    let summary = entry.ended.and_then(|seq| messages.get(seq)).and_then(|message| match &message.body {
-        Body::Compaction { summary, .. } => Some(summary.resolve(blobs).into_owned()),
-        _ => None,
-    });
-    let covered = entry.messages.iter().chain(&entry.context_messages).filter_map(|seq| messages.get(*seq));
+/// The compactions so far, each compared with what it covered.
+struct CompactionFold<'a> {
+    blobs: &'a dyn Blobs,
+    ledger: Ledger,
+    /// Summary and what it does not mention, by the end of the compaction.
+    compared: BTreeMap<Seq, (String, Unmentioned)>,
+    /// The message of the newest step, and the newest compaction.
+    step: Option<Seq>,
+    compaction: Option<Seq>,
+    /// Something that was evicted is needed.
+    failed: bool,
+}
+
+impl CompactionFold<'_> {
+    /// Every compaction; `None` where what was evicted is needed again: a revert or an undoing returned it, or an answer
+    /// continued after it was covered.
+    async fn of(past: &SessionAt) -> Result<Option<Vec<ListedCompaction>>, ReadError> {
+        let (blobs, ledger, compared) = (past.blobs(), Ledger::default(), BTreeMap::new());
+        let mut fold = CompactionFold { blobs, ledger, compared, step: None, compaction: None, failed: false };
+        past.each(Seq::ZERO, past.until, |record| fold.apply(record)).await?;
+        let CompactionFold { ledger, mut compared, failed, .. } = fold;
+        let listed = ledger.entries.into_iter().map(|entry| {
+            let compared = entry.ended.and_then(|ended| compared.remove(&ended));
+            listed(entry, compared)
+        });
+        Ok((!failed).then(|| listed.collect()))
+    }
+
+    fn apply(&mut self, record: &Record<'_>) {
+        if self.failed {
+            return;
+        }
+        self.ledger.apply(record);
+        match record.event {
+            Event::Compaction(CompactionEvent::Ended(ended)) => {
+                self.compaction = Some(record.seq);
+                let history = self.ledger.history();
+                let entry = self.ledger.entries.iter().rev().find(|entry| entry.ended == Some(record.seq));
+                let compared =
+                    entry.map(|entry| compare(entry, &ended.summary, |seq| history.message(seq), self.blobs));
+                self.compared.extend(compared.map(|compared| (record.seq, compared)));
+                self.ledger.evict();
+            }
+            Event::Step(StepEvent::Started(_)) => self.step = Some(record.seq),
+            Event::Step(StepEvent::TextEnded(_)) if self.step < self.compaction => self.failed = true,
+            _ => self.failed = self.ledger.history().is_stale(),
+        }
+    }
+}
+
+fn listed(entry: LedgerEntry, compared: Option<(String, Unmentioned)>) -> ListedCompaction {
+    let (summary, unmentioned) = compared.map_or_else(Default::default, |(summary, rest)| (Some(summary), rest));
+    ListedCompaction { entry, summary, unmentioned }
+}
+
+/// The summary of a compaction, and what it does not mention of what it covered.
+fn compare<'a>(
+    entry: &LedgerEntry,
+    summary: &Text,
+    message: impl Fn(Seq) -> Option<&'a Message>,
+    blobs: &dyn Blobs,
+) -> (String, Unmentioned) {
+    let summary = summary.resolve(blobs).into_owned();
+    let covered = entry.messages.iter().chain(&entry.context_messages).filter_map(|seq| message(*seq));
     let covered: Vec<String> = covered.flat_map(|message| written(message, blobs)).collect();
-    let unmentioned = summary.as_ref().map(|summary| unmentioned(&covered.join("\n"), summary));
-    let unmentioned = unmentioned.map(|(names, instructions)| Unmentioned { names, instructions });
-    ListedCompaction { entry, summary, unmentioned: unmentioned.unwrap_or_default() }
+    let (names, instructions) = unmentioned(&covered.join("\n"), &summary);
+    (summary, Unmentioned { names, instructions })
 }
 
 /// What people and instructions wrote in a message: that is what a summary must carry. Tool outputs are not.

@@ -6,7 +6,9 @@ use crate::message::{Body, Content, Message};
 use crate::messages::Messages;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use annals_core::event::{CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, SessionEvent};
+use annals_core::event::{
+    CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, PermissionEvent, SessionEvent,
+};
 use annals_core::{CallId, Event, Record, Seq};
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +41,23 @@ pub struct History {
 impl History {
     /// The selected messages, oldest first.
     pub fn selected(&self) -> impl Iterator<Item = &Message> {
+        self.selected_from(Seq::ZERO)
+    }
+
+    /// The selected messages from a place on, oldest first. What a compaction covered is not looked at, except for what is
+    /// pinned.
+    pub fn selected_from(&self, from: Seq) -> impl Iterator<Item = &Message> {
         let compaction = self.standing();
-        self.messages.list().iter().filter(move |message| self.selects(message, compaction))
+        // Of what is older, only pinned messages are selected: system messages must be newer than the baseline.
+        let covered = compaction.map_or(Seq::ZERO, |seq| self.baseline.map_or(seq, |baseline| seq.min(baseline)));
+        let pinned: BTreeSet<Seq> = self.pins.iter().map(|(message, ..)| *message).collect();
+        let pinned = pinned.into_iter().filter(move |seq| *seq >= from && *seq < covered);
+        let begin = self.messages.list().partition_point(|message| message.seq < covered.max(from));
+        let rest = self.messages.list().get(begin..).unwrap_or_default();
+        pinned
+            .filter_map(|seq| self.messages.get(seq))
+            .chain(rest)
+            .filter(move |message| self.selects(message, compaction))
     }
 
     /// The messages since the newest compaction, that one excluded: what the next one would cover. Not among them are
@@ -125,16 +142,23 @@ impl History {
         self.stale |= pinned.into_iter().any(gone);
     }
 
-    fn mark_pruned(&mut self) {
+    /// Marks the outputs of pruned calls; returns the oldest message in which a mark changed.
+    fn mark_pruned(&mut self) -> Option<Seq> {
         let pruned = &self.pruned;
+        let mut oldest = None;
         for message in &mut self.messages.list {
             let Body::Assistant(assistant) = &mut message.body else { continue };
             for content in &mut assistant.content {
                 if let Content::Tool(tool) = content {
-                    tool.pruned = pruned.get(&tool.call).copied();
+                    let mark = pruned.get(&tool.call).copied();
+                    if tool.pruned != mark {
+                        tool.pruned = mark;
+                        oldest = oldest.or(Some(message.seq));
+                    }
                 }
             }
         }
+        oldest
     }
 
     fn remove_from(&mut self, first_removed: Seq) {
@@ -159,31 +183,61 @@ impl Projection for History {
     const VERSION: u32 = 3;
 
     fn apply(&mut self, record: &Record<'_>) {
-        self.messages.apply(record);
+        self.take(record);
+    }
+}
+
+impl History {
+    /// Applies a record; returns a place such that all selected messages before it are the same ones as before, with the same
+    /// content. `None` when nothing changed.
+    pub fn take(&mut self, record: &Record<'_>) -> Option<Seq> {
+        let changed = self.messages.apply(record);
+        // What is selected may change anywhere.
+        let all = Some(Seq::ZERO);
         match record.event {
             Event::Context(ContextEvent::EpochStarted(started)) => {
                 // Messages between a compaction and the epoch that it caused are not part of that epoch's baseline.
                 let compaction = self.standing().filter(|_| started.cause == EpochCause::Compaction);
                 self.baseline = Some(compaction.unwrap_or(record.seq));
+                all
             }
-            Event::Session(SessionEvent::Moved(_)) => self.baseline = None,
-            Event::Compaction(CompactionEvent::Ended(_)) => self.compactions.push((record.seq, None)),
-            Event::Compaction(CompactionEvent::Undone(undone)) => self.undo(undone.compaction, record.seq),
+            Event::Session(SessionEvent::Moved(_)) => {
+                self.baseline = None;
+                all
+            }
+            Event::Compaction(CompactionEvent::Ended(_)) => {
+                self.compactions.push((record.seq, None));
+                all
+            }
+            Event::Compaction(CompactionEvent::Undone(undone)) => {
+                self.undo(undone.compaction, record.seq);
+                all
+            }
             Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => {
                 for call in &pruned.calls {
                     self.pruned.entry(call.clone()).or_insert(record.seq);
                 }
-                self.mark_pruned();
+                self.mark_pruned()
             }
             Event::Message(MessageEvent::Pinned(pinned)) => {
                 self.pins.push((pinned.message, record.seq, true));
                 self.note_reach();
+                all
             }
-            Event::Message(MessageEvent::Unpinned(unpinned)) => self.pins.push((unpinned.message, record.seq, false)),
-            Event::Files(FilesEvent::RevertCommitted(committed)) => self.remove_from(committed.first_removed),
+            Event::Message(MessageEvent::Unpinned(unpinned)) => {
+                self.pins.push((unpinned.message, record.seq, false));
+                all
+            }
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
+                self.remove_from(committed.first_removed);
+                all
+            }
+            // Open calls end, in messages of any age.
+            Event::Session(SessionEvent::Forked(_)) => all,
+            // The state of open calls changes, which may be in messages of any age.
+            Event::Permission(PermissionEvent::Replied(_)) => self.messages.open().min(),
             Event::Session(
                 SessionEvent::Created(_)
-                | SessionEvent::Forked(_)
                 | SessionEvent::Titled(_)
                 | SessionEvent::AgentSwitched(_)
                 | SessionEvent::ProcessAttached(_)
@@ -200,7 +254,7 @@ impl Projection for History {
             | Event::Profile(_)
             | Event::Step(_)
             | Event::Tool(_)
-            | Event::Permission(_)
+            | Event::Permission(PermissionEvent::Asked(_))
             | Event::Compaction(CompactionEvent::Started(_) | CompactionEvent::Failed(_))
             | Event::Message(
                 MessageEvent::SyntheticAdded(_)
@@ -219,7 +273,7 @@ impl Projection for History {
                 | FilesEvent::DepartureEnded(_),
             )
             | Event::Child(_)
-            | Event::Erasure(_) => {}
+            | Event::Erasure(_) => changed,
         }
     }
 }

@@ -83,6 +83,16 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// The history of which compactions cover parts.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Evicts what no compaction to come can cover, unless one is undone or reverted: see [`History::evict`].
+    pub fn evict(&mut self) {
+        self.history.evict();
+    }
+
     fn open(&mut self) -> Option<&mut LedgerEntry> {
         self.entries.last_mut().filter(|entry| entry.outcome == LedgerOutcome::Open)
     }
@@ -115,12 +125,11 @@ impl Ledger {
         }
     }
 
-    /// Sorts what was selected before a compaction into what left by it and what stayed.
+    /// Applies a compaction to the history, and sorts what was selected before it into what left by it and what stayed.
     fn cover(&mut self, record: &Record<'_>) {
         let before: Vec<Seq> = self.history.selected().map(|message| message.seq).collect();
-        let mut after = self.history.clone();
-        after.apply(record);
-        let stays: BTreeSet<Seq> = after.selected().map(|message| message.seq).collect();
+        self.history.apply(record);
+        let stays: BTreeSet<Seq> = self.history.selected().map(|message| message.seq).collect();
         let (mut messages, mut tool_outputs, mut context_messages, mut pinned) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for message in before.into_iter().filter_map(|seq| self.history.message(seq)) {
@@ -177,6 +186,8 @@ impl Projection for Ledger {
                     entry.cost = ended.cost;
                     entry.outcome = LedgerOutcome::Completed;
                 }
+                // The history has it already.
+                return;
             }
             Event::Compaction(CompactionEvent::Failed(failed)) => {
                 self.ending(record, failed.reason);
@@ -201,7 +212,7 @@ impl Projection for Ledger {
                     entry.outcome = LedgerOutcome::Reverted { by: record.seq };
                 }
             }
-            // The rest changes only the history, which is given every record below.
+            // The rest changes only the history, which is given every other record below.
             Event::Session(_)
             | Event::Input(_)
             | Event::Context(_)
