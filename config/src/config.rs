@@ -65,6 +65,15 @@ pub struct RedactionSettings {
     pub patterns: BTreeMap<String, String>,
 }
 
+/// How heads of sessions are signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SigningSettings {
+    /// Whether `run` and `chat` sign the sessions that they changed once these are idle.
+    pub automatically: bool,
+    /// The file of the key.
+    pub key: Option<PathBuf>,
+}
+
 impl Config {
     /// What is configured for work in a directory.
     ///
@@ -104,6 +113,7 @@ impl Config {
         if let (Some(project), Some(text)) = (&project, &text) {
             let reading = reading::read(ConfigLayer::Project, project.file.clone(), text);
             problems.extend(reading.problems);
+            problems.extend(guard::never(&reading.settings));
             trusted = Trust::kept_in(&places.trust).holds(project, text)?;
             if !trusted {
                 refused = guard::refused(&reading.settings, &settings, &project.root);
@@ -269,6 +279,15 @@ impl Config {
             }
         }
         Some(Arc::new(redactor))
+    }
+
+    /// Whether sessions are signed once they are idle, and the key that signs; without one it is the user's usual SSH key.
+    pub fn signing(&self) -> SigningSettings {
+        let key = self.settings.get(&["sign", "key"]);
+        SigningSettings {
+            automatically: self.settings.flag(&["sign", "automatically"]).unwrap_or(false),
+            key: key.map(|setting| file_of(&self.places, None, setting)),
+        }
     }
 
     /// The files that there are: the user's, then the project's.

@@ -15,8 +15,23 @@ pub fn refused(project: &[Setting], without: &MergedSettings, root: &Path) -> Ve
         let message = format!("`{}`: {why}", shown(&setting.path));
         Some(Problem { origin: setting.origin.clone(), message })
     };
-    // A table that is only there does nothing.
-    let does = |setting: &&Setting| !setting.value.as_object().is_some_and(serde_json::Map::is_empty);
+    project.iter().filter(does).filter_map(judge).collect()
+}
+
+/// A table that is only there does nothing.
+fn does(setting: &&Setting) -> bool {
+    !setting.value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+/// What of a project's settings not even a trusted file may do.
+pub fn never(project: &[Setting]) -> Vec<Problem> {
+    let judge = |setting: &Setting| {
+        let why = strictest(&setting.path).into_iter().find_map(|rule| match rule {
+            Project::Never(why) => Some(why),
+            _ => None,
+        })?;
+        Some(Problem { origin: setting.origin.clone(), message: format!("`{}`: {why}", shown(&setting.path)) })
+    };
     project.iter().filter(does).filter_map(judge).collect()
 }
 
@@ -28,7 +43,8 @@ fn strictest(path: &[String]) -> Vec<Project> {
 
 fn objection(project: Project, setting: &Setting, without: &MergedSettings, root: &Path) -> Option<String> {
     match project {
-        Project::Free => None,
+        // What is never allowed is no question of trust.
+        Project::Free | Project::Never(_) => None,
         Project::Trusted(why) => Some(why.to_owned()),
         Project::UnlessUser => {
             let own = without.of_a_file(&setting.path)?;

@@ -29,13 +29,15 @@ pub enum ValueKind {
     Each(&'static [ConfigKey]),
 }
 
-/// What a project's file may do with a key while its folder is not trusted.
+/// What a project's file may do with a key while its folder is not trusted, and with [`Project::Never`] ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Project {
     /// Set it.
     Free,
     /// Not set it; the text says why.
     Trusted(&'static str),
+    /// Not set it, trusted or not; the text says why.
+    Never(&'static str),
     /// Set it to paths that stay inside the project.
     Inside,
     /// Set it unless the user did.
@@ -78,6 +80,7 @@ impl ConfigKey {
 }
 
 const COMMANDS: &str = "it would run a command";
+const OWN_KEY: &str = "only your own configuration may say what is signed with your key";
 const REDIRECTS: &str = "it could send keys and code to another server";
 
 /// Settings of requests, in either spelling, that affect only the model: no tools of the provider, no servers
@@ -131,6 +134,7 @@ pub const KEYS: &[ConfigKey] = &[
     key("instructions", ValueKind::Table(INSTRUCTIONS), "Instruction files for the model."),
     key("skills", ValueKind::Table(SKILLS), "Folders with skills."),
     key("redaction", ValueKind::Table(REDACTION), "Secrets that are kept out of requests and the log."),
+    key("sign", ValueKind::Table(SIGN), "Signed heads of sessions.").for_project(Project::Never(OWN_KEY)),
 ];
 
 const AGENT: &[ConfigKey] = &[
@@ -244,6 +248,19 @@ const REDACTION: &[ConfigKey] = &[
         .for_project(Project::Trusted("it would weaken the redaction")),
     key("patterns", ValueKind::Named, "Regular expressions of further secrets, by the name of their kind.")
         .for_project(Project::UnlessUser),
+];
+
+const SIGN: &[ConfigKey] = &[
+    key(
+        "automatically",
+        ValueKind::Flag,
+        "Whether `run` and `chat` sign the sessions that they changed once these are idle.",
+    ),
+    key(
+        "key",
+        ValueKind::Text,
+        "The key that signs (see annals sign --key), relative to the folder of the configuration; ~/.ssh/id_ed25519 by default.",
+    ),
 ];
 
 /// The key at a path such as `agents.build.steps`, names of tables included.

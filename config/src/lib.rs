@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What a project's file may not do by itself (name commands, redirect keys, allow more, keep less secret) is refused
-//! unless the user trusted it: see [`Trust`]. A [`Config`] is what the runtime asks for agents and models, and the providers for
+//! unless the user trusted it: see [`Trust`]. What is signed with the user's key it may never say. A [`Config`] is what the runtime asks for agents and models, and the providers for
 //! addresses and keys.
 #![warn(missing_docs)]
 
@@ -27,7 +27,7 @@ mod trust;
 mod variables;
 
 pub use agent::{Agent, Mode};
-pub use config::{Config, LoadedConfig, RedactionSettings};
+pub use config::{Config, LoadedConfig, RedactionSettings, SigningSettings};
 pub use environment::Environment;
 pub use keys::{ConfigKey, KEYS, Project, ValueKind};
 pub use origin::{ConfigLayer, ValueOrigin};

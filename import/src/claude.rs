@@ -3,6 +3,7 @@
 mod answer;
 mod blocks;
 mod mapping;
+mod process;
 mod related;
 mod results;
 mod tree;
@@ -12,7 +13,7 @@ use super::identity::IMPORTER;
 use super::lines::{LineReader, SourceLine};
 use super::sink::{ImportSink, ReadSourceError, SourceItem};
 use annals_core::Time;
-use annals_core::event::Origin;
+use annals_core::event::{Origin, ProcessInfo};
 use related::RelatedTranscripts;
 use std::path::Path;
 use tree::TranscriptTree;
@@ -42,7 +43,7 @@ pub struct TranscriptHeader {
     /// The start of the first prompt.
     pub prompt: Option<String>,
     cwd: String,
-    version: Option<String>,
+    process: ProcessInfo,
     sidechain: bool,
 }
 
@@ -78,7 +79,7 @@ fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>, lines_max: usize) -> s
         if !seen {
             seen = true;
             header.cwd = object.text("cwd").unwrap_or_default();
-            header.version = object.text("version");
+            header.process = process::of_line(&object, &ProcessInfo::default());
             header.sidechain = object.flag("isSidechain");
             header.agent = object.text("agentId");
         }
@@ -131,7 +132,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     let mut related = RelatedTranscripts::of(path);
     let origin = Origin {
         agent: AGENT.into(),
-        version: header.version.clone(),
+        version: header.process.version.clone(),
         id: header.foreign(),
         form: FORM.into(),
         importer: IMPORTER,

@@ -95,7 +95,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     let session = sink.editions.session(AGENT, &meta.id, meta.created);
     let origin = Origin {
         agent: AGENT.into(),
-        version: meta.version.clone(),
+        version: meta.process.version.clone(),
         id: meta.id.clone(),
         form: FORM.into(),
         importer: IMPORTER,

@@ -14,16 +14,21 @@ use annals_inspect::SessionAt;
 use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::{FindError, Reader};
 use annals_providers::catalog::Catalog;
+use annals_runtime::ProcessRecorder;
+use annals_runtime::host::ThisProcess;
 use annals_store::cache::ViewCache;
 use annals_store::disk::{Examination, StoreId, StorePath, summary};
 use annals_store::views::Views;
 use annals_store::{DiskLog, OpenMode, OpeningReport, Ownership, SharedLog};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long closing may take before it is shown.
 const LONG: Duration = Duration::from_millis(500);
+
+/// The environment variable that names the machine in what is recorded.
+const HOST: &str = "ANNALS_HOST";
 
 /// What every command is given.
 #[derive(Clone, Debug)]
@@ -46,6 +51,7 @@ pub struct CommandContext {
     pub diagnostics: Diagnostics,
     /// The stores that were opened: closed when the command is done.
     opened: Arc<Mutex<Vec<OpenedStore>>>,
+    process: Arc<OnceLock<Arc<ProcessRecorder>>>,
 }
 
 /// A Session, and a cut of it.
@@ -101,14 +107,27 @@ impl CommandContext {
         remarks: Remarks,
     ) -> Self {
         let environment = Environment::of_process();
-        let (diagnostics, opened) = (Diagnostics::default(), Arc::default());
-        Self { place, named, file, style, remarks, watched: false, environment, diagnostics, opened }
+        let (diagnostics, opened, process) = (Diagnostics::default(), Arc::default(), Arc::default());
+        Self { place, named, file, style, remarks, watched: false, environment, diagnostics, opened, process }
     }
 
     /// The same in another environment.
     #[must_use]
     pub fn in_environment(self, environment: Environment) -> Self {
         Self { environment, ..self }
+    }
+
+    /// This program, the machine (`ANNALS_HOST`, else its own name), and the user.
+    pub fn this_process(&self) -> ThisProcess {
+        let variable = |name: &str| self.environment.variables.get(name);
+        let this = ThisProcess::new("annals", env!("CARGO_PKG_VERSION"), variable);
+        let build = option_env!("ANNALS_BUILD").map(str::to_owned);
+        ThisProcess { build, host: variable(HOST).or(this.host.clone()), ..this }
+    }
+
+    /// Records in each session that the command appends to that this process does.
+    pub fn process_recorder(&self) -> Arc<ProcessRecorder> {
+        self.process.get_or_init(|| Arc::new(ProcessRecorder::new(Arc::new(self.this_process())))).clone()
     }
 
     /// Opens what is read: the file that was named, else the store, in which nothing is written.

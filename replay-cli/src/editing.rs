@@ -1,12 +1,12 @@
 //! Edits of a stored session that need no model: pins, forks, reverts, moves, pending inputs.
 
+use crate::command_context::CommandContext;
 use crate::error::{CliError, EditError};
-use annals_core::{Event, Seq, SessionId, Time};
+use annals_core::{Event, Seq, SessionId};
 use annals_inspect::reader::Reader;
 use annals_runtime::ports::{FixedClock, SeededIds};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::{EditorPorts, FilesAt, Local, Refusal, SessionEditor};
-use annals_store::Draft;
 use annals_store::disk::StorePath;
 use annals_tools::worktree::{files_kept_in, files_once_kept_in};
 use std::path::Path;
@@ -22,16 +22,21 @@ pub fn files_captured_in(folder: StorePath) -> FilesAt {
     Arc::new(move |location| Some(files_kept_in(folder.clone(), Path::new(&location.directory))))
 }
 
-/// Opens a session for edits; their events have the time `now`, or that of the last event if it is later.
+/// Opens a session for edits; their events have the present time, or that of the last event if it is later.
 ///
 /// # Errors
 /// When there is no such session, or the system has no randomness for ids.
-pub async fn editor(reader: &Reader, session: SessionId, now: Time, files: FilesAt) -> Result<SessionEditor, CliError> {
+pub async fn editor(
+    cli: &CommandContext,
+    reader: &Reader,
+    session: SessionId,
+    files: FilesAt,
+) -> Result<SessionEditor, CliError> {
     let ports = EditorPorts {
-        process: None,
+        process: Some(cli.process_recorder()),
         log: reader.log().clone(),
         files,
-        clock: Arc::new(FixedClock(now.max(reader.head(session).await?.at))),
+        clock: Arc::new(FixedClock(cli.style.now.max(reader.head(session).await?.at))),
         ids: Arc::new(SeededIds::from_entropy()?),
         views: reader.saved().cloned(),
         redactor: Some(Arc::new(Redactor::default())),
@@ -58,17 +63,15 @@ pub async fn local_fork(reader: &Reader, session: SessionId) -> Result<Option<Se
 /// # Errors
 /// When there is no such session, or the log refuses.
 pub async fn append(
+    cli: &CommandContext,
     reader: &Reader,
-    now: Time,
     session: SessionId,
     event: Event,
 ) -> Result<(SessionId, Seq), CliError> {
-    let at = now.max(reader.head(session).await?.at);
-    let editor = editor(reader, session, now, captured_files(reader.folder().clone())).await?;
-    let session = local(&editor).await?.session.id();
-    let expected = reader.head(session).await?.next;
-    let draft = Draft { session, expected, at, events: vec![event], digest: None, states: Vec::new() };
-    Ok((session, reader.log().append(draft).await?.batch.first))
+    let editor = editor(cli, reader, session, captured_files(reader.folder().clone())).await?;
+    let editor = local(&editor).await?.session;
+    let recorded = editor.record(event).await.map_err(Refusal::from).map_err(refused(editor.id()))?;
+    Ok((editor.id(), recorded))
 }
 
 /// ` in a fork: ID` if what was asked of `named` was done in a fork of it.

@@ -43,7 +43,9 @@ use crate::diagnostics::Diagnostics;
 use crate::error::CliError;
 use crate::layout::plain;
 use crate::remarks::Remarks;
+use crate::signing::AutomaticSigner;
 use crate::style::Emphasis;
+use annals_config::SigningSettings;
 use annals_core::SessionId;
 use annals_core::event::Location;
 use annals_inspect::reader::Reader;
@@ -61,6 +63,7 @@ pub struct Host {
     pub reader: Reader,
     remarks: Remarks,
     diagnostics: Diagnostics,
+    signer: Option<AutomaticSigner>,
     /// Set once the temporary files of killed processes were removed.
     tidied: OnceCell<()>,
 }
@@ -83,7 +86,21 @@ impl Host {
         let (log, saved, store) = (reader.log().clone(), reader.saved().cloned(), reader.folder().clone());
         let over_store = StoreHost::open(log, saved, store, parts).map_err(HostError::from)?;
         let (remarks, diagnostics) = (cli.remarks.clone(), cli.diagnostics.clone());
-        Ok(Self { over_store, reader, remarks, diagnostics, tidied: OnceCell::new() })
+        Ok(Self { over_store, reader, remarks, diagnostics, signer: None, tidied: OnceCell::new() })
+    }
+
+    /// The same, which signs sessions once they are idle, if that is configured.
+    #[must_use]
+    pub fn signing(self, settings: &SigningSettings, cli: &CommandContext) -> Self {
+        Self { signer: AutomaticSigner::configured(settings, cli), ..self }
+    }
+
+    /// Signs what this process appended, if that is configured. Returns a warning for the user if that failed.
+    pub async fn sign_changed(&self) -> Option<String> {
+        match &self.signer {
+            Some(signer) => signer.sign_changed(&self.reader).await,
+            None => None,
+        }
     }
 
     /// A Session of the store, and the right to run it, unless another process has it.

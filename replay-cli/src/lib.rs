@@ -26,6 +26,7 @@ mod pager;
 mod passphrase;
 mod progress;
 mod remarks;
+mod signing;
 mod store_choice;
 mod style;
 #[cfg(feature = "testing")]

@@ -5,6 +5,7 @@ use crate::Boxed;
 use annals_core::event::{Location, ProcessAttached, ProcessInfo};
 use annals_core::{Event, SessionId};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Describes this process and the state of a session's files.
@@ -23,6 +24,11 @@ impl ProcessRecorder {
     /// A recorder that has recorded nothing yet.
     pub fn new(describe: Arc<dyn DescribeProcess>) -> Self {
         Self { describe, recorded: Mutex::default() }
+    }
+
+    /// The sessions that this process has appended to.
+    pub fn sessions(&self) -> Vec<SessionId> {
+        self.lock().iter().copied().collect()
     }
 
     /// The description for a session that is about to be created.
@@ -53,5 +59,11 @@ impl ProcessRecorder {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<SessionId>> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for ProcessRecorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessRecorder").field("recorded", &*self.lock()).finish_non_exhaustive()
     }
 }

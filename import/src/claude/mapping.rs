@@ -14,9 +14,11 @@
 //! | a prompt or answer under an earlier line | `revert.committed`; the branch left behind as `session.forked` (`tree.rs`) |
 //! | `api_error`, `isApiErrorMessage` | `retry.scheduled`, `step.failed` |
 //! | `custom-title`, `ai-title` | `session.titled` |
+//! | a line of another version or git branch than the line before | `process.attached`, behind the line's own events |
 
 use super::answer::TranscriptStep;
 use super::blocks::{self, UserContent};
+use super::process;
 use super::related::RelatedTranscripts;
 use crate::foreign::JsonObject;
 use crate::identity::{Editions, UniqueIds};
@@ -73,13 +75,23 @@ pub struct TranscriptBranch {
     pub(super) boundary: Option<(CompactionReason, u64)>,
     pub(super) shell: Option<String>,
     pub(super) title: Option<String>,
+    /// The process that the last line names.
+    pub(super) process: ProcessInfo,
     pub(super) editions: Editions,
 }
 
 impl TranscriptBranch {
     /// An empty branch.
-    pub fn new(writer: BatchWriter, foreign: String, agent: String, model: String, editions: &Editions) -> Self {
+    pub fn new(
+        writer: BatchWriter,
+        foreign: String,
+        agent: String,
+        model: String,
+        process: ProcessInfo,
+        editions: &Editions,
+    ) -> Self {
         Self {
+            process,
             editions: editions.clone(),
             writer,
             foreign,
@@ -98,6 +110,7 @@ impl TranscriptBranch {
     /// The fork that continues an abandoned part of this branch.
     pub fn fork(&self, writer: BatchWriter) -> Self {
         Self {
+            process: self.process.clone(),
             editions: self.editions.clone(),
             writer,
             foreign: self.foreign.clone(),
@@ -203,6 +216,11 @@ impl TranscriptBranch {
         reverted: Option<Event>,
     ) -> Result<(), ReceiverGone> {
         let mut events: Vec<Event> = reverted.into_iter().collect();
+        let process = process::of_line(object, &self.process);
+        if process != self.process && !matches!(kind, LineKind::Answer(_)) {
+            // The end of the source would have ended a complete answer, too.
+            self.end(sink)?;
+        }
         match object.text("type").as_deref() {
             Some("assistant") => {
                 let LineKind::Answer(id) = kind else { return Ok(()) };
@@ -228,6 +246,10 @@ impl TranscriptBranch {
                 object.skip_all();
                 object.note("not recognised");
             }
+        }
+        if process != self.process {
+            self.process = process.clone();
+            events.push(ProcessAttached { process }.into());
         }
         self.append(sink, line, at, events).map(|_| ())
     }

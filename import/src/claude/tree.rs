@@ -4,6 +4,7 @@
 //! branch of the newest leaf, and a line that continues an older branch continues its fork.
 
 use super::mapping::{TranscriptBranch, kind_of};
+use super::process;
 use super::related::RelatedTranscripts;
 use super::{AGENT, FORM, TranscriptHeader};
 use crate::foreign::JsonObject;
@@ -33,7 +34,7 @@ struct AbandonedBranch {
 #[derive(Default)]
 struct LineSettings([Option<Digest>; SETTINGS.len()]);
 
-const SETTINGS: [&str; 3] = ["gitBranch", "permissionMode", "thinkingMetadata"];
+const SETTINGS: [&str; 2] = ["permissionMode", "thinkingMetadata"];
 
 impl LineSettings {
     /// Notes the fields whose value differs from that of the line before.
@@ -80,6 +81,7 @@ impl TranscriptTree {
             header.session.clone(),
             agent.clone(),
             model.clone(),
+            header.process.clone(),
             sink.editions,
         );
         let created = SessionCreated {
@@ -90,7 +92,7 @@ impl TranscriptTree {
             title: None,
             parent: parent.map(|session| Parent { session, call: None }),
             origin: Some(origin),
-            process: None,
+            process: Some(header.process.clone()),
             key: StoredKey::NONE,
         };
         branch.append(sink, 1, Time(header.created), vec![created.into()])?;
@@ -121,7 +123,6 @@ impl TranscriptTree {
         object.skip(&[
             "timestamp",
             "sessionId",
-            "version",
             "cwd",
             "userType",
             "entrypoint",
@@ -163,7 +164,7 @@ impl TranscriptTree {
                 }
             },
             None if object.flag("isSidechain") && !self.header.sidechain => {
-                Some((self.sidechain(sink, line, at, &uuid)?, Seq::ZERO))
+                Some((self.sidechain(sink, line, at, &uuid, object)?, Seq::ZERO))
             }
             // A second root is a rewind to the start.
             None => Some((0, Seq::ZERO)),
@@ -213,7 +214,7 @@ impl TranscriptTree {
         let session = sink.editions.session(AGENT, &foreign, self.header.created);
         let origin = Origin {
             agent: AGENT.into(),
-            version: self.header.version.clone(),
+            version: self.header.process.version.clone(),
             id: foreign,
             form: FORM.into(),
             importer: IMPORTER,
@@ -231,7 +232,8 @@ impl TranscriptTree {
             key: StoredKey::NONE,
         };
         (sink.send)(SourceItem::Started { session, title: None, origin })?;
-        forked.append(sink, line, at, vec![event.into()])?;
+        let attached = ProcessAttached { process: forked.process.clone() };
+        forked.append(sink, line, at, vec![event.into(), attached.into()])?;
         branch.forget_from(first_removed);
         self.branches.push(forked);
         self.left.push(Vec::new());
@@ -242,12 +244,20 @@ impl TranscriptTree {
     }
 
     /// A subagent whose lines are in its parent's transcript, as older versions wrote them.
-    fn sidechain(&mut self, sink: &mut ImportSink<'_>, line: u64, at: Time, uuid: &str) -> Result<usize, ReceiverGone> {
+    fn sidechain(
+        &mut self,
+        sink: &mut ImportSink<'_>,
+        line: u64,
+        at: Time,
+        uuid: &str,
+        object: &JsonObject<'_>,
+    ) -> Result<usize, ReceiverGone> {
+        let process = process::of_line(object, &self.header.process);
         let foreign = format!("{}/{uuid}", self.header.session);
         let session = sink.editions.session(AGENT, &foreign, at.millis());
         let origin = Origin {
             agent: AGENT.into(),
-            version: self.header.version.clone(),
+            version: process.version.clone(),
             id: foreign,
             form: FORM.into(),
             importer: IMPORTER,
@@ -260,6 +270,7 @@ impl TranscriptTree {
             self.header.session.clone(),
             "subagent".into(),
             model.clone(),
+            process.clone(),
             sink.editions,
         );
         let created = SessionCreated {
@@ -270,7 +281,7 @@ impl TranscriptTree {
             title: None,
             parent,
             origin: Some(origin),
-            process: None,
+            process: Some(process),
             key: StoredKey::NONE,
         };
         branch.append(sink, line, at, vec![created.into()])?;

@@ -1,7 +1,8 @@
 //! The header of a rollout.
 
 use super::super::foreign::JsonObject;
-use super::created;
+use super::{AGENT, created};
+use annals_core::event::{GitState, ProcessInfo};
 
 /// The header of a rollout.
 #[derive(Clone, Debug, Default)]
@@ -10,8 +11,8 @@ pub struct RolloutHeader {
     pub id: String,
     /// When it was created (ms).
     pub created: u64,
-    /// Codex's version.
-    pub version: Option<String>,
+    /// The program of Codex, its version, and the git state of the directory.
+    pub process: ProcessInfo,
     pub(super) cwd: String,
     pub(super) provider: String,
     pub(super) instructions: Option<String>,
@@ -36,7 +37,6 @@ impl RolloutHeader {
             "session_id",
             "account_scoped",
             "runtime_workspace_roots",
-            "originator",
             "source",
             "thread_source",
             "history_mode",
@@ -48,7 +48,17 @@ impl RolloutHeader {
         Self {
             created: created(&id, recorded),
             id,
-            version: payload.text("cli_version"),
+            process: ProcessInfo {
+                program: payload.text("originator").filter(|name| !name.is_empty()).unwrap_or_else(|| AGENT.into()),
+                version: payload.text("cli_version"),
+                git: payload.object("git").map(|git| GitState {
+                    branch: git.text("branch"),
+                    commit: git.text("commit_hash"),
+                    dirty: None,
+                    repository: git.text("repository_url"),
+                }),
+                ..ProcessInfo::default()
+            },
             cwd: payload.text("cwd").unwrap_or_default(),
             provider: payload.text("model_provider").unwrap_or_else(|| "openai".into()),
             instructions: instructions.or_else(|| payload.text("instructions")),

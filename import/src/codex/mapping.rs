@@ -10,6 +10,7 @@
 //! | outputs | `tool.settled`; a spawned agent as `child.started` |
 //! | `token_usage_record`, `token_count` | the usage of `step.ended`, which the next answer, prompt or end of a task shows |
 //! | a changed model in `turn_context` | `model.switched` |
+//! | a later `session_meta` of another program, version or git state | `process.attached` |
 //! | `compacted` | `compaction.started`, `compaction.ended`, and a new epoch |
 //! | `thread_rolled_back`, `turn_aborted`, `error` | `revert.committed`, `step.failed` |
 //! | other `event_msg`, `world_state` | nothing: they repeat other lines for display |
@@ -85,7 +86,7 @@ impl RolloutMapper {
     pub fn line(&mut self, next: Seq, line: u64, at: Time, kind: &str, payload: &JsonObject<'_>) {
         self.next = next;
         match kind {
-            "session_meta" => self.meta(line, payload),
+            "session_meta" => self.meta(line, at, payload),
             "turn_context" => self.turn(line, at, payload),
             "response_item" => self.item(line, at, payload),
             "token_usage_record" => {
@@ -107,12 +108,16 @@ impl RolloutMapper {
         Location { directory: self.meta.cwd.clone(), workspace: None }
     }
 
-    fn meta(&mut self, line: u64, payload: &JsonObject<'_>) {
+    fn meta(&mut self, line: u64, at: Time, payload: &JsonObject<'_>) {
         let read = RolloutHeader::read(payload, 0);
         if self.begun {
             if read.id != self.meta.id {
                 payload.skip_all();
                 payload.note("the header of another thread");
+            } else if read.process != self.meta.process {
+                self.meta.process = read.process.clone();
+                self.close_complete();
+                self.push(line, at, vec![ProcessAttached { process: read.process }.into()]);
             }
             return;
         }
@@ -129,7 +134,7 @@ impl RolloutMapper {
             title: None,
             parent,
             origin: Some(self.origin.clone()),
-            process: None,
+            process: Some(self.meta.process.clone()),
             key: StoredKey::NONE,
         };
         let at = Time(self.meta.created);
@@ -310,6 +315,11 @@ impl RolloutMapper {
     /// The end of the source: ends an answer that is complete.
     pub fn end(&mut self, next: Seq) {
         self.next = next;
+        self.close_complete();
+    }
+
+    /// Ends an answer that is complete, also where the source could end.
+    fn close_complete(&mut self) {
         if self.step.as_ref().is_some_and(|step| step.open == 0 && step.usage.is_some()) {
             self.close();
         }

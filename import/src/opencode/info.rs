@@ -3,7 +3,7 @@
 use super::super::foreign::JsonObject;
 use super::super::identity::{Editions, IMPORTER, opencode_created};
 use super::AGENT;
-use annals_core::event::{Location, Origin, Parent, Policy, SessionCreated};
+use annals_core::event::{Location, Origin, Parent, Policy, ProcessInfo, SessionCreated};
 use annals_core::{AgentName, ModelName, SessionId, StoredKey};
 
 /// A session as OpenCode describes it.
@@ -118,7 +118,11 @@ impl OpenCodeSession {
                 .as_deref()
                 .map(|parent| Parent { session: session_id(editions, parent, self.created), call: None }),
             origin: Some(self.origin(form)),
-            process: None,
+            process: Some(ProcessInfo {
+                program: AGENT.into(),
+                version: self.version.clone(),
+                ..ProcessInfo::default()
+            }),
             key: StoredKey::NONE,
         }
     }

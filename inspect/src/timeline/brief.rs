@@ -129,10 +129,13 @@ pub fn changed(files: &[FileChange]) -> String {
 }
 
 fn begun(created: &SessionCreated) -> String {
-    let origin = created.origin.as_ref().map(|origin| format!(", recorded by {}", origin.agent)).unwrap_or_default();
-    let git = created.process.as_ref().and_then(|process| process.git.as_ref());
-    let git = git.map(|git| format!(", git {git}")).unwrap_or_default();
-    format!("{} on {} in {}{origin}{git}", created.agent, created.model, created.location.directory)
+    let recorded = match (&created.process, &created.origin) {
+        (Some(process), Some(_)) => format!(", recorded by {process}"),
+        (Some(process), None) => format!(", by {process}"),
+        (None, Some(origin)) => format!(", recorded by {}", origin.agent),
+        (None, None) => String::new(),
+    };
+    format!("{} on {} in {}{recorded}", created.agent, created.model, created.location.directory)
 }
 
 fn step_end(ended: &StepEnded) -> String {

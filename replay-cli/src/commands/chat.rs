@@ -40,7 +40,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(found) => found.reader.clone(),
         None => cli.store(OpenMode::Create).await?,
     };
-    let host = Host::open(cli, reader, parts)?;
+    let host = Host::open(cli, reader, parts)?.signing(&chosen.signing, cli);
     let session = match &found {
         Some(_) => Some(opening::open(&host, found.as_ref(), &chosen).await?),
         // An empty conversation leaves nothing in the store.

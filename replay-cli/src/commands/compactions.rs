@@ -105,7 +105,7 @@ async fn undo(seq: Seq, args: &Args, cli: &CommandContext) -> Result<Verdict, Cl
     let head = reader.head(session).await?;
     let seq = reader.session_at(session, head.next).undoable_compaction(seq).await?;
     let undone = CompactionUndone { compaction: seq }.into();
-    let (session, at) = editing::append(&reader, cli.style.now, session, undone).await?;
+    let (session, at) = editing::append(cli, &reader, session, undone).await?;
     let fork = editing::in_fork(named, session);
     cli.remark(&format!("undone{fork} (event {at}); the next request carries the full messages again"));
     Ok(Verdict::Fine)

@@ -9,7 +9,6 @@ use crate::style::counted;
 use annals_core::SessionId;
 use annals_inspect::reader::Reader;
 use annals_providers::cassette::erase_answers;
-use annals_runtime::DescribeProcess;
 use annals_runtime::host::ThisProcess;
 use annals_runtime::ports::{Ids, SeededIds, StorePath};
 use annals_store::disk::{ErasedCopies, Tuning};
@@ -186,10 +185,9 @@ impl Erasing<'_> {
     }
 
     async fn note(&self, session: SessionId, cli: &CommandContext) -> ErasureNote {
-        let (program, version) = ("annals".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-        let process = ThisProcess { program, version, build: None }.describe(None).await;
+        let ThisProcess { user, host, .. } = cli.this_process();
         let known = |name: Option<String>| name.unwrap_or_else(|| "unknown".to_owned());
-        let by = format!("{}@{}", known(process.user), known(process.host));
+        let by = format!("{}@{}", known(user), known(host));
         let (reason, at) = (self.common.reason.clone(), cli.style.now);
         ErasureNote { reason, by, at, forgets: self.forgets.then_some(session) }
     }

@@ -42,8 +42,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(message) => message.find(&reader, parent, &view).await?,
         None => reader.until(parent, args.at.map(Seq)).await?,
     };
-    let editor =
-        editing::editor(&reader, parent, cli.style.now, editing::captured_files(reader.folder().clone())).await?;
+    let editor = editing::editor(cli, &reader, parent, editing::captured_files(reader.folder().clone())).await?;
     let there = reader.bounded(parent, cut).await?.session.location;
     let moved = directory.map(|directory| Location { directory, workspace: None });
     let fork = editor.fork_into(cut, moved.filter(|to| Some(to) != there.as_ref())).await;

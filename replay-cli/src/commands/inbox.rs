@@ -51,7 +51,7 @@ async fn change(
 ) -> Result<Verdict, CliError> {
     let (reader, id) = cli.change(&args.session).await?;
     let files = editing::captured_files(reader.folder().clone());
-    let session = editing::editor(&reader, id, cli.style.now, files).await?;
+    let session = editing::editor(cli, &reader, id, files).await?;
     let input = InputId::from(input);
     let said = match delivery {
         None => {

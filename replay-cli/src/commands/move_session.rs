@@ -51,7 +51,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         true => None,
         false => Some(Lease::take(reader.folder(), id)?.ok_or(HostError::Runs { session: id })?),
     };
-    let session = editing::editor(&reader, id, cli.style.now, editing::files_captured_in(folder)).await?;
+    let session = editing::editor(cli, &reader, id, editing::files_captured_in(folder)).await?;
     let location = Location { directory: directory.clone(), workspace: None };
     let planned = session.choose_move(&location, !args.without_changes).await.map_err(refused(id, &directory))?;
     if !cli.style.json {

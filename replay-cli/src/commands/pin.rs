@@ -49,7 +49,7 @@ async fn record(args: &Args, cli: &CommandContext, pin: bool) -> Result<Verdict,
     let view = reader.view(session, head.next).await?;
     let seq = args.message.find(&reader, session, &view).await?;
     let event = pin_event(&view, seq, pin)?;
-    let (session, at) = editing::append(&reader, cli.style.now, session, event).await?;
+    let (session, at) = editing::append(cli, &reader, session, event).await?;
     let done = if pin { "pinned" } else { "unpinned" };
     cli.remark(&format!("{done} the message at event {seq}{} (event {at})", editing::in_fork(named, session)));
     Ok(Verdict::Fine)

@@ -76,7 +76,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let (reader, named) = cli.change(&args.session).await?;
     let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
     let files = editing::captured_files(reader.folder().clone());
-    let editor = editing::editor(&reader, session, cli.style.now, files).await?;
+    let editor = editing::editor(cli, &reader, session, files).await?;
     let mut place = RevertContext::of(reader, editor).await?;
     let changes = match args.to {
         Some(to) => place.can_undo(to, args.talk).await?,
@@ -128,13 +128,7 @@ async fn end(
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let word = if commit { "committed" } else { "cleared" };
-    let Some(staged) = &place.view.session.revert else {
-        if cli.style.json {
-            json::object(out, &place.in_json("nothing-staged", None, None))?;
-        }
-        cli.remark("no undo is staged in this session");
-        return Ok(Verdict::Fine);
-    };
+    let Some(staged) = &place.view.session.revert else { return nothing_staged(place, cli, out) };
     let undoing = &place.undoing;
     let files = match commit {
         true => FileEffect::StayRestored(staged.files.len()),
@@ -148,8 +142,7 @@ async fn end(
         draw::files(&effect.files, plan, &cli.style, out)?;
     }
     let ended = if commit { undoing.commit_revert().await } else { undoing.clear_revert().await };
-    ended.map_err(|refusal| place.refused(refusal))?;
-    let seq = Seq(place.reader.head(place.session).await?.next.0.saturating_sub(1));
+    let Some(seq) = ended.map_err(|refusal| place.refused(refusal))? else { return nothing_staged(place, cli, out) };
     if cli.style.json {
         json::object(out, &place.in_json(word, Some(seq), Some(&effect)))?;
         return Ok(Verdict::Fine);
@@ -160,6 +153,18 @@ async fn end(
         false => format!("{messages} kept"),
     };
     cli.remark(&format!("{word} (event {seq}); {then}"));
+    Ok(Verdict::Fine)
+}
+
+fn nothing_staged(
+    place: &RevertContext,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
+    if cli.style.json {
+        json::object(out, &place.in_json("nothing-staged", None, None))?;
+    }
+    cli.remark("no undo is staged in this session");
     Ok(Verdict::Fine)
 }
 

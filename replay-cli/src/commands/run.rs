@@ -6,6 +6,8 @@ use crate::host::{
     ApprovalMode, Chosen, Frontend, Host, HostError, Interaction, Options, Screen, TypedLines, advice, closing,
     configured, opening, run_interactive,
 };
+use crate::layout::plain;
+use crate::style::Emphasis;
 use annals_core::event::{Attachment, ModelProfile};
 use annals_providers::wire::is_sent;
 use annals_runtime::NewInput;
@@ -118,7 +120,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(found) => found.reader.clone(),
         None => cli.store(OpenMode::Create).await?,
     };
-    let host = Host::open(cli, reader, parts)?;
+    let host = Host::open(cli, reader, parts)?.signing(&chosen.signing, cli);
     let session = opening::open(&host, found.as_ref(), &chosen).await?;
     let before = session.view().await?;
     let person = std::io::stdin().is_terminal() && cli.shows_progress();
@@ -138,6 +140,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if !matches!(ended, RunEnd::Left) {
         interaction.await_title(&session).await;
     }
+    if let Some(warning) = host.sign_changed().await {
+        cli.remarks.say(Emphasis::Warn, &plain(&warning));
+    }
     let view = session.view().await?;
     if cli.style.json {
         closing::in_json(&view, &ended, out)?;
@@ -147,7 +152,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if let RunEnd::Failed(error) = &ended
         && !cli.style.json
     {
-        cli.remarks.say(crate::style::Emphasis::Bad, &advice(error, &view));
+        cli.remarks.say(Emphasis::Bad, &advice(error, &view));
     }
     Ok(Verdict::bad_if(!matches!(ended, RunEnd::Idle | RunEnd::Elsewhere)))
 }

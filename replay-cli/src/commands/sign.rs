@@ -5,13 +5,14 @@ use crate::error::{CliError, SigningError, Verdict};
 use crate::escape::visible_line;
 use crate::json;
 use crate::passphrase;
+use crate::signing::key_file;
 use crate::style::{Emphasis, counted};
 use annals_inspect::signing::{NewCheckpoint, SignedCheckpointFile, merge_signatures, sign};
 use annals_store::SessionHead;
 use annals_store::signing::checkpoint::{SignedCheckpoint, origin_of};
 use annals_store::signing::folder::TreeFolder;
 use annals_store::signing::key::NoteKeyKind;
-use annals_store::signing::key_file::{self, SigningKey};
+use annals_store::signing::key_file::{self as key_files, SigningKey};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,7 @@ pub struct Args {
     sessions: Vec<String>,
     /// The key: an SSH key of type ed25519, a .pub file for a key in your ssh-agent, or a key made with --new-key.
     ///
-    /// Default: ~/.ssh/id_ed25519.
+    /// Default: `sign.key` of your configuration, else ~/.ssh/id_ed25519.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// Create a key in FILE, print its public part, and sign nothing.
@@ -76,7 +77,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         sessions,
         signer: key.allowed_signer(),
     };
-    let signed = sign(new, &mut key_file::random, |head| key.sign(&head.origin, &head.to_string()))
+    let signed = sign(new, &mut key_files::random, |head| key.sign(&head.origin, &head.to_string()))
         .await
         .map_err(SigningError::from)?;
     if cli.style.json {
@@ -87,18 +88,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::Fine)
 }
 
-/// The key that was named, else the user's usual SSH key.
+/// The key that was named, else the one that is configured, else the user's usual SSH key.
 fn load_key(named: Option<&Path>, cli: &CommandContext) -> Result<SigningKey, CliError> {
     let path = match named {
         Some(path) => path.to_owned(),
-        None => {
-            let home = cli.environment.places()?.home.ok_or(CliError::NoPlace)?;
-            let usual = home.join(".ssh/id_ed25519");
-            if !usual.exists() {
-                return Err(SigningError::NoKey { usual }.into());
-            }
-            usual
-        }
+        None => key_file(&cli.environment.config(&cli.environment.directory)?.signing(), cli)?,
     };
     let mut ask =
         |path: &Path| passphrase::ask(&format!("Passphrase of {}: ", visible_line(&path.display().to_string())));
@@ -113,7 +107,7 @@ pub(super) fn new_key(
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
-    let public = key_file::create(path, name, kind).map_err(SigningError::from)?;
+    let public = key_files::create(path, name, kind).map_err(SigningError::from)?;
     if cli.style.json {
         json::object(out, &serde_json::json!({"file": path, "public_key": public}))?;
     } else {

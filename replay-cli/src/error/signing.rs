@@ -15,7 +15,8 @@ pub enum SigningError {
     Key(#[from] SigningKeyError),
     /// No key was named, and the usual one does not exist.
     #[error(
-        "no key: {} does not exist; name one with --key FILE, or create one with `annals sign --new-key FILE`",
+        "no key: {} does not exist; name one with --key FILE or as `sign.key` in your configuration, or create one \
+         with `annals sign --new-key FILE`",
         usual.display()
     )]
     NoKey { usual: PathBuf },

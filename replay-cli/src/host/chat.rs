@@ -88,7 +88,7 @@ impl<'a> Chat<'a> {
             Some(above) => above,
             None => out,
         };
-        let Chosen { agent, model, directory } = &self.chosen;
+        let Chosen { agent, model, directory, .. } = &self.chosen;
         self.aside(&format!("{agent} on {model} in {directory} · /help lists commands"));
         if let Some(session) = &self.session {
             self.interaction.show.begin(&*session.view().await?, out)?;
@@ -113,6 +113,7 @@ impl<'a> Chat<'a> {
         if let Some(session) = &self.session {
             leave(self.host, session, &mut self.interaction, out).await?;
             self.interaction.await_title(session).await;
+            self.sign().await;
             let view = session.view().await?;
             let id = closing::short(session.id());
             self.aside(&format!("session {id} · {}", closing::used(&view)));
@@ -146,7 +147,7 @@ impl<'a> Chat<'a> {
         let session = match &self.session {
             Some(session) => session.clone(),
             None => {
-                let Chosen { agent, model, directory } = self.chosen.clone();
+                let Chosen { agent, model, directory, .. } = self.chosen.clone();
                 let new = NewSession::at(directory, agent, model);
                 self.host.prepare(&new.location).await?;
                 let session = self.host.runtime.create(new).await?;
@@ -158,6 +159,13 @@ impl<'a> Chat<'a> {
         self.interaction.show.typed(input.clone());
         session.admit(NewInput::steer(text).named(input.as_str())).await?;
         self.run(&session, RunGoal::Answer, out).await
+    }
+
+    /// Signs what was appended, if that is configured.
+    async fn sign(&self) {
+        if let Some(warning) = self.host.sign_changed().await {
+            self.warn(&warning);
+        }
     }
 
     async fn run(&mut self, session: &Session, goal: RunGoal, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
@@ -182,6 +190,7 @@ impl<'a> Chat<'a> {
                 }
                 RunEnd::Left => return Ok(Then::Ends),
             }
+            self.sign().await;
             return Ok(Then::GoesOn);
         }
     }
@@ -221,6 +230,7 @@ impl<'a> Chat<'a> {
                 if let Some(session) = session {
                     leave(self.host, &session, &mut self.interaction, out).await?;
                     let id = closing::short(session.id());
+                    self.sign().await;
                     self.aside(&format!("session {id} is kept; to continue: annals chat -s {id}"));
                 }
                 self.session = None;

@@ -4,7 +4,7 @@ use super::HostError;
 use super::opening::{ExistingSession, place};
 use crate::command_context::CommandContext;
 use crate::error::CliError;
-use annals_config::Config;
+use annals_config::{Config, SigningSettings};
 use annals_core::{AgentName, ModelName};
 use annals_providers::http::{Endpoint, Endpoints, HttpProvider, KeySource, check_local_server};
 use annals_providers::{CassettePlayer, CassetteRecorder};
@@ -42,6 +42,8 @@ pub struct Chosen {
     pub model: ModelName,
     /// Where it works.
     pub directory: String,
+    /// Whether the sessions are signed once they are idle.
+    pub signing: SigningSettings,
 }
 
 /// The parts of a host for an existing session, or for a new one in the current directory. Nothing is made yet.
@@ -65,6 +67,7 @@ pub fn configured(
     if options.replay.is_none() {
         answers(&model, &config.endpoint(&model).map_err(|error| no_endpoint(&model, &error))?)?;
     }
+    let signing = config.signing();
     let config = Arc::new(config);
     let subagents = config.agents.values().filter(|agent| agent.takes_tasks()).map(|agent| Subagent {
         agent: agent.name.clone(),
@@ -90,6 +93,7 @@ pub fn configured(
         title,
         redactor,
         repeat_limit: config.repeat_limit(),
+        process: Some(cli.process_recorder()),
         ..Settings::default()
     };
     let parts = HostParts {
@@ -100,7 +104,7 @@ pub fn configured(
         subagents: subagents.collect(),
         approver: Arc::new(questions),
     };
-    Ok((parts, Chosen { agent, model, directory }))
+    Ok((parts, Chosen { agent, model, directory, signing }))
 }
 
 /// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.

@@ -3,9 +3,9 @@
 use crate::bus::Bus;
 use crate::coordinator::Coordinator;
 use crate::editing::{EditorPorts, EditorState};
-use crate::lane::Lane;
+use crate::lane::{Decision, Lane};
 use crate::outcome::{LogError, MissingItem, Refusal};
-use annals_core::{Blobs, SessionId};
+use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::SessionView;
 use std::sync::Arc;
 
@@ -60,6 +60,15 @@ impl SessionEditor {
     /// Whether it runs in this process.
     pub fn is_running(&self) -> bool {
         self.state.coordinator.is_busy(self.id())
+    }
+
+    /// Appends an event that the caller decided on, and returns its number. Nothing is checked here.
+    ///
+    /// # Errors
+    /// When the session is imported, or the log refuses.
+    pub async fn record(&self, event: Event) -> Result<Seq, LogError> {
+        let append = |view: &SessionView| Ok(Decision::append(vec![event.clone()], view.cut().next));
+        self.lane.decide(append).await
     }
 
     pub(super) fn refuse_while_running(&self) -> Result<(), Refusal> {

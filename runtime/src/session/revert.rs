@@ -36,18 +36,23 @@ pub(super) fn committed(view: &SessionView, first_removed: Seq) -> Vec<Event> {
 }
 
 impl SessionEditor {
-    /// Carries a staged revert out; gives whether there was one. Admitting a new input does so, too.
+    /// Carries a staged revert out; gives the number of `revert.committed`, or `None` without one. Admitting a new input does so,
+    /// too.
     ///
     /// # Errors
     /// [`Refusal::Busy`] while it runs.
-    pub async fn commit_revert(&self) -> Result<bool, Refusal> {
+    pub async fn commit_revert(&self) -> Result<Option<Seq>, Refusal> {
         self.refuse_while_running()?;
         self.settle_restore().await?;
         self.lane
             .decide(|view| {
                 Ok(match &view.session.revert {
-                    Some(revert) => Decision::append(committed(view, revert.first_removed), true),
-                    None => Decision::nothing(false),
+                    Some(revert) => {
+                        let events = committed(view, revert.first_removed);
+                        let last = view.cut().next.plus(events.len().saturating_sub(1) as u64);
+                        Decision::append(events, Some(last))
+                    }
+                    None => Decision::nothing(None),
                 })
             })
             .await

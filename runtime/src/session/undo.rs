@@ -104,22 +104,22 @@ impl SessionEditor {
         self.clear_plan(&view).await
     }
 
-    /// Drops a staged revert; files that it restored are again as they were. Gives whether there was one.
+    /// Drops a staged revert; files that it restored are again as they were. Gives the number of `revert.cleared`, or `None`
+    /// without one.
     ///
     /// # Errors
     /// [`Refusal::Files`] when files cannot be put back: then nothing has changed, and the revert stays staged.
-    pub async fn clear_revert(&self) -> Result<bool, Refusal> {
+    pub async fn clear_revert(&self) -> Result<Option<Seq>, Refusal> {
         self.settle_restore().await?;
         let view = self.view().await?;
         if view.session.revert.is_none() {
-            return Ok(false);
+            return Ok(None);
         }
         let (at, cleared) = (view.cut().next, RevertCleared {}.into());
-        match self.clear_plan(&view).await? {
+        Ok(Some(match self.clear_plan(&view).await? {
             Some(plan) => self.carried_out(plan, at, cleared).await?,
             None => self.recorded(at, vec![cleared]).await?,
-        };
-        Ok(true)
+        }))
     }
 
     async fn clear_plan(&self, view: &SessionView) -> Result<Option<Plan>, Refusal> {

@@ -268,7 +268,7 @@ async fn a_title_request_from_its_beginning_to_its_end_outdates_no_plan_and_a_pr
     session.title_settled().await;
     assert_eq!(session.view().await?.session.title.as_deref(), Some("Mend the clock"));
     session.stage(&plan).await?;
-    assert!(session.clear_revert().await?);
+    assert!(session.clear_revert().await?.is_some());
     session.admit(NewInput::steer("and now")).await?;
     assert!(matches!(session.stage(&plan).await, Err(Refusal::Outdated)));
     Ok(())

@@ -349,9 +349,13 @@ impl<'a> Withholding<'a> {
             Some(WithholdRules::Withhold(rules)) => !rules.is_empty(),
             Some(WithholdRules::Only(_)) | None => true,
         };
-        for (decided, hash) in decided.iter_mut().zip(&hashes) {
+        let of_process = |(decided, (_, place, _)): (&bool, &SelectableText)| *decided && place.starts_with(PROCESS);
+        let processes = decided.iter().zip(texts).filter(|it| of_process(*it)).map(|(_, (seq, ..))| *seq);
+        let processes: BTreeSet<Seq> = processes.collect();
+        for ((decided, hash), (seq, ..)) in decided.iter_mut().zip(&hashes).zip(texts) {
             *decided |= match hash {
                 None => false,
+                Some(Hash::Commit) => processes.contains(seq),
                 Some(Hash::Request) => self.any,
                 Some(Hash::Profile) => self.of_profile,
                 // Files may hold a text before the log does.
@@ -373,7 +377,12 @@ enum Hash {
     Profile,
     /// Of a tree of files.
     Files,
+    /// Of a commit that a process started from: no text of a session goes into it, but who looks it up finds repository and branch.
+    Commit,
 }
+
+/// The pointers of all texts of a process begin with it.
+const PROCESS: &str = "/process/";
 
 impl Hash {
     fn at(batch: &Batch, seq: Seq, place: &str) -> Option<Self> {
@@ -382,6 +391,7 @@ impl Hash {
         match (of_request, place) {
             (true, "/digest" | "/wire") => Some(Self::Request),
             (true, "/agent_profile" | "/model_profile" | "/tools" | "/options") => Some(Self::Profile),
+            (_, "/process/git/commit") => Some(Self::Commit),
             (false, "/files" | "/tree" | "/from" | "/to" | "/original") => Some(Self::Files),
             _ => None,
         }

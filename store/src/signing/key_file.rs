@@ -179,18 +179,31 @@ impl SigningKey {
         Err(SigningKeyError::NotAKey { path: path.to_owned() })
     }
 
-    /// Signs the text of a checkpoint. An SSH key takes the name of the tree, a key of notes has its own.
+    /// Signs the text of a checkpoint. An SSH key takes the name of the tree, a key of notes has its own. `ssh-keygen` may ask for a
+    /// passphrase.
     ///
     /// # Errors
     /// When the key cannot sign.
     pub fn sign(&self, origin: &str, text: &str) -> Result<NoteSignature, SigningKeyError> {
+        self.sign_asking(origin, text, true)
+    }
+
+    /// As [`SigningKey::sign`], without a question to the user.
+    ///
+    /// # Errors
+    /// When the key cannot sign without a question.
+    pub fn sign_unattended(&self, origin: &str, text: &str) -> Result<NoteSignature, SigningKeyError> {
+        self.sign_asking(origin, text, false)
+    }
+
+    fn sign_asking(&self, origin: &str, text: &str, asks: bool) -> Result<NoteSignature, SigningKeyError> {
         match self {
             Self::Note(key) => Ok(key.sign(text, 0)),
             Self::Ssh(key, _) => {
                 key.sign(origin, text).map_err(|source| SigningKeyError::Ssh { path: PathBuf::from("the key"), source })
             }
             Self::Agent(public, path) => {
-                let file = by_agent(path, text)?;
+                let file = by_agent(path, text, asks)?;
                 let taken = public.signature_from_file(origin, text, &file);
                 taken.map_err(|source| SigningKeyError::Ssh { path: path.clone(), source })
             }
@@ -218,10 +231,15 @@ impl SigningKey {
     }
 }
 
-/// Lets `ssh-keygen` sign with a key in the agent or on a token.
-fn by_agent(path: &Path, text: &str) -> Result<String, SigningKeyError> {
+/// Lets `ssh-keygen` sign with a key in the agent or on a token. It asks for a passphrase only if `asks`.
+fn by_agent(path: &Path, text: &str, asks: bool) -> Result<String, SigningKeyError> {
     let refused = |said: String| SigningKeyError::Agent { path: path.to_owned(), said };
-    let mut child = Command::new("ssh-keygen")
+    let mut command = Command::new("ssh-keygen");
+    if !asks {
+        // It asks this program, which answers nothing, instead of the terminal.
+        command.env("SSH_ASKPASS_REQUIRE", "force").env("SSH_ASKPASS", "/bin/false");
+    }
+    let mut child = command
         .args(["-Y", "sign", "-n", NAMESPACE, "-f"])
         .arg(path)
         .stdin(Stdio::piped())

@@ -41,7 +41,7 @@ fn hosted() -> Result<(Annals, PathBuf), Box<dyn std::error::Error>> {
     let annals = Annals::new();
     let root = annals.file("project");
     fs::create_dir(&root)?;
-    let made = Command::new("git").args(["init", "-q"]).arg(&root).status()?;
+    let made = Command::new("git").args(["init", "-q", "-b", "main"]).arg(&root).status()?;
     assert!(made.success());
     fs::write(root.join("clock.txt"), "tick\ntock\n")?;
     fs::write(root.join("mine.txt"), "mine\n")?;

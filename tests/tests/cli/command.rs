@@ -51,7 +51,12 @@ impl Annals {
         let folder = tempfile::tempdir().expect("a folder");
         let home = folder.path().join("home").to_string_lossy().into_owned();
         // Goldens show digests, which depend on it.
-        let variables = Variables::fixed([("HOME", home), ("ANNALS_IMPORT_SECRET", "00".repeat(32))]);
+        let variables = Variables::fixed([
+            ("HOME", home),
+            ("ANNALS_IMPORT_SECRET", "00".repeat(32)),
+            ("USER", "ada".to_owned()),
+            ("ANNALS_HOST", "machine".to_owned()),
+        ]);
         let environment = Environment { variables, directory: folder.path().join("work") };
         Self { folder, width: 80, now: NOW, environment }
     }
@@ -109,10 +114,12 @@ impl Annals {
         shown
     }
 
-    /// Paths of this machine replaced by names.
+    /// Paths of this machine, and the version and build of this program, replaced by names.
     fn stable(&self, text: &str) -> String {
         let folder = self.folder.path().to_string_lossy();
-        text.replace(&*folder, "TMP").replace(&fixture(""), "fixtures/")
+        let build = option_env!("ANNALS_BUILD").map(|build| format!(" (build {build})")).unwrap_or_default();
+        let program = format!("annals {}{build}", env!("CARGO_PKG_VERSION"));
+        text.replace(&*folder, "TMP").replace(&fixture(""), "fixtures/").replace(&program, "annals VERSION")
     }
 }
 

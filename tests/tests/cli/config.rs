@@ -82,6 +82,25 @@ fn a_dangerous_project_is_refused_until_it_is_trusted_and_again_when_it_changes(
 }
 
 #[test]
+fn what_is_signed_with_the_users_key_is_said_by_the_user_alone() {
+    let annals = Annals::with("[sign]\nkey = \"keys/mine\"", "[sign]\nautomatically = true\nkey = \"k\"", &[]);
+    insta::assert_snapshot!(annals.show(&["models", "gpt-5.5"]), @r"
+    [stderr]
+    annals: TMP/work/.annals/config.toml:2: `sign.automatically`: only your own configuration may say what is signed with your key
+    TMP/work/.annals/config.toml:3: `sign.key`: only your own configuration may say what is signed with your key
+    [exit status 2]
+    ");
+    // Trust does not change that.
+    annals.run(&["config", "trust"]);
+    assert_eq!(annals.run(&["models", "gpt-5.5"]).status, 2);
+    annals.write("work/.annals/config.toml", "[sign]\n");
+    let shown = annals.run(&["config", "show"]).out;
+    for line in ["sign.automatically = false", "sign.key = \"keys/mine\""] {
+        assert!(shown.contains(line), "{line}\nin\n{shown}");
+    }
+}
+
+#[test]
 fn trusting_where_there_is_no_project_says_where_it_was_looked_for() {
     let annals = Annals::new();
     insta::assert_snapshot!(annals.show(&["config", "trust", "."]), @r"

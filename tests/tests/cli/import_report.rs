@@ -41,18 +41,18 @@ fn a_transcript_that_holds_only_a_prompt_is_imported_and_continued() {
 }
 
 #[test]
-fn branch_commit_and_permission_mode_are_counted_as_lost() {
+fn policies_and_permission_mode_are_counted_as_lost_and_the_git_state_is_not() {
     let annals = Annals::new();
     let report = annals.file("report.json").to_string_lossy().into_owned();
     annals.run(&["import", &fixture(CODEX), &fixture(ONE_TURN), "--report", &report]);
     let report: Value = serde_json::from_str(&std::fs::read_to_string(report).expect("it")).expect("JSON");
     let sessions = report["sessions"].as_array().expect("a list");
     let count = |at: usize, what: &str| sessions[at]["losses"][what]["count"].as_u64();
-    assert_eq!(count(0, "session_meta.git"), Some(1), "{report}");
+    assert_eq!((count(0, "session_meta.git"), count(0, "session_meta.originator")), (None, None), "{report}");
     assert_eq!(count(0, "turn_context: approval_policy"), Some(1), "{report}");
     assert_eq!(
         (count(1, "user: gitBranch"), count(1, "user: permissionMode")),
-        (Some(1), Some(1)),
+        (None, Some(1)),
         "once per value: {report}"
     );
 }

@@ -11,6 +11,7 @@ mod imports;
 mod looking;
 mod messages;
 mod output;
+mod processes;
 mod questions;
 mod reader;
 mod session_methods;

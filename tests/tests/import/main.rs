@@ -8,6 +8,7 @@ mod harness;
 mod lines;
 mod local;
 mod oracle;
+mod processes;
 mod recognition;
 mod sessions;
 mod tree;

@@ -96,6 +96,8 @@ impl Person {
             .env("HOME", self.home())
             .env("TZ", "UTC")
             .env("COLUMNS", "80")
+            .env("USER", "ada")
+            .env("ANNALS_HOST", "machine")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

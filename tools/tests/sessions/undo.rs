@@ -89,10 +89,10 @@ async fn an_undo_with_files_shows_the_diff_restores_and_records_and_a_clear_is_i
         session.stage(&plan).await?;
         assert_eq!(place.read("a")?, if n == 1 { "one\n" } else { "two\n" });
     }
-    assert!(session.clear_revert().await?);
+    assert!(session.clear_revert().await?.is_some());
     assert_eq!(place.world()?, after, "byte for byte");
     assert_eq!(history(&session).await?, talk);
-    assert!(!session.clear_revert().await?);
+    assert!(session.clear_revert().await?.is_none());
     Ok(())
 }
 
@@ -262,7 +262,7 @@ async fn outside_git_only_the_talk_is_undone_and_that_is_said() -> Tested {
     let RevertFiles::ConversationOnly { why } = &plan.files else { return Err("talk only".into()) };
     assert!(why.contains("is not in a git worktree"), "{why}");
     session.stage(&plan).await?;
-    assert!(session.commit_revert().await?);
+    assert!(session.commit_revert().await?.is_some());
     assert_eq!(history(&session).await?, Vec::<String>::new());
     Ok(())
 }

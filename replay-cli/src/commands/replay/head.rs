@@ -2,6 +2,7 @@
 
 use crate::layout::{Sheet, name, plain, wrap};
 use crate::style::{Emphasis, counted, duration, thousands};
+use annals_core::event::ProcessInfo;
 use annals_inspect::pricing::Cost;
 use annals_inspect::timeline::one_line;
 use annals_projections::Statistics;
@@ -36,7 +37,15 @@ pub fn head(statistics: &Statistics, sheet: &mut Sheet<'_>) -> io::Result<()> {
     }
     let place = session.location.as_ref().map(|location| format!(" in {}", location.directory)).unwrap_or_default();
     lines.push(format!("{} on {}{place}", session.agent, session.model));
-    lines.extend(session.process.as_ref().map(|process| format!("last process: {process}")));
+    // Of an imported session the second line has program and version already.
+    let repeats = |process: &ProcessInfo| {
+        session.origin.as_ref().is_some_and(|origin| {
+            let (program, version) = (origin.agent.clone(), origin.version.clone());
+            *process == ProcessInfo { program, version, ..ProcessInfo::default() }
+        })
+    };
+    let process = session.process.as_ref().filter(|process| !repeats(process));
+    lines.extend(process.map(|process| format!("last process: {process}")));
     if let Some(began) = statistics.began {
         let long = Some(statistics.duration_ms()).filter(|ms| *ms > 0).map(|ms| format!(", {} long", duration(ms)));
         lines.push(format!("{}{}", style.moment(began), long.unwrap_or_default()));

@@ -4,7 +4,9 @@ use crate::exchange::{
     ExportError, RevealOutcome, compare_revealed, export, export_withheld, import, reveal_texts, verify_file,
 };
 use crate::{EventLog, MemoryLog};
-use annals_core::event::{Purpose, RequestSent, StepStarted, ToolCalled, ToolOutcome, ToolSettled};
+use annals_core::event::{
+    GitState, ProcessAttached, ProcessInfo, Purpose, RequestSent, StepStarted, ToolCalled, ToolOutcome, ToolSettled,
+};
 use annals_core::{CallId, Digest, Event, Json, RequestId, Seq, SessionKey};
 
 const SECRET: &str = "Erika Mustermann";
@@ -99,6 +101,28 @@ async fn hashes_of_what_is_withheld_are_withheld_with_it_and_those_before_are_no
     // The digest and the body's hash of the request before the call, and the profiles of both.
     assert_eq!([count(1), count(2), count(3), count(4), count(5)], [1, 1, 2, 2, 2]);
     assert!(!text.contains("4b825dc642cb6eb9a060e54bf8d69288fbee4904"), "the tree of the files");
+}
+
+#[tokio::test]
+async fn a_commit_goes_with_the_texts_of_its_process_and_with_no_other() {
+    let log = planted().await;
+    let attached = |user: &str, commit: &str| -> Event {
+        let commit = Some(commit.repeat(40));
+        let git = Some(GitState { branch: Some("trunk".to_owned()), commit, ..GitState::default() });
+        let user = Some(user.to_owned());
+        ProcessAttached { process: ProcessInfo { program: "annals".to_owned(), user, git, ..ProcessInfo::default() } }
+            .into()
+    };
+    let first = log.head(session(1)).await.unwrap().unwrap().next;
+    log.append(draft(session(1), first, vec![attached("ada", "a"), attached("bob", "b")])).await.unwrap();
+    for (rule, kept) in
+        [("tool:read", [true, true]), ("text:^ada$", [false, true]), ("kind:process.attached", [false, false])]
+    {
+        let file = withheld(&log, &WithholdRules::Withhold(rules(&[rule]))).await;
+        assert!(is_sound(&file), "{rule}");
+        let text = String::from_utf8(file).unwrap();
+        assert_eq!(["a", "b"].map(|commit| text.contains(&commit.repeat(40))), kept, "{rule}");
+    }
 }
 
 #[tokio::test]
