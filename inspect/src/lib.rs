@@ -39,7 +39,6 @@ mod questions;
 pub mod reader;
 mod request;
 mod request_fold;
-mod request_texts;
 pub mod requests;
 pub mod reverts;
 mod saved;

@@ -1,7 +1,10 @@
 //! Every view of a session by name, in its public JSON form (scenarios/FORMAT.md, "Views").
 
+mod request_texts;
+
+pub(crate) use request_texts::RequestTexts;
+
 use super::{AskError, Lack, SessionAt, each_request};
-use crate::request_texts::RequestTexts;
 use annals_core::event::Purpose;
 use annals_core::{Blobs, Digest, Seq, canonical};
 use annals_projections::json::RequestJson;

@@ -153,7 +153,7 @@ impl Prefixes {
             anomaly: None,
         };
         let differs = self.before.as_ref().and_then(|before| {
-            let pair = Pair { all: self, before, removed: &removed, start, old_added, head: &head, epoch };
+            let pair = RequestPair { all: self, before, removed: &removed, start, old_added, head: &head, epoch };
             pair.compare(&mut shared, &lacks, request.head.model.prices, ttl_ms)
         });
         self.before = Some(Before { step: step.clone(), head, lacks, epoch, lasting });
@@ -192,7 +192,7 @@ impl Prefixes {
 }
 
 /// A request and the one before it.
-struct Pair<'a> {
+struct RequestPair<'a> {
     all: &'a Prefixes,
     before: &'a Before,
     /// The pieces of the one before that are not in this one.
@@ -204,7 +204,7 @@ struct Pair<'a> {
     epoch: Option<Seq>,
 }
 
-impl Pair<'_> {
+impl RequestPair<'_> {
     fn compare(
         &self,
         shared: &mut Shared,

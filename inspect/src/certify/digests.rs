@@ -1,7 +1,6 @@
 //! The digests of views and requests, made as they are written: none of them is in memory as a whole.
 
 use crate::joined::JoinedItems;
-use crate::request_texts::RequestTexts;
 use crate::{AskError, SessionAt, each_request, views};
 use annals_core::event::CompactionEvent;
 use annals_core::{Digest, Digester, Event, Seq, canonical};
@@ -50,7 +49,7 @@ pub(super) async fn of_views(past: &SessionAt) -> Result<(BTreeMap<String, Diges
         all.insert(name.to_owned(), digest);
     }
     let steps = past.steps().await?;
-    let (mut requests, mut bodies, mut texts) = (ListDigest::begin(), Vec::new(), RequestTexts::default());
+    let (mut requests, mut bodies, mut texts) = (ListDigest::begin(), Vec::new(), views::RequestTexts::default());
     each_request(past, &steps.requests, |step, built, _| {
         requests.item(texts.item(step, &built));
         bodies.push(Digest::of(texts.body(step, &built).as_bytes()));

@@ -1,7 +1,8 @@
 //! The canonical JSON of requests one after another: messages that did not change are not written again.
 
+use super::failed;
 use crate::joined::JoinedItems;
-use crate::{Built, IndexedRequest, Lack, views};
+use crate::{Built, IndexedRequest, Lack};
 use annals_core::canonical;
 use annals_core::event::Purpose;
 use annals_projections::json::RequestMessageJson;
@@ -48,7 +49,7 @@ impl RequestTexts {
                 let messages = update(&mut self.shown, &mut self.alone, request, write);
                 item(&mut self.text, step, request, lacks, messages);
             }
-            Err(error) => self.text.push_str(&canonical::value(&views::failed(step, error))),
+            Err(error) => self.text.push_str(&canonical::value(&failed(step, error))),
         }
         &self.text
     }
