@@ -2,15 +2,12 @@
 //!
 //! `cargo run -p annals-examples --bin provider`
 
-mod ports;
-
-use annals_core::event::{Finish, StepEvent, Usage};
-use annals_core::{Event, Seq};
+use annals_core::event::{Finish, Usage};
 use annals_projections::{Block, Role};
 use annals_providers::provider::{AnswerStream, Provider, ProviderEvent, ProviderRequest};
-use annals_runtime::settings::{LocationServices, bare_agent, bare_model};
-use annals_runtime::{NewInput, NewSession};
-use annals_store::{EventLog, MemoryLog};
+use annals_runtime::settings::bare_model;
+use annals_runtime::{NewSession, Runtime};
+use annals_store::MemoryLog;
 use futures_util::{StreamExt, stream};
 use std::sync::Arc;
 
@@ -38,18 +35,10 @@ impl Provider for Loud {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let log = Arc::new(MemoryLog::new());
-    let (agent, model) = (bare_agent(&"main".into()), bare_model(&"loud/one".into(), 10_000, 1_000));
-    let runtime = ports::runtime(log.clone(), Arc::new(Loud), LocationServices::default(), agent, model)?;
+    let runtime = Runtime::builder(Arc::new(MemoryLog::new()), Arc::new(Loud))
+        .model(bare_model(&"loud/one".into(), 10_000, 1_000))
+        .build()?;
     let session = runtime.create(NewSession::at("/project", "main", "loud/one")).await?;
-    session.admit(NewInput::steer("what did I say?")).await?;
-    println!("outcome: {}", session.run().await?.as_str());
-    for slice in log.read(session.id(), Seq::ZERO, usize::MAX).await? {
-        for record in slice.records() {
-            if let Event::Step(StepEvent::TextEnded(ended)) = record.event {
-                println!("event {}: {}", record.seq, ended.text.resolve(&*session.blobs()));
-            }
-        }
-    }
+    println!("{}", session.ask("what did I say?").await?);
     Ok(())
 }

@@ -10,11 +10,14 @@ use crate::trust::Trust;
 use crate::variables::Variables;
 use crate::{guard, models};
 use annals_core::bound::Limits;
+use annals_core::event::{Policy, Switch};
 use annals_core::{AgentName, ModelName};
 use annals_providers::catalog::Catalog;
 use annals_runtime::context::instructions::{InstructionFiles, opted_out};
+use annals_runtime::ports::SystemClock;
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::{CompactionSettings, REPEAT_LIMIT};
+use annals_runtime::subagents::{Subagent, Subagents};
 use annals_tools::skills::SkillRoot;
 use std::collections::BTreeMap;
 use std::io;
@@ -187,6 +190,32 @@ impl Config {
     /// After how many equal failures in a row a call is not made again; 0 is never.
     pub fn repeat_limit(&self) -> u64 {
         self.settings.count(&["tools", "repeat_limit"]).unwrap_or(REPEAT_LIMIT)
+    }
+
+    /// The clock, in the configured time zone or the machine's.
+    pub fn clock(&self) -> SystemClock {
+        // The name was tried when it was loaded.
+        let zone = self.settings.text(&["time_zone"]).and_then(|zone| SystemClock::in_zone(zone).ok());
+        zone.unwrap_or_else(SystemClock::local)
+    }
+
+    /// What selecting another agent or model does in new sessions.
+    pub fn policy(&self) -> Policy {
+        let replaces = |key| self.settings.text(&["switch", key]) == Some(Switch::Replace.as_str());
+        let switch = |key| if replaces(key) { Switch::Replace } else { Switch::Keep };
+        Policy { agent_switch: switch("agent"), model_switch: switch("model") }
+    }
+
+    /// The agents that take tasks, and how deep tasks nest. None at depth 0.
+    pub fn subagents(&self) -> Subagents {
+        let depth = self.settings.count(&["tasks", "depth"]).and_then(|depth| usize::try_from(depth).ok()).unwrap_or(1);
+        let taking = self.agents.values().filter(|agent| depth > 0 && agent.takes_tasks());
+        let subagent = |agent: &Agent| Subagent {
+            agent: agent.name.clone(),
+            description: agent.description.clone(),
+            model: agent.model.clone(),
+        };
+        Subagents { agents: taking.map(subagent).collect(), depth }
     }
 
     /// The instruction files. By default the global one is `AGENTS.md` next to the user's configuration.

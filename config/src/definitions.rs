@@ -9,6 +9,7 @@ use annals_core::event::{AgentProfile, ModelProfile, RequestOptions};
 use annals_core::{AgentName, ModelName};
 use annals_providers::catalog::partition;
 use annals_providers::wire::Protocol;
+use annals_runtime::ports::SystemClock;
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::Definitions;
 use serde_json::{Map, Value};
@@ -85,6 +86,11 @@ impl Config {
                 ["agent"] | ["compaction", "agent"] if !self.agents.contains_key(&text.into()) => {
                     let names: Vec<&str> = self.agents.keys().map(AgentName::as_str).collect();
                     wrong(setting, format!("there is no agent {text:?}; there are {}", names.join(", ")));
+                }
+                ["time_zone"] => {
+                    if let Err(error) = SystemClock::in_zone(text) {
+                        wrong(setting, format!("{error}; a zone is named as in \"Europe/Lisbon\" or \"UTC\""));
+                    }
                 }
                 ["redaction", "patterns", kind] => {
                     if let Err(error) = Redactor::default().with_pattern(kind, text) {

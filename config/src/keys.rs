@@ -115,6 +115,11 @@ pub const KEYS: &[ConfigKey] = &[
     key("model", ValueKind::Text, "The model of a new session, as `provider/id`.").or_variable("ANNALS_MODEL"),
     key("small_model", ValueKind::Text, "The model for titles and other small work, as `provider/id`.")
         .or_variable("ANNALS_SMALL_MODEL"),
+    key(
+        "time_zone",
+        ValueKind::Text,
+        "The time zone of the date that models see, such as Europe/Lisbon; by default the machine's.",
+    ),
     key("titles", ValueKind::Flag, "Whether a model writes titles for untitled sessions."),
     key("catalog", ValueKind::Added, "Files in the format of models.dev, merged over the built-in list of models.")
         .for_project(Project::Trusted(REDIRECTS)),
@@ -131,6 +136,8 @@ pub const KEYS: &[ConfigKey] = &[
     key("compaction", ValueKind::Table(COMPACTION), "When a long history is compacted."),
     key("output", ValueKind::Table(OUTPUT), "How much of a tool's output the model sees."),
     key("tools", ValueKind::Table(TOOLS), "How tools are called."),
+    key("switch", ValueKind::Table(SWITCH), "What selecting another agent or model does in new sessions."),
+    key("tasks", ValueKind::Table(TASKS), "Tasks that models delegate to subagents."),
     key("instructions", ValueKind::Table(INSTRUCTIONS), "Instruction files for the model."),
     key("skills", ValueKind::Table(SKILLS), "Folders with skills."),
     key("redaction", ValueKind::Table(REDACTION), "Secrets that are kept out of requests and the log."),
@@ -198,9 +205,17 @@ const PRICE: &[ConfigKey] = &[
 
 const COMPACTION: &[ConfigKey] = &[
     key("auto", ValueKind::Flag, "Whether to compact before a request that would be too large."),
-    key("prune", ValueKind::Flag, "Whether to remove old tool outputs before a summary."),
-    key("buffer", ValueKind::Count, "Tokens of the context to keep free, unless the model's output limit is larger."),
-    key("keep_tokens", ValueKind::Count, "Tokens at the end of the conversation that a compaction keeps verbatim."),
+    key("prune", ValueKind::Flag, "Whether to clear old tool outputs before a summary is made."),
+    key(
+        "buffer",
+        ValueKind::Count,
+        "Tokens of the context to keep free, at most a quarter of it, unless the model's output limit is larger.",
+    ),
+    key(
+        "keep_tokens",
+        ValueKind::Count,
+        "Tokens at the end of the conversation that a compaction keeps verbatim, at most a quarter of the limit.",
+    ),
     key("agent", ValueKind::Text, "The agent whose system text summary requests use."),
     key("model", ValueKind::Text, "The model that summarises, as `provider/id`."),
 ];
@@ -214,6 +229,19 @@ const TOOLS: &[ConfigKey] = &[key(
     "repeat_limit",
     ValueKind::Count,
     "Equal failures in a row after which a call is not repeated; 0 means no limit.",
+)];
+
+const SWITCHES: ValueKind = ValueKind::Word(&["keep", "replace"]);
+
+const SWITCH: &[ConfigKey] = &[
+    key("agent", SWITCHES, "Another agent: keep the System Context and send what differs, or replace it."),
+    key("model", SWITCHES, "Another model: likewise."),
+];
+
+const TASKS: &[ConfigKey] = &[key(
+    "depth",
+    ValueKind::Count,
+    "How deep tasks nest: 1 means that subagents delegate none; 0 means no tasks at all.",
 )];
 
 const INSTRUCTIONS: &[ConfigKey] = &[

@@ -77,7 +77,7 @@ impl Batch {
     }
 
     /// Whether it holds the same facts as `other`, as far as can be said without the key of the session: a text that is absent in
-    /// one of them agrees with one of the same length.
+    /// one of them agrees with one that has this commitment, if the text brings a key of its own, else with one of the same length.
     ///
     /// # Errors
     /// See [`CanonicalError`].
@@ -149,6 +149,9 @@ fn texts_agree(a: &ExportedText, b: &ExportedText, blobs: &dyn Blobs) -> Result<
     match (a, b) {
         (Blob(a), Blob(b)) => Ok(a == b),
         (Withheld(a), Withheld(b)) => Ok(a == b),
+        (Disclosed { key, text }, Withheld(absent)) | (Withheld(absent), Disclosed { key, text }) => {
+            Ok(key.commit(text) == absent.commitment)
+        }
         _ => Ok(match (whole(a)?, whole(b)?) {
             (Some(a), Some(b)) => a == b,
             _ => true,

@@ -21,7 +21,8 @@ mod tool;
 pub use crate::context::Part;
 pub use child::{ChildOutcome, ChildSettled, ChildStarted};
 pub use compaction::{
-    CompactionEnded, CompactionFailed, CompactionReason, CompactionStarted, CompactionUndone, ToolOutputsPruned,
+    CompactionCompleted, CompactionEnded, CompactionFailed, CompactionReason, CompactionStarted, CompactionUndone,
+    ReplayedInput, ToolOutputsPruned, ToolOutputsReduced,
 };
 pub use context::{
     ContextAdmitted, EpochCause, EpochReplacementBlocked, EpochStarted, InstructionDiscovered, SnapshotAdvanced,
@@ -121,6 +122,14 @@ macro_rules! catalogue {
             /// The dotted name, such as `input.promoted`.
             pub const fn name(self) -> &'static str {
                 match self { $( $( Kind::$kind => $name, )* )* }
+            }
+
+            /// The name without the number of its shape: `compaction.ended` of `compaction.ended.2`.
+            pub fn family(self) -> &'static str {
+                match self.name().rsplit_once('.') {
+                    Some((family, shape)) if shape.bytes().all(|byte| byte.is_ascii_digit()) => family,
+                    _ => self.name(),
+                }
             }
 
             /// What a fact of this kind says, in one sentence.
@@ -269,6 +278,8 @@ catalogue! {
         72 "compaction.failed" Failed CompactionFailed () "A compaction failed."
         73 "compaction.undone" Undone CompactionUndone () "A compaction was undone: the messages that it replaced are back."
         74 "tool_outputs.pruned" ToolOutputsPruned ToolOutputsPruned () "Old tool outputs were cleared in what the model reads; the log keeps them."
+        77 "compaction.ended.2" Completed CompactionCompleted () "A summary replaced the messages before the kept tail."
+        78 "tool_outputs.pruned.2" ToolOutputsReduced ToolOutputsReduced () "Tool outputs were cleared or shortened in what the model reads; the log keeps them."
     }
     Message MessageEvent "Messages outside the conversation, pins and redaction." {
         75 "message.pinned" Pinned MessagePinned () "A message was pinned: compactions keep it verbatim."

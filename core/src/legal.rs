@@ -66,7 +66,7 @@ pub enum Illegal {
     /// A compaction is undone once, by the number of the event that ended it.
     #[error("no such compaction is in force")]
     NotCompacted,
-    /// A pin names an event of this session that came before.
+    /// A pin or a compaction names an event of this session that came before.
     #[error("it refers to a later event")]
     Later,
     /// Only a staged undo is cleared or committed.
@@ -241,8 +241,13 @@ impl Legality {
         match event {
             CompactionEvent::Started(_) => when(!self.compaction && self.step.is_none(), Illegal::CompactionOpen),
             CompactionEvent::Ended(_) | CompactionEvent::Failed(_) => when(self.compaction, Illegal::NoCompaction),
+            CompactionEvent::Completed(completed) => {
+                when(self.compaction, Illegal::NoCompaction)?;
+                let earlier = completed.replayed.iter().all(|input| input.seq < self.next);
+                when(earlier && completed.first_kept < self.next, Illegal::Later)
+            }
             CompactionEvent::Undone(undone) => when(self.compacted.contains(&undone.compaction), Illegal::NotCompacted),
-            CompactionEvent::ToolOutputsPruned(_) => Ok(()),
+            CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_) => Ok(()),
         }
     }
 
@@ -364,7 +369,7 @@ impl Legality {
     fn compacted(&mut self, seq: Seq, event: &CompactionEvent) {
         match event {
             CompactionEvent::Started(_) => self.compaction = true,
-            CompactionEvent::Ended(_) => {
+            CompactionEvent::Ended(_) | CompactionEvent::Completed(_) => {
                 self.compaction = false;
                 self.compacted.insert(seq);
             }
@@ -372,7 +377,7 @@ impl Legality {
             CompactionEvent::Undone(undone) => {
                 self.compacted.remove(&undone.compaction);
             }
-            CompactionEvent::ToolOutputsPruned(_) => {}
+            CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_) => {}
         }
     }
 

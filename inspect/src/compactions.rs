@@ -2,7 +2,7 @@
 
 use crate::SessionAt;
 use annals_core::event::{CompactionEvent, StepEvent};
-use annals_core::{Blobs, Event, Record, Seq, SessionId, Text};
+use annals_core::{Blobs, Event, Record, Seq, SessionId};
 use annals_projections::{
     Body, Content, Ledger, LedgerEntry, Message, Messages, Projection, SessionView, ToJson, estimate, unmentioned,
 };
@@ -82,11 +82,8 @@ impl SessionAt {
         .await?;
         let blobs = self.blobs();
         let listed = ledger.entries.into_iter().map(|entry| {
-            let summary = entry.ended.and_then(|seq| messages.get(seq)).and_then(|message| match &message.body {
-                Body::Compaction { summary, .. } => Some(summary),
-                _ => None,
-            });
-            let compared = summary.map(|summary| compare(&entry, summary, |seq| messages.get(seq), blobs));
+            let message = entry.ended.and_then(|seq| messages.get(seq));
+            let compared = message.and_then(|message| compare(&entry, message, |seq| messages.get(seq), blobs));
             listed(entry, compared)
         });
         Ok(listed.collect())
@@ -159,12 +156,13 @@ impl CompactionFold<'_> {
         }
         self.ledger.apply(record);
         match record.event {
-            Event::Compaction(CompactionEvent::Ended(ended)) => {
+            Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_)) => {
                 self.compaction = Some(record.seq);
                 let history = self.ledger.history();
                 let entry = self.ledger.entries.iter().rev().find(|entry| entry.ended == Some(record.seq));
-                let compared =
-                    entry.map(|entry| compare(entry, &ended.summary, |seq| history.message(seq), self.blobs));
+                let compared = entry
+                    .zip(history.message(record.seq))
+                    .and_then(|(entry, message)| compare(entry, message, |seq| history.message(seq), self.blobs));
                 self.compared.extend(compared.map(|compared| (record.seq, compared)));
                 self.ledger.evict();
             }
@@ -183,15 +181,15 @@ fn listed(entry: LedgerEntry, compared: Option<(String, Unmentioned)>) -> Listed
 /// The summary of a compaction, and what it does not mention of what it covered.
 fn compare<'a>(
     entry: &LedgerEntry,
-    summary: &Text,
+    compaction: &Message,
     message: impl Fn(Seq) -> Option<&'a Message>,
     blobs: &dyn Blobs,
-) -> (String, Unmentioned) {
-    let summary = summary.resolve(blobs).into_owned();
+) -> Option<(String, Unmentioned)> {
+    let summary = compaction.summary_as_sent(blobs)?.into_owned();
     let covered = entry.messages.iter().chain(&entry.context_messages).filter_map(|seq| message(*seq));
     let covered: Vec<String> = covered.flat_map(|message| written(message, blobs)).collect();
     let (names, instructions) = unmentioned(&covered.join("\n"), &summary);
-    (summary, Unmentioned { names, instructions })
+    Some((summary, Unmentioned { names, instructions }))
 }
 
 /// What people and instructions wrote in a message: that is what a summary must carry. Tool outputs are not.
@@ -200,9 +198,11 @@ fn written(message: &Message, blobs: &dyn Blobs) -> Vec<String> {
         Body::User { text, .. } | Body::System { text, .. } | Body::Synthetic { text } => {
             vec![text.resolve(blobs).into_owned()]
         }
-        Body::Compaction { summary, recent, .. } => {
-            vec![summary.resolve(blobs).into_owned(), recent.resolve(blobs).into_owned()]
-        }
+        Body::Compaction { summary, recent, .. } => [Some(summary), recent.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|text| text.resolve(blobs).into_owned())
+            .collect(),
         Body::Assistant(assistant) => assistant
             .content
             .iter()

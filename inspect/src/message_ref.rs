@@ -68,7 +68,7 @@ async fn holder(
     transcript: &Transcript,
 ) -> Result<Option<Seq>, FindError> {
     let around: Vec<&TranscriptItem> =
-        standing(transcript).filter(|item| (item.first..=item.last).contains(&seq)).collect();
+        not_undone(transcript).filter(|item| (item.first..=item.last).contains(&seq)).collect();
     if let Some(item) = around.iter().find(|item| item.seq == seq || item.first == seq) {
         return Ok(Some(item.seq));
     }
@@ -87,14 +87,14 @@ async fn holder(
 /// The message that is nearest to an event.
 fn nearest(seq: Seq, transcript: &Transcript) -> Option<Seq> {
     let distance = |item: &TranscriptItem| item.first.0.saturating_sub(seq.0).max(seq.0.saturating_sub(item.last.0));
-    standing(transcript).min_by_key(|item| distance(item)).map(|item| item.seq)
+    not_undone(transcript).min_by_key(|item| distance(item)).map(|item| item.seq)
 }
 
 /// The messages that no committed revert removed.
-fn standing(transcript: &Transcript) -> impl Iterator<Item = &TranscriptItem> {
+fn not_undone(transcript: &Transcript) -> impl Iterator<Item = &TranscriptItem> {
     transcript.items.iter().filter(|item| !transcript.is_removed(item.seq))
 }
 
 fn user_messages(transcript: &Transcript) -> u64 {
-    standing(transcript).filter(|item| item.user).count() as u64
+    not_undone(transcript).filter(|item| item.user).count() as u64
 }

@@ -22,7 +22,7 @@ impl RequestFold {
     /// Applies the next record. A view that is stale then must be made again before the record after it.
     pub(crate) fn apply(&mut self, record: &Record<'_>) {
         self.builder.apply(&mut self.view, record);
-        if matches!(record.event, Event::Compaction(CompactionEvent::Ended(_))) {
+        if matches!(record.event, Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_))) {
             self.view.history.evict();
         }
     }

@@ -106,6 +106,7 @@ fn all() -> Value {
 fn events() -> Value {
     let each = Kind::ALL.iter().map(|kind| {
         let mut schema = event(*kind);
+        schema["properties"]["type"] = json!({"const": kind.family()});
         for name in ["seq", "at"] {
             schema["properties"][name] = json!({"type": "integer", "minimum": 0});
             if let Some(required) = schema["required"].as_array_mut().filter(|names| !names.contains(&json!(name))) {

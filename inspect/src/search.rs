@@ -198,6 +198,7 @@ fn texts(event: &Event) -> AuthoredTexts<'_> {
             replied.feedback.iter().map(|feedback| (User, Borrowed(feedback))).collect()
         }
         Event::Compaction(CompactionEvent::Ended(ended)) => vec![(Context, Borrowed(&ended.summary))],
+        Event::Compaction(CompactionEvent::Completed(ended)) => vec![(Context, Borrowed(&ended.summary))],
         Event::Message(MessageEvent::SyntheticAdded(added)) => vec![(Context, Borrowed(&added.text))],
         Event::Message(MessageEvent::ShellRan(ran)) => {
             vec![(User, Borrowed(&ran.command)), (Tool, Borrowed(&ran.output))]
@@ -224,7 +225,8 @@ fn texts(event: &Event) -> AuthoredTexts<'_> {
             CompactionEvent::Started(_)
             | CompactionEvent::Failed(_)
             | CompactionEvent::Undone(_)
-            | CompactionEvent::ToolOutputsPruned(_),
+            | CompactionEvent::ToolOutputsPruned(_)
+            | CompactionEvent::ToolOutputsReduced(_),
         )
         | Event::Message(
             MessageEvent::Pinned(_)

@@ -98,7 +98,7 @@ impl SessionAt {
         let until = until.min(self.until);
         let view = self.views.bounded(self.session, until).await?.0;
         let oldest = view.transcript.items.first().filter(|_| view.transcript.dropped > 0).map(|item| item.seq);
-        let cut_off = |oldest| view.history.selected().next().is_some_and(|message| message.seq < oldest);
+        let cut_off = |oldest| view.history.selected().any(|message| message.seq < oldest);
         // A pinned message may be older than every item that was kept.
         if oldest.is_some_and(cut_off) { self.view(until).await } else { Ok(view) }
     }

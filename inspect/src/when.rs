@@ -97,8 +97,10 @@ pub enum LeftBy {
 /// What can change the view of the model, apart from what an event itself adds.
 fn changes(event: &Event) -> Option<LeftBy> {
     Some(match event {
-        Event::Compaction(CompactionEvent::Ended(_)) => LeftBy::Compaction,
-        Event::Compaction(CompactionEvent::ToolOutputsPruned(_)) => LeftBy::Prune,
+        Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_)) => LeftBy::Compaction,
+        Event::Compaction(CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_)) => {
+            LeftBy::Prune
+        }
         Event::Compaction(CompactionEvent::Undone(_)) => LeftBy::CompactionUndone,
         Event::Files(FilesEvent::RevertCommitted(_)) => LeftBy::Revert,
         Event::Context(ContextEvent::EpochStarted(started)) => LeftBy::Epoch(started.cause),

@@ -158,7 +158,9 @@ impl Projection for Calls {
                 }
             }
             Event::Compaction(CompactionEvent::Started(started)) => self.compaction_open = Some(started.reason),
-            Event::Compaction(CompactionEvent::Ended(_)) | Event::Compaction(CompactionEvent::Failed(_)) => {
+            Event::Compaction(
+                CompactionEvent::Ended(_) | CompactionEvent::Completed(_) | CompactionEvent::Failed(_),
+            ) => {
                 self.compaction_open = None;
             }
             Event::Tool(ToolEvent::Called(called)) => {
@@ -216,7 +218,11 @@ impl Projection for Calls {
             | Event::Profile(_)
             | Event::Step(StepEvent::RequestSent(_) | StepEvent::RetryScheduled(_))
             | Event::Permission(_)
-            | Event::Compaction(CompactionEvent::Undone(_) | CompactionEvent::ToolOutputsPruned(_))
+            | Event::Compaction(
+                CompactionEvent::Undone(_)
+                | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_),
+            )
             | Event::Message(_)
             | Event::Files(
                 FilesEvent::Captured(_)

@@ -116,6 +116,7 @@ impl Catalogue {
             Event::Step(StepEvent::Failed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
             Event::Step(StepEvent::RetryScheduled(retry)) => entry.cost = entry.cost.saturating_add(retry.cost),
             Event::Compaction(CompactionEvent::Ended(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
+            Event::Compaction(CompactionEvent::Completed(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
             Event::Compaction(CompactionEvent::Failed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
             Event::Session(SessionEvent::Forked(_))
             | Event::Input(InputEvent::Admitted(_) | InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
@@ -126,7 +127,10 @@ impl Catalogue {
                 | StepEvent::ReasoningEnded(_),
             )
             | Event::Compaction(
-                CompactionEvent::Started(_) | CompactionEvent::Undone(_) | CompactionEvent::ToolOutputsPruned(_),
+                CompactionEvent::Started(_)
+                | CompactionEvent::Undone(_)
+                | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_),
             )
             | Event::Context(_)
             | Event::Profile(_)

@@ -1,252 +1,205 @@
-//! What a compaction would cover and keep, and what a prune would clear (`docs/reference/compaction.md`).
+//! What makes a request smaller that is too large: what a summary covers and keeps, which outputs are cleared or shortened
+//! (`docs/reference/compaction.md`). Pure functions of the history, a model and its limits.
+
+mod entries;
+mod limits;
+mod outputs;
+mod parts;
+mod summary_request;
+
+pub use limits::ContextLimits;
+pub use outputs::{OutputPlan, cut, prune, shorten_unread};
+pub use parts::RequestParts;
+pub use summary_request::SummaryRequest;
 
 use crate::history::History;
-use crate::message::{Body, Content, Message, Status};
-use crate::request::PRUNED;
-use alloc::borrow::{Cow, ToOwned};
+use crate::json::message_chars;
+use crate::message::{Body, Content, Message};
+use crate::request::is_sent;
+use crate::shorten::{SHORTENED_ENDS, without_middle};
 use alloc::string::String;
 use alloc::vec::Vec;
-use annals_core::event::Attachment;
-use annals_core::{Blobs, CallId, Seq, Text};
-
-/// Characters of a tool result or shell output that an entry shows.
-const SHOWN: usize = 2_000;
-/// Tokens of the newest tool output that a prune spares.
-const SPARED: u64 = 40_000;
-/// Tokens that a prune must win.
-const WORTHWHILE: u64 = 20_000;
-/// User turns at the end that a prune never reaches.
-const SPARED_TURNS: usize = 2;
-/// The tool whose output is never pruned.
-const SPARED_TOOL: &str = "skill";
+use annals_core::event::{ModelProfile, ReplayedInput};
+use annals_core::{Blobs, Seq, Text};
+use entries::SummaryEntry;
 
 /// Estimate of a text of `chars` characters (Unicode scalar values), in tokens: a quarter, rounded.
 pub const fn estimate(chars: u64) -> u64 {
     (chars + 2) / 4
 }
 
-/// One line of the conversation as a summary request shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SummaryLine {
-    /// The message that it comes from.
-    pub seq: Seq,
-    /// `[User]: ...` and the like.
-    pub text: String,
-}
-
 /// What a compaction would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionPlan {
-    /// The summary that the new one replaces.
+    /// The summary that the new one replaces, as it is sent.
     pub prior_summary: Option<String>,
-    /// What is summarised: the former kept tail, then the entries that are not kept.
-    pub conversation: String,
-    /// What is kept, rendered; empty when not even the last entry fits.
-    pub recent: String,
-    /// The first entry that is kept.
-    pub kept_from: Option<Seq>,
-    /// How many entries are summarised.
-    pub covered: usize,
+    /// The messages that are covered, in the order of the history.
+    pub covered: Vec<Seq>,
+    /// The first message of the kept tail; `None` when nothing is kept.
+    pub first_kept: Option<Seq>,
+    /// The covered inputs of the running work, oldest first, and pinned ones that are older than the tail.
+    pub replayed: Vec<ReplayedInput>,
+    entries: Vec<SummaryEntry>,
 }
 
-/// Everything fits the kept tail.
+/// There is nothing to summarise before the kept tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Nothing to compact yet")]
 pub struct NothingToCompact;
 
-/// Plans a compaction that keeps the longest run of whole entries at the end whose estimates add up to at most
-/// `keep_tokens`. Pinned messages are neither summarised nor kept in the tail: they stay in the history themselves.
+/// Plans a compaction for requests to `model`: it covers what is older than the kept tail, which
+/// `docs/reference/compaction.md#the-kept-tail` defines.
 ///
 /// # Errors
-/// When nothing would be summarised.
-pub fn plan(history: &History, keep_tokens: u64, blobs: &dyn Blobs) -> Result<CompactionPlan, NothingToCompact> {
-    let mut entries = Vec::new();
-    for message in history.since_compaction().filter(|message| !history.is_pinned(message.seq)) {
-        entries.extend(of_message(message, blobs).into_iter().map(|text| SummaryLine { seq: message.seq, text }));
+/// When nothing would be summarised but inputs that follow the summary as they are.
+pub fn plan(
+    history: &History,
+    model: &ModelProfile,
+    limits: &ContextLimits,
+    blobs: &dyn Blobs,
+) -> Result<CompactionPlan, NothingToCompact> {
+    let answers = Answers::of(history, model);
+    let kept: Vec<&Message> = history.kept().collect();
+    let tail = tail(history, &kept, &answers, model, limits.tail, blobs);
+    let first_kept = kept.get(tail).map(|message| message.seq);
+    let replayed = replay(history, first_kept, &answers, model, limits.tail, blobs);
+    let before = kept.get(..tail).unwrap_or_default().iter().copied();
+    let covered: Vec<&Message> =
+        history.replayed().chain(before).filter(|message| !history.is_pinned(message.seq)).collect();
+    let compaction = history.compaction();
+    let imported = compaction.and_then(|message| match &message.body {
+        Body::Compaction { recent, .. } => recent.as_ref().filter(|recent| !recent.is_empty()),
+        _ => None,
+    });
+    let mut entries: Vec<SummaryEntry> =
+        imported.map(|recent| SummaryEntry::recent(&recent.resolve(blobs))).into_iter().collect();
+    let mut new = false;
+    for message in &covered {
+        let of_message = entries::of_message(message, blobs);
+        new |= !of_message.is_empty() && !stands_already(message, &replayed);
+        entries.extend(of_message);
     }
-    let mut kept = entries.len();
-    let mut tokens = 0;
-    while let Some(entry) = kept.checked_sub(1).and_then(|at| entries.get(at)) {
-        tokens += estimate(entry.text.chars().count() as u64);
-        if tokens > keep_tokens {
-            break;
-        }
-        kept -= 1;
-    }
-    if kept == 0 {
+    if !new {
         return Err(NothingToCompact);
     }
-    let tail = entries.split_off(kept);
-    let (prior_summary, former) = match history.compaction().map(|message| &message.body) {
-        Some(Body::Compaction { summary, recent, .. }) => {
-            (Some(summary.resolve(blobs).into_owned()), recent.resolve(blobs).into_owned())
-        }
-        _ => (None, String::new()),
-    };
-    let former = (!former.is_empty()).then_some(former.as_str());
-    let conversation: Vec<&str> = former.into_iter().chain(entries.iter().map(|entry| entry.text.as_str())).collect();
-    let recent: Vec<&str> = tail.iter().map(|entry| entry.text.as_str()).collect();
-    Ok(CompactionPlan {
-        prior_summary,
-        conversation: conversation.join("\n\n"),
-        recent: recent.join("\n\n"),
-        kept_from: tail.first().map(|entry| entry.seq),
-        covered: entries.len(),
-    })
+    let prior_summary = compaction.and_then(|message| message.summary_as_sent(blobs)).map(|text| text.into_owned());
+    let covered = covered.iter().map(|message| message.seq).collect();
+    Ok(CompactionPlan { prior_summary, covered, first_kept, replayed, entries })
 }
 
-impl CompactionPlan {
-    /// The one message of the summary request. `added` is what a caller's hook adds to the conversation;
-    /// `instructions` replaces the usual ones.
-    pub fn prompt(&self, added: Option<&str>, instructions: Option<&str>) -> String {
-        let mut prompt = alloc::format!("<conversation>\n{}\n</conversation>\n\n", self.conversation);
-        if let Some(added) = added {
-            prompt.push_str(&alloc::format!("<additional-context>\n{added}\n</additional-context>\n\n"));
-        }
-        if let Some(prior) = &self.prior_summary {
-            prompt.push_str(&alloc::format!("<prior-summary>\n{prior}\n</prior-summary>\n\n{MERGE}\n\n"));
-        }
-        prompt.push_str(instructions.unwrap_or(INSTRUCTIONS));
-        prompt
-    }
+/// The newest answers of a session, selected or covered.
+struct Answers {
+    /// The newest one that is sent.
+    newest: Option<Seq>,
+    /// The newest one that is sent, if it has calls of the runtime: no answer has read their results.
+    unread: Option<Seq>,
+    /// The newest one that is sent, has no calls and did not fail: it ended the work before it.
+    finished: Option<Seq>,
 }
 
-/// What a summary request asks for when an earlier summary exists.
-pub const MERGE: &str = "Merge the prior summary and the conversation into one summary. Where they differ, the \
-conversation is right. Carry every instruction of the user forward unless it was withdrawn, also when the conversation \
-does not mention it. Move finished work to Accomplished; drop only what is finished and needed no more.";
-
-/// What a summary request asks for: the template, documented in `docs/compaction.md`.
-pub const INSTRUCTIONS: &str = "Write a summary of this session from which the work can go on without the \
-conversation. Use exactly these sections, in this order, each even if it is empty (then \"(none)\"). Short bullets; exact \
-paths, commands, identifiers and error messages; no word about summarising.
-
-## Goal
-What the user wants to reach.
-
-## Instructions
-Rules, plans and specifications that still hold, as the user gave them.
-
-## Discoveries
-What was learned that the rest of the work needs.
-
-## Accomplished
-### Completed
-### In progress
-### Blocked
-
-## Next step
-The one thing to do next.
-
-## Relevant files
-Paths, each with why it matters.";
-
-/// What a prune would clear.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PrunePlan {
-    /// Whose outputs, oldest first.
-    pub calls: Vec<CallId>,
-    /// What that wins, in tokens.
-    pub tokens: u64,
-}
-
-/// Plans a prune of old tool outputs, or `None` when it is not worth it (`docs/reference/compaction.md#pruning`).
-pub fn prune(history: &History) -> Option<PrunePlan> {
-    let messages: Vec<&Message> = history.since_compaction().collect();
-    let mut turns = 0;
-    let mut spared = 0;
-    let mut plan = PrunePlan { calls: Vec::new(), tokens: 0 };
-    'walk: for message in messages.into_iter().rev() {
-        turns += usize::from(matches!(message.body, Body::User { .. }));
-        let Body::Assistant(assistant) = &message.body else { continue };
-        if turns < SPARED_TURNS || history.is_pinned(message.seq) {
-            continue;
-        }
-        for content in assistant.content.iter().rev() {
-            let Content::Tool(tool) = content else { continue };
-            if tool.pruned.is_some() {
-                break 'walk; // a former prune went over everything before it
-            }
-            // The result of a hosted call is part of the answer that holds it: every request sends it whole.
-            if tool.hosted || tool.name == SPARED_TOOL || tool.status != Status::Completed {
-                continue;
-            }
-            let tokens = estimate(tool.output.chars());
-            spared += tokens;
-            if spared > SPARED {
-                plan.tokens += tokens;
-                plan.calls.push(tool.call.clone());
-            }
-        }
-    }
-    plan.calls.reverse();
-    (plan.tokens > WORTHWHILE).then_some(plan)
-}
-
-fn of_message(message: &Message, blobs: &dyn Blobs) -> Vec<String> {
-    let mut entries = Vec::new();
-    let attached = |attachment: &Attachment| {
-        let name = attachment.name.clone().unwrap_or_else(|| match attachment.uri.inline() {
-            Some(uri) if !uri.starts_with("data:") => uri.to_owned(),
-            _ => "file".to_owned(),
+impl Answers {
+    fn of(history: &History, model: &ModelProfile) -> Self {
+        let sent = history.messages().iter().rev().filter_map(|message| match &message.body {
+            Body::Assistant(assistant) if is_sent(assistant, model) => Some((message.seq, assistant)),
+            _ => None,
         });
-        alloc::format!("[Attached {}: {name}]", attachment.mime)
-    };
-    match &message.body {
-        Body::User { text, attachments, .. } => {
-            entries.push(alloc::format!("[User]: {}", text.resolve(blobs)));
-            entries.extend(attachments.iter().map(attached));
-        }
-        Body::System { text, .. } => entries.push(alloc::format!("[System update]: {}", text.resolve(blobs))),
-        Body::Synthetic { text } => entries.push(alloc::format!("[Synthetic context]: {}", text.resolve(blobs))),
-        Body::Shell { command, output, .. } => {
-            entries.push(alloc::format!("[Shell]: {}\n{}", command.resolve(blobs), cut(output, blobs)));
-        }
-        Body::Assistant(assistant) => {
-            for content in &assistant.content {
-                match content {
-                    Content::Text { text, .. } if !text.is_empty() => {
-                        entries.push(alloc::format!("[Assistant]: {}", text.resolve(blobs)));
-                    }
-                    Content::Reasoning { text, .. } if !text.is_empty() => {
-                        entries.push(alloc::format!("[Assistant reasoning]: {}", text.resolve(blobs)));
-                    }
-                    Content::Text { .. } | Content::Reasoning { .. } => {}
-                    Content::Tool(tool) => {
-                        let input = tool.input.0.resolve(blobs);
-                        entries.push(alloc::format!("[Assistant tool call]: {}({input})", tool.name));
-                        match (tool.status, tool.pruned, &tool.error) {
-                            (Status::Completed, Some(_), _) => {
-                                entries.push(alloc::format!("[Tool result]: {PRUNED}"));
-                            }
-                            (Status::Completed, None, _) => {
-                                entries.push(alloc::format!("[Tool result]: {}", cut(&tool.output, blobs)));
-                                entries.extend(tool.attachments.iter().map(attached));
-                            }
-                            (Status::Error, _, Some(error)) => {
-                                entries.push(alloc::format!("[Tool error]: {}", cut(error, blobs)));
-                            }
-                            (Status::Error, _, None) => {
-                                entries.push(alloc::format!("[Tool error]: {}", crate::INTERRUPTED));
-                            }
-                            (Status::Pending | Status::Running, ..) => {}
-                        }
-                    }
-                }
+        let calls = |content: &Content| matches!(content, Content::Tool(tool) if !tool.hosted);
+        let mut found = Self { newest: None, unread: None, finished: None };
+        for (seq, assistant) in sent {
+            let has_calls = assistant.content.iter().any(calls);
+            if found.newest.is_none() {
+                found.newest = Some(seq);
+                found.unread = has_calls.then_some(seq);
+            }
+            if !has_calls && assistant.error.is_none() {
+                found.finished = Some(seq);
+                break;
             }
         }
-        Body::Compaction { .. } | Body::AgentSwitched { .. } | Body::ModelSwitched { .. } => {}
+        found
     }
-    entries
 }
 
-/// At most [`SHOWN`] characters of a text.
-fn cut<'a>(text: &'a Text, blobs: &dyn Blobs) -> Cow<'a, str> {
-    let text = text.resolve(blobs);
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => Cow::Owned(alloc::format!("{}\n[truncated]", text.get(..at).unwrap_or_default())),
-        None => text,
+/// Where the kept tail begins among the messages that could be kept: the longest run of whole messages at the end whose
+/// estimates add up to at most `tokens`, and in any case with every unanswered input and every unread result.
+fn tail(
+    history: &History,
+    kept: &[&Message],
+    answers: &Answers,
+    model: &ModelProfile,
+    tokens: u64,
+    blobs: &dyn Blobs,
+) -> usize {
+    let held = kept.iter().position(|message| {
+        let unanswered = matches!(message.body, Body::User { .. }) && answers.newest.is_none_or(|it| message.seq > it);
+        unanswered || answers.unread == Some(message.seq)
+    });
+    let mut begin = kept.len();
+    let mut sum = 0;
+    while let Some(message) = begin.checked_sub(1).and_then(|at| kept.get(at)) {
+        sum += message_tokens(history, message, model, blobs);
+        if sum > tokens {
+            break;
+        }
+        begin -= 1;
     }
+    held.map_or(begin, |held| begin.min(held))
+}
+
+/// The inputs of the running work that are older than the tail, as they are sent after the summary.
+fn replay(
+    history: &History,
+    first_kept: Option<Seq>,
+    answers: &Answers,
+    model: &ModelProfile,
+    tokens: u64,
+    blobs: &dyn Blobs,
+) -> Vec<ReplayedInput> {
+    let in_tail = |seq: Seq| first_kept.is_some_and(|first| seq >= first);
+    let running = |message: &&Message| {
+        let user = matches!(message.body, Body::User { .. });
+        user && !in_tail(message.seq) && answers.finished.is_none_or(|finished| message.seq > finished)
+    };
+    let mut inputs: Vec<&Message> = history.selected().filter(running).collect();
+    inputs.sort_by_key(|message| message.seq);
+    let mut sum = 0;
+    let mut replayed = Vec::with_capacity(inputs.len());
+    for message in inputs.into_iter().rev() {
+        sum += message_tokens(history, message, model, blobs);
+        let text = match &message.body {
+            Body::User { shortened: Some(shortened), .. } => Some(shortened.clone()),
+            Body::User { text, .. } if sum > tokens => {
+                without_middle(&text.resolve(blobs), SHORTENED_ENDS).map(Text::from)
+            }
+            _ => None,
+        };
+        replayed.push(ReplayedInput { seq: message.seq, text });
+    }
+    replayed.reverse();
+    replayed
+}
+
+/// Whether a covered message follows the summary exactly as it is sent already.
+fn stands_already(message: &Message, replayed: &[ReplayedInput]) -> bool {
+    let Body::User { shortened, .. } = &message.body else { return false };
+    replayed.iter().any(|input| input.seq == message.seq && input.text == *shortened)
+}
+
+/// The estimate of a history in tokens: the sum of its messages.
+pub fn history_tokens(history: &History, model: &ModelProfile, blobs: &dyn Blobs) -> u64 {
+    history.selected().map(|message| estimate(message_chars(message, model, blobs))).sum()
+}
+
+/// What a round of making a request smaller makes smaller: the messages of a history without its summary and without
+/// context messages, and the characters that they give.
+pub fn conversation_size(history: &History, model: &ModelProfile, blobs: &dyn Blobs) -> u64 {
+    let counts = |message: &&Message| !matches!(message.body, Body::Compaction { .. } | Body::System { .. });
+    history.selected().filter(counts).map(|message| 1 + message_chars(message, model, blobs)).sum()
+}
+
+/// The estimate of a message of the history in tokens; 0 of a pinned one, which stays in any case.
+fn message_tokens(history: &History, message: &Message, model: &ModelProfile, blobs: &dyn Blobs) -> u64 {
+    if history.is_pinned(message.seq) { 0 } else { estimate(message_chars(message, model, blobs)) }
 }
 
 #[cfg(test)]

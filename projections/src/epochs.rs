@@ -183,7 +183,9 @@ impl Projection for Epochs {
             Event::Session(SessionEvent::ModelSwitched(_)) => {
                 self.model_switched |= self.current.is_some() && self.policy.model_switch == Switch::Replace;
             }
-            Event::Compaction(CompactionEvent::Ended(_)) => self.compactions.push((seq, false)),
+            Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_)) => {
+                self.compactions.push((seq, false));
+            }
             Event::Compaction(CompactionEvent::Undone(undone)) => {
                 self.compactions.retain(|(compaction, _)| *compaction != undone.compaction);
             }
@@ -197,7 +199,10 @@ impl Projection for Epochs {
             | Event::Tool(_)
             | Event::Permission(_)
             | Event::Compaction(
-                CompactionEvent::Started(_) | CompactionEvent::Failed(_) | CompactionEvent::ToolOutputsPruned(_),
+                CompactionEvent::Started(_)
+                | CompactionEvent::Failed(_)
+                | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_),
             )
             | Event::Message(_)
             | Event::Files(

@@ -139,6 +139,44 @@ pub fn compacted(summary: &str, recent: &str) -> Event {
     .into()
 }
 
+/// A compaction that keeps messages from `first_kept` on and replays inputs.
+pub fn completed(summary: &str, first_kept: u64, replayed: &[(u64, Option<&str>)]) -> Event {
+    let replayed = replayed.iter().map(|(seq, text)| ReplayedInput { seq: Seq(*seq), text: text.map(Text::from) });
+    CompactionCompleted {
+        reason: CompactionReason::Manual,
+        summary: summary.into(),
+        truncated: false,
+        ends: 0,
+        first_kept: Seq(first_kept),
+        replayed: replayed.collect(),
+        estimate: 0,
+        usage: None,
+        cost: 0,
+    }
+    .into()
+}
+
+/// Outputs that are cleared and shortened.
+pub fn reduced(cleared: &[&str], shortened: &[&str]) -> Event {
+    let calls = |calls: &[&str]| calls.iter().map(|call| (*call).into()).collect();
+    ToolOutputsReduced { calls: calls(cleared), shortened: calls(shortened) }.into()
+}
+
+/// The model that the answers here are of, with a window of unknown size.
+pub fn model() -> ModelProfile {
+    ModelProfile {
+        model: "test/alpha".into(),
+        context: 0,
+        output: 0,
+        system_messages: SystemMessages::Native,
+        id: String::new(),
+        media: Vec::new(),
+        prices: Prices::default(),
+        protocol: crate::SCRIPTED_PROTOCOL.into(),
+        encoding: 1,
+    }
+}
+
 pub fn undone(compaction: u64) -> Event {
     CompactionUndone { compaction: Seq(compaction) }.into()
 }

@@ -2,83 +2,121 @@
 //! (`docs/reference/context.md#which-context-messages-a-request-contains`).
 
 use crate::Projection;
-use crate::message::{Body, Content, Message};
+use crate::message::{Body, Message};
 use crate::messages::Messages;
-use alloc::collections::{BTreeMap, BTreeSet};
+use crate::reduced::ReducedOutputs;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use annals_core::event::{
-    CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, PermissionEvent, SessionEvent,
+    CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, PermissionEvent, ReplayedInput, SessionEvent,
 };
-use annals_core::{CallId, Event, Record, Seq};
+use annals_core::{Event, Record, Seq};
 use serde::{Deserialize, Serialize};
 
 /// Session History.
 ///
-/// A message is selected iff
-/// - no completed compaction is in force, or it is not older than the newest one, or it is pinned, or it is a system message
-///   newer than the baseline of the current epoch;
-/// - and there is no current epoch, or it is no system message, or it is newer than that epoch's baseline.
+/// Without a compaction every message is selected but switches. The newest completed compaction that is in force replaces
+/// what is older than its kept tail: before its message are the pinned ones of that and the system messages that wait for a
+/// new baseline, after it the inputs that it replays, then all messages from the first kept one on. Of system messages
+/// those are selected that are newer than the baseline of the current epoch, if there is one.
 ///
 /// History is a function of the surviving messages: what a committed revert removed takes prunes, compactions and pins
 /// after the boundary with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     messages: Messages,
-    /// Completed compactions, oldest first: the Seq of each one's message, and of its undoing.
-    compactions: Vec<(Seq, Option<Seq>)>,
+    /// Completed compactions, oldest first.
+    compactions: Vec<Compacted>,
     /// The Seq up to which system messages are part of the baseline of the current epoch.
     baseline: Option<Seq>,
     /// What was pinned (true) and unpinned, in order: message, Seq of the event. The last word on a message counts.
     pins: Vec<(Seq, Seq, bool)>,
-    /// Pruned calls, and where each was pruned first.
-    pruned: BTreeMap<CallId, Seq>,
+    reduced: ReducedOutputs,
     /// Messages that are not selected and older than this were evicted: see [`History::evict`].
     complete_from: Seq,
     /// Set when something evicted is needed again.
     stale: bool,
 }
 
+/// A completed compaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Compacted {
+    /// Its message.
+    seq: Seq,
+    /// The event that undid it.
+    undone: Option<Seq>,
+    /// The first message that stays.
+    first_kept: Seq,
+    /// The covered inputs that follow its message again, oldest first.
+    replayed: Vec<ReplayedInput>,
+}
+
 impl History {
-    /// The selected messages, oldest first.
+    /// The selected messages in the order in which they are sent.
     pub fn selected(&self) -> impl Iterator<Item = &Message> {
         self.selected_from(Seq::ZERO)
     }
 
-    /// The selected messages from a place on, oldest first. What a compaction covered is not looked at, except for what is
-    /// pinned.
+    /// The selected messages from a place on that [`History::take`] returned; all of them from `Seq::ZERO` on.
     pub fn selected_from(&self, from: Seq) -> impl Iterator<Item = &Message> {
-        let compaction = self.standing();
-        // Of what is older, only pinned messages are selected: system messages must be newer than the baseline.
-        let covered = compaction.map_or(Seq::ZERO, |seq| self.baseline.map_or(seq, |baseline| seq.min(baseline)));
-        let pinned: BTreeSet<Seq> = self.pins.iter().map(|(message, ..)| *message).collect();
-        let pinned = pinned.into_iter().filter(move |seq| *seq >= from && *seq < covered);
-        let begin = self.messages.list().partition_point(|message| message.seq < covered.max(from));
-        let rest = self.messages.list().get(begin..).unwrap_or_default();
-        pinned
-            .filter_map(|seq| self.messages.get(seq))
-            .chain(rest)
-            .filter(move |message| self.selects(message, compaction))
+        let whole = from == Seq::ZERO;
+        let first = (whole).then(|| self.selected_before_kept()).into_iter().flatten();
+        first.chain(self.kept_from(from))
     }
 
-    /// The messages since the newest compaction, that one excluded: what the next one would cover. Not among them are
-    /// older ones that are still selected (pinned ones, and system messages until the epoch is replaced): it covered them.
-    pub fn since_compaction(&self) -> impl Iterator<Item = &Message> {
-        let compaction = self.standing();
-        self.selected().filter(move |message| compaction.is_none_or(|compaction| message.seq > compaction))
+    fn selected_before_kept(&self) -> impl Iterator<Item = &Message> {
+        let standing = self.standing();
+        let older = standing.map_or(&[][..], |compacted| self.older_than(compacted.first_kept));
+        let before = older.iter().filter(|message| match message.body {
+            Body::System { .. } => self.baseline.is_some_and(|baseline| message.seq > baseline),
+            _ => self.is_pinned(message.seq) && is_said(&message.body),
+        });
+        let compaction = standing.and_then(|compacted| self.messages.get(compacted.seq));
+        before.chain(compaction).chain(self.replayed())
+    }
+
+    /// The inputs that the compaction in force replays, as they are sent. Pinned ones are sent before it.
+    pub fn replayed(&self) -> impl DoubleEndedIterator<Item = &Message> {
+        let replayed = self.standing().map_or(&[][..], |compacted| &compacted.replayed);
+        replayed.iter().filter(|input| !self.is_pinned(input.seq)).filter_map(|input| self.messages.get(input.seq))
+    }
+
+    /// The selected messages from the first one on that the compaction in force keeps; all of them without one. They are in
+    /// the order of their Seqs.
+    pub fn kept(&self) -> impl DoubleEndedIterator<Item = &Message> {
+        self.kept_from(Seq::ZERO)
+    }
+
+    fn kept_from(&self, from: Seq) -> impl DoubleEndedIterator<Item = &Message> {
+        let from = self.standing().map_or(from, |compacted| compacted.first_kept.max(from));
+        let kept = self.messages.list().get(self.older_than(from).len()..).unwrap_or_default();
+        kept.iter().filter(|message| match message.body {
+            Body::System { .. } => self.baseline.is_none_or(|baseline| message.seq > baseline),
+            _ => is_said(&message.body),
+        })
     }
 
     /// The newest completed compaction that was not undone.
     pub fn compaction(&self) -> Option<&Message> {
-        self.messages.get(self.standing()?)
+        self.messages.get(self.standing()?.seq)
     }
 
     /// Every completed compaction that was not undone, oldest first.
     pub fn compactions(&self) -> impl DoubleEndedIterator<Item = Seq> {
-        self.compactions.iter().filter(|(_, undone)| undone.is_none()).map(|(seq, _)| *seq)
+        self.in_force().map(|compacted| compacted.seq)
     }
 
-    fn standing(&self) -> Option<Seq> {
-        self.compactions().next_back()
+    fn in_force(&self) -> impl DoubleEndedIterator<Item = &Compacted> {
+        self.compactions.iter().filter(|compacted| compacted.undone.is_none())
+    }
+
+    fn standing(&self) -> Option<&Compacted> {
+        self.in_force().next_back()
+    }
+
+    fn older_than(&self, seq: Seq) -> &[Message] {
+        let list = self.messages.list();
+        list.get(..list.partition_point(|message| message.seq < seq)).unwrap_or_default()
     }
 
     /// Whether a message is pinned.
@@ -89,6 +127,11 @@ impl History {
     /// A message that this view still holds, selected or not.
     pub fn message(&self, seq: Seq) -> Option<&Message> {
         self.messages.get(seq)
+    }
+
+    /// Every message that this view still holds, selected or not, by Seq.
+    pub fn messages(&self) -> &[Message] {
+        self.messages.list()
     }
 
     /// Everything that would be selected without the compaction `undone`, if this view still holds it.
@@ -103,84 +146,81 @@ impl History {
         self.stale
     }
 
-    /// Evicts what is not selected, which a saved view need not contain. Answers stay the same until a revert or an undo
-    /// reaches behind the newest compaction; then the view is stale.
+    /// Evicts what is not selected, which a saved view need not contain. Answers stay the same until a revert, an undo or a
+    /// pin reaches behind the newest compaction; then the view is stale.
     pub fn evict(&mut self) {
-        let Some(compaction) = self.standing() else { return };
+        let Some(first_kept) = self.standing().map(|compacted| compacted.first_kept) else { return };
         let selected: BTreeSet<Seq> = self.selected().map(|message| message.seq).collect();
-        self.messages.list.retain(|message| message.seq >= compaction || selected.contains(&message.seq));
-        self.complete_from = compaction;
-    }
-
-    fn selects(&self, message: &Message, compaction: Option<Seq>) -> bool {
-        let told_since = |seq: Seq| self.baseline.is_some_and(|baseline| seq > baseline);
-        match message.body {
-            Body::AgentSwitched { .. } | Body::ModelSwitched { .. } => false,
-            Body::Compaction { .. } => compaction == Some(message.seq),
-            Body::System { .. } => {
-                let old = compaction.is_some_and(|compaction| message.seq < compaction);
-                (!old || told_since(message.seq)) && (self.baseline.is_none() || told_since(message.seq))
-            }
-            Body::User { .. } | Body::Assistant(_) | Body::Synthetic { .. } | Body::Shell { .. } => {
-                compaction.is_none_or(|compaction| message.seq > compaction) || self.is_pinned(message.seq)
-            }
-        }
+        self.messages.list.retain(|message| message.seq >= first_kept || selected.contains(&message.seq));
+        self.complete_from = first_kept;
     }
 
     fn undo(&mut self, compaction: Seq, at: Seq) {
-        for (_, undone) in self.compactions.iter_mut().filter(|(seq, _)| *seq == compaction) {
-            *undone = Some(at);
+        for compacted in self.compactions.iter_mut().filter(|compacted| compacted.seq == compaction) {
+            compacted.undone = Some(at);
         }
-        self.note_reach();
+        self.mark_replayed();
     }
 
-    /// What is selected now may include evicted messages.
-    fn note_reach(&mut self) {
-        self.stale |= self.standing().unwrap_or(Seq::ZERO) < self.complete_from;
-        let pinned = self.pins.iter().map(|(message, ..)| *message);
-        let gone = |seq: Seq| seq < self.complete_from && self.is_pinned(seq) && self.messages.get(seq).is_none();
-        self.stale |= pinned.into_iter().any(gone);
-    }
-
-    /// Marks the outputs of pruned calls; returns the oldest message in which a mark changed.
-    fn mark_pruned(&mut self) -> Option<Seq> {
-        let pruned = &self.pruned;
-        let mut oldest = None;
-        for message in &mut self.messages.list {
-            let Body::Assistant(assistant) = &mut message.body else { continue };
-            for content in &mut assistant.content {
-                if let Content::Tool(tool) = content {
-                    let mark = pruned.get(&tool.call).copied();
-                    if tool.pruned != mark {
-                        tool.pruned = mark;
-                        oldest = oldest.or(Some(message.seq));
-                    }
-                }
+    /// Marks the inputs that are sent without their middle, and notes whether what is selected now was evicted.
+    fn mark_replayed(&mut self) {
+        let standing = self.standing().cloned();
+        let sent = |seq: Seq| {
+            let input = standing.iter().flat_map(|compacted| &compacted.replayed).find(|input| input.seq == seq)?;
+            input.text.clone().filter(|_| !self.is_pinned(seq))
+        };
+        let marks: Vec<_> = self.messages.list().iter().map(|message| sent(message.seq)).collect();
+        for (message, mark) in self.messages.list.iter_mut().zip(marks) {
+            if let Body::User { shortened, .. } = &mut message.body {
+                *shortened = mark;
             }
         }
-        oldest
+        let reach = standing.as_ref().map_or(Seq::ZERO, |compacted| compacted.first_kept);
+        let replayed = standing.iter().flat_map(|compacted| &compacted.replayed).map(|input| input.seq);
+        let pinned = self.pins.iter().map(|(message, ..)| *message).filter(|message| self.is_pinned(*message));
+        let gone = |seq: Seq| seq < self.complete_from && self.messages.get(seq).is_none();
+        self.stale |= reach < self.complete_from || replayed.chain(pinned).any(gone);
+    }
+
+    fn mark_reduced(&mut self) {
+        for message in &mut self.messages.list {
+            self.reduced.mark(message);
+        }
     }
 
     fn remove_from(&mut self, first_removed: Seq) {
         self.messages.list.retain(|message| message.seq < first_removed);
-        self.compactions.retain(|(seq, _)| *seq < first_removed);
-        for (_, undone) in &mut self.compactions {
-            *undone = undone.filter(|undone| *undone < first_removed);
+        self.compactions.retain(|compacted| compacted.seq < first_removed);
+        for compacted in &mut self.compactions {
+            compacted.undone = compacted.undone.filter(|undone| *undone < first_removed);
         }
         self.pins.retain(|(_, at, _)| *at < first_removed);
-        let before = self.pruned.len();
-        self.pruned.retain(|_, pruned| *pruned < first_removed);
-        if self.pruned.len() != before {
-            self.mark_pruned();
+        if self.reduced.remove_from(first_removed) {
+            self.mark_reduced();
         }
         self.baseline = None;
-        self.note_reach();
+        self.mark_replayed();
+    }
+
+    fn compact(&mut self, seq: Seq, first_kept: Seq, replayed: &[ReplayedInput]) {
+        self.compactions.push(Compacted { seq, undone: None, first_kept, replayed: replayed.to_vec() });
+        self.mark_replayed();
+    }
+}
+
+/// Whether a message was said in the conversation: switches, system messages and compactions were not.
+fn is_said(body: &Body) -> bool {
+    match body {
+        Body::User { .. } | Body::Assistant(_) | Body::Synthetic { .. } | Body::Shell { .. } => true,
+        Body::System { .. } | Body::Compaction { .. } | Body::AgentSwitched { .. } | Body::ModelSwitched { .. } => {
+            false
+        }
     }
 }
 
 impl Projection for History {
     const NAME: &'static str = "history";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn apply(&mut self, record: &Record<'_>) {
         self.take(record);
@@ -188,54 +228,54 @@ impl Projection for History {
 }
 
 impl History {
-    /// Applies a record; returns a place such that all selected messages before it are the same ones as before, with the same
-    /// content. `None` when nothing changed.
+    /// Applies a record; returns a place such that all selected messages before it are the same ones as before, in the same
+    /// order and with the same content. `Seq::ZERO` where any may have changed; `None` when nothing changed.
     pub fn take(&mut self, record: &Record<'_>) -> Option<Seq> {
-        let changed = self.messages.apply(record);
-        // What is selected may change anywhere.
-        let all = Some(Seq::ZERO);
+        let changed = match self.messages.apply(record) {
+            // The state of open calls changes, which may be in messages of any age.
+            None if matches!(record.event, Event::Permission(PermissionEvent::Replied(_))) => {
+                self.messages.open().min()
+            }
+            changed => changed,
+        };
+        let changed = if self.turn(record) { Some(Seq::ZERO) } else { changed };
+        // What the compaction in force keeps is sent after it, also what is older.
+        let compaction = self.standing().map(|compacted| compacted.seq);
+        changed.map(|seq| if compaction.is_some_and(|compaction| seq <= compaction) { Seq::ZERO } else { seq })
+    }
+
+    /// Applies what changes the selection or marks; returns whether the record may do so anywhere.
+    fn turn(&mut self, record: &Record<'_>) -> bool {
         match record.event {
             Event::Context(ContextEvent::EpochStarted(started)) => {
                 // Messages between a compaction and the epoch that it caused are not part of that epoch's baseline.
                 let compaction = self.standing().filter(|_| started.cause == EpochCause::Compaction);
-                self.baseline = Some(compaction.unwrap_or(record.seq));
-                all
+                self.baseline = Some(compaction.map_or(record.seq, |compacted| compacted.seq));
             }
-            Event::Session(SessionEvent::Moved(_)) => {
-                self.baseline = None;
-                all
+            Event::Session(SessionEvent::Moved(_)) => self.baseline = None,
+            Event::Compaction(CompactionEvent::Ended(_)) => self.compact(record.seq, record.seq, &[]),
+            Event::Compaction(CompactionEvent::Completed(completed)) => {
+                self.compact(record.seq, completed.first_kept, &completed.replayed);
             }
-            Event::Compaction(CompactionEvent::Ended(_)) => {
-                self.compactions.push((record.seq, None));
-                all
-            }
-            Event::Compaction(CompactionEvent::Undone(undone)) => {
-                self.undo(undone.compaction, record.seq);
-                all
-            }
-            Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => {
-                for call in &pruned.calls {
-                    self.pruned.entry(call.clone()).or_insert(record.seq);
+            Event::Compaction(CompactionEvent::Undone(undone)) => self.undo(undone.compaction, record.seq),
+            Event::Compaction(
+                event @ (CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_)),
+            ) => {
+                if self.reduced.apply(record.seq, event) {
+                    self.mark_reduced();
                 }
-                self.mark_pruned()
             }
             Event::Message(MessageEvent::Pinned(pinned)) => {
                 self.pins.push((pinned.message, record.seq, true));
-                self.note_reach();
-                all
+                self.mark_replayed();
             }
             Event::Message(MessageEvent::Unpinned(unpinned)) => {
                 self.pins.push((unpinned.message, record.seq, false));
-                all
+                self.mark_replayed();
             }
-            Event::Files(FilesEvent::RevertCommitted(committed)) => {
-                self.remove_from(committed.first_removed);
-                all
-            }
+            Event::Files(FilesEvent::RevertCommitted(committed)) => self.remove_from(committed.first_removed),
             // Open calls end, in messages of any age.
-            Event::Session(SessionEvent::Forked(_)) => all,
-            // The state of open calls changes, which may be in messages of any age.
-            Event::Permission(PermissionEvent::Replied(_)) => self.messages.open().min(),
+            Event::Session(SessionEvent::Forked(_)) => {}
             Event::Session(
                 SessionEvent::Created(_)
                 | SessionEvent::Titled(_)
@@ -254,7 +294,7 @@ impl History {
             | Event::Profile(_)
             | Event::Step(_)
             | Event::Tool(_)
-            | Event::Permission(PermissionEvent::Asked(_))
+            | Event::Permission(_)
             | Event::Compaction(CompactionEvent::Started(_) | CompactionEvent::Failed(_))
             | Event::Message(
                 MessageEvent::SyntheticAdded(_)
@@ -273,8 +313,9 @@ impl History {
                 | FilesEvent::DepartureEnded(_),
             )
             | Event::Child(_)
-            | Event::Erasure(_) => changed,
+            | Event::Erasure(_) => return false,
         }
+        true
     }
 }
 

@@ -19,7 +19,7 @@ use crate::messages::Messages;
 use crate::{Epochs, History, Inbox, Request, SessionInfo, Transcript, UsageTotals};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::vec::Vec;
-use annals_core::event::{Attachment, Failure};
+use annals_core::event::{Attachment, Failure, ModelProfile};
 use annals_core::text::Texts;
 use annals_core::{Blobs, Event, Record, Text};
 use serde::Serialize;
@@ -112,7 +112,8 @@ impl Transcript {
     /// The JSON of the messages that `messages` (a fold over a range of records) contains, each marked if it was undone.
     pub fn page_json(&self, messages: &Messages, blobs: &dyn Blobs) -> Value {
         let reverted = |message: &Message| self.is_reverted(message.seq);
-        Self::shown(messages).map(|message| value(MessageJson::of(message, false, reverted(message), blobs))).collect()
+        let json = |message: &Message| value(MessageJson::of(message, false, reverted(message), blobs));
+        self.shown(messages).map(|message| json(&message)).collect()
     }
 }
 
@@ -167,17 +168,69 @@ impl Request {
         value(RequestShape::of(self))
     }
 
-    /// The estimate of this request in characters of its JSON (Unicode scalar values); a token is four.
+    /// The size of this request in characters of its JSON (Unicode scalar values); a token is four. Of tools what is sent
+    /// counts: their names with a scripted protocol, their whole definitions with any other.
     pub fn chars(&self) -> u64 {
-        annals_core::canonical::value(&self.shape_json()).chars().count() as u64
+        chars(&self.measured_json())
+    }
+
+    fn measured_json(&self) -> Value {
+        let mut shape = self.shape_json();
+        if self.model.protocol != crate::SCRIPTED_PROTOCOL {
+            shape["tools"] = value(&self.tools);
+        }
+        shape
     }
 }
 
-/// One item of the view `events`: the event with its place and time.
+/// Characters of the canonical JSON of a value.
+fn chars(value: &Value) -> u64 {
+    annals_core::canonical::value(value).chars().count() as u64
+}
+
+/// The size of a message of the history in characters: that of the JSON of the messages of a request that it alone gives;
+/// 0 of one that is not sent.
+pub(crate) fn message_chars(message: &Message, model: &ModelProfile, blobs: &dyn Blobs) -> u64 {
+    let messages = crate::request::alone(message, model, blobs);
+    messages.iter().map(|message| chars(&value(RequestMessageJson::of(message)))).sum()
+}
+
+/// The sizes of the system texts and of the tools of a request in characters of JSON.
+pub(crate) fn system_chars(request: &Request) -> (u64, u64) {
+    let shape = request.measured_json();
+    (chars(&shape["system"]), chars(&shape["tools"]))
+}
+
+/// The size of the attachments of a tool result in characters of JSON; 0 without any.
+pub(crate) fn attachments_chars(attachments: &[Attachment], blobs: &dyn Blobs) -> u64 {
+    if attachments.is_empty() {
+        return 0;
+    }
+    let attachments: Vec<Attachment> =
+        attachments.iter().map(|attachment| crate::request::resolved(attachment, blobs)).collect();
+    chars(&json!({ "attachments": attachments })) - 1
+}
+
+/// The size of a text in characters of JSON, without the quotes.
+pub(crate) fn text_chars(text: &str) -> u64 {
+    text.chars().map(json_chars).sum()
+}
+
+const fn json_chars(char: char) -> u64 {
+    match char {
+        '"' | '\\' | '\u{8}' | '\t' | '\n' | '\u{c}' | '\r' => 2,
+        '\0'..='\u{1f}' => 6,
+        _ => 1,
+    }
+}
+
+/// One item of the view `events`: the event with its place and time, under the name of its kind without the number of its
+/// shape.
 impl ToJson for Record<'_> {
     fn to_json(&self, blobs: &dyn Blobs) -> Value {
         let mut json = event_json(self.event, blobs);
         if let Value::Object(fields) = &mut json {
+            fields.insert("type".to_owned(), json!(self.event.kind().family()));
             fields.insert("seq".to_owned(), json!(self.seq));
             // A fact with a time of its own keeps it: when a retry follows, not when it was scheduled.
             fields.entry("at").or_insert(json!(self.at));

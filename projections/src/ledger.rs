@@ -72,6 +72,8 @@ pub struct LedgerEntry {
     pub context_messages: Vec<Seq>,
     /// Pinned messages that stayed.
     pub pinned: Vec<Seq>,
+    /// Inputs of the running work that it covered and that follow the summary again.
+    pub replayed: Vec<Seq>,
 }
 
 /// Every compaction of a session, in order.
@@ -115,6 +117,7 @@ impl Ledger {
             tool_outputs: Vec::new(),
             context_messages: Vec::new(),
             pinned: Vec::new(),
+            replayed: Vec::new(),
         });
     }
 
@@ -129,37 +132,47 @@ impl Ledger {
     fn cover(&mut self, record: &Record<'_>) {
         let before: Vec<Seq> = self.history.selected().map(|message| message.seq).collect();
         self.history.apply(record);
-        let stays: BTreeSet<Seq> = self.history.selected().map(|message| message.seq).collect();
-        let (mut messages, mut tool_outputs, mut context_messages, mut pinned) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for message in before.into_iter().filter_map(|seq| self.history.message(seq)) {
+        let after = &self.history;
+        let stays: BTreeSet<Seq> = after.selected().map(|message| message.seq).collect();
+        let replayed: BTreeSet<Seq> = after.replayed().map(|message| message.seq).collect();
+        let first_kept = after.kept().next().map_or(record.seq, |message| message.seq);
+        let Some(entry) = self.entries.last_mut().filter(|entry| entry.outcome == LedgerOutcome::Open) else { return };
+        for message in before.into_iter().filter_map(|seq| after.message(seq)) {
+            let covered = message.seq < first_kept;
             match &message.body {
-                Body::System { .. } => context_messages.push(message.seq),
-                _ if stays.contains(&message.seq) => pinned.push(message.seq),
+                Body::System { .. } if covered => entry.context_messages.push(message.seq),
+                _ if replayed.contains(&message.seq) => entry.replayed.push(message.seq),
+                _ if covered && stays.contains(&message.seq) => entry.pinned.push(message.seq),
+                _ if stays.contains(&message.seq) => {}
                 Body::Assistant(assistant) => {
-                    messages.push(message.seq);
-                    for content in &assistant.content {
-                        match content {
-                            Content::Tool(tool) if !tool.output.is_empty() && tool.pruned.is_none() => {
-                                tool_outputs.push(tool.call.clone());
-                            }
-                            _ => {}
+                    entry.messages.push(message.seq);
+                    entry.tool_outputs.extend(assistant.content.iter().filter_map(|content| match content {
+                        Content::Tool(tool) if !tool.output.is_empty() && tool.pruned.is_none() => {
+                            Some(tool.call.clone())
                         }
-                    }
+                        _ => None,
+                    }));
                 }
-                _ => messages.push(message.seq),
+                _ => entry.messages.push(message.seq),
             }
         }
+    }
+
+    /// A compaction ended with a summary.
+    fn completed(&mut self, record: &Record<'_>, reason: CompactionReason, end: (u64, Option<Usage>, u64)) {
+        self.ending(record, reason);
+        self.cover(record);
         if let Some(entry) = self.open() {
-            (entry.messages, entry.tool_outputs) = (messages, tool_outputs);
-            (entry.context_messages, entry.pinned) = (context_messages, pinned);
+            entry.ended = Some(record.seq);
+            (entry.after, entry.usage, entry.cost) = end;
+            entry.outcome = LedgerOutcome::Completed;
         }
     }
 }
 
 impl Projection for Ledger {
     const NAME: &'static str = "ledger";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
@@ -177,17 +190,12 @@ impl Projection for Ledger {
                 }
             }
             Event::Compaction(CompactionEvent::Ended(ended)) => {
-                self.ending(record, ended.reason);
-                self.cover(record);
-                if let Some(entry) = self.open() {
-                    entry.ended = Some(record.seq);
-                    entry.after = ended.estimate;
-                    entry.usage = ended.usage;
-                    entry.cost = ended.cost;
-                    entry.outcome = LedgerOutcome::Completed;
-                }
                 // The history has it already.
-                return;
+                return self.completed(record, ended.reason, (ended.estimate, ended.usage, ended.cost));
+            }
+            Event::Compaction(CompactionEvent::Completed(ended)) => {
+                // The history has it already.
+                return self.completed(record, ended.reason, (ended.estimate, ended.usage, ended.cost));
             }
             Event::Compaction(CompactionEvent::Failed(failed)) => {
                 self.ending(record, failed.reason);
@@ -228,7 +236,7 @@ impl Projection for Ledger {
             )
             | Event::Tool(_)
             | Event::Permission(_)
-            | Event::Compaction(CompactionEvent::ToolOutputsPruned(_))
+            | Event::Compaction(CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_))
             | Event::Message(_)
             | Event::Files(
                 FilesEvent::Captured(_)

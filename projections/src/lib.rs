@@ -33,10 +33,12 @@ mod message;
 mod messages;
 mod permissions;
 mod profiles;
+mod reduced;
 mod request;
 mod request_index;
 mod requests;
 mod session;
+mod shorten;
 mod statistics;
 mod timeline;
 mod transcript;
@@ -47,7 +49,10 @@ pub use anomaly::{Anomalies, Anomaly};
 pub use calls::{Calls, OpenCall, REPEATED};
 pub use catalogue::{Catalogue, CatalogueEntry};
 pub use changed::{ChangedFiles, FileTotals};
-pub use compaction::{CompactionPlan, NothingToCompact, PrunePlan, SummaryLine, estimate, plan, prune};
+pub use compaction::{
+    CompactionPlan, ContextLimits, NothingToCompact, OutputPlan, RequestParts, SummaryRequest, conversation_size, cut,
+    estimate, history_tokens, plan, prune, shorten_unread,
+};
 pub use epochs::{Blocked, Epoch, EpochMark, Epochs};
 pub use history::History;
 pub use inbox::{Admission, Inbox, Pending};
@@ -58,12 +63,13 @@ pub use messages::Messages;
 pub use permissions::{PendingQuestion, Permissions};
 pub use profiles::Profiles;
 pub use request::{
-    Block, BuildError, BuiltRequest, LAST_STEP, LoweredMessage, PRUNED, Request, RequestBuilder, RequestHead,
-    RequestMessage, Role, Span, SystemText, ToolChoice, ToolResult, rebuild, wrapped,
+    Block, BuildError, BuiltRequest, LAST_STEP, LoweredMessage, Request, RequestBuilder, RequestHead, RequestMessage,
+    Role, Span, SystemText, ToolChoice, ToolResult, rebuild, wrapped,
 };
 pub use request_index::{IndexedRequest, RequestEnd, RequestIndex};
 pub use requests::{RequestMark, Requests};
 pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
+pub use shorten::{PRUNED, SHORTENED_ENDS, without_middle, without_middle_chars};
 pub use statistics::{Statistics, StatisticsSummary, ToolCount};
 pub use timeline::{
     CallQuestion, CallResult, CompactionOutcome, EntryKind, Timeline, TimelineCall, TimelineCompaction, TimelineEntry,
@@ -80,6 +86,9 @@ pub const INTERRUPTED: &str = "Tool execution interrupted";
 
 /// The error of an answer that was interrupted.
 pub const ANSWER_INTERRUPTED: &str = "Provider turn interrupted";
+
+/// The protocol of models that a script answers for: their requests have no wire form.
+pub const SCRIPTED_PROTOCOL: &str = "scripted";
 
 /// A view built by folding records.
 ///

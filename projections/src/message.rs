@@ -1,10 +1,12 @@
 //! Messages: what the events of a session add up to for a reader, before any cut (`docs/reference/events.md#folds`).
 
+use crate::shorten::{PRUNED, SHORTENED_ENDS, without_middle, without_middle_chars};
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{Attachment, CompactionReason, Failure, Finish, ToolCalled, ToolOutcome, ToolSettled, Usage};
-use annals_core::{AgentName, CallId, InputId, Json, Key, ModelName, Record, Seq, Text, Time};
+use annals_core::{AgentName, Blobs, CallId, InputId, Json, Key, ModelName, Record, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
 
 /// A message and where it came from.
@@ -18,6 +20,26 @@ pub struct Message {
     pub body: Body,
 }
 
+impl Message {
+    /// The text of a user message as it is sent.
+    pub fn user_text(&self) -> Option<&Text> {
+        match &self.body {
+            Body::User { text, shortened, .. } => Some(shortened.as_ref().unwrap_or(text)),
+            _ => None,
+        }
+    }
+
+    /// The summary of a compaction as it is sent: whole, or its two ends.
+    pub fn summary_as_sent<'a>(&'a self, blobs: &dyn Blobs) -> Option<Cow<'a, str>> {
+        let Body::Compaction { summary, ends, .. } = &self.body else { return None };
+        let whole = summary.resolve(blobs);
+        Some(match ends.and_then(|ends| without_middle(&whole, ends)) {
+            Some(short) => Cow::Owned(short),
+            None => whole,
+        })
+    }
+}
+
 /// What a message says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Body {
@@ -29,6 +51,8 @@ pub enum Body {
         text: Text,
         /// What came with it.
         attachments: Vec<Attachment>,
+        /// What is sent in the place of the text while a compaction replays it without its middle. Only in a history.
+        shortened: Option<Text>,
     },
     /// An answer.
     Assistant(Box<Assistant>),
@@ -57,10 +81,14 @@ pub enum Body {
     Compaction {
         /// Who asked for it.
         reason: CompactionReason,
-        /// The summary.
+        /// The summary as it was answered.
         summary: Text,
-        /// The kept tail, rendered.
-        recent: Text,
+        /// How many characters of each end of the summary are sent, if it is truncated.
+        ends: Option<u64>,
+        /// The kept tail as text, in what imports record.
+        recent: Option<Text>,
+        /// The first message that stays; of an import, the compaction itself.
+        first_kept: Seq,
     },
     /// Another agent was selected.
     AgentSwitched {
@@ -206,12 +234,35 @@ pub struct ToolCall {
     pub settled: Option<(Seq, Time)>,
     /// The Seq of the prune that took its output out of the model's view.
     pub pruned: Option<Seq>,
+    /// The Seq of the event that left the two ends of its output in the model's view.
+    pub shortened: Option<Seq>,
 }
 
 impl ToolCall {
     /// Whether it is not settled yet.
     pub fn is_open(&self) -> bool {
         matches!(self.status, Status::Pending | Status::Running)
+    }
+
+    /// The output of a completed call as the model reads it.
+    pub fn output_as_read<'a>(&'a self, blobs: &dyn Blobs) -> Cow<'a, str> {
+        if self.pruned.is_some() {
+            return Cow::Borrowed(PRUNED);
+        }
+        let whole = self.output.resolve(blobs);
+        match self.shortened.and_then(|_| without_middle(&whole, SHORTENED_ENDS)) {
+            Some(short) => Cow::Owned(short),
+            None => whole,
+        }
+    }
+
+    /// The length of [`ToolCall::output_as_read`] in characters.
+    pub fn chars_as_read(&self) -> u64 {
+        if self.pruned.is_some() {
+            return PRUNED.len() as u64;
+        }
+        let whole = self.output.chars();
+        self.shortened.and_then(|_| without_middle_chars(whole, SHORTENED_ENDS)).unwrap_or(whole)
     }
 
     pub(crate) fn new(record: &Record<'_>, called: &ToolCalled) -> Self {
@@ -237,6 +288,7 @@ impl ToolCall {
             result_metadata: None,
             settled: None,
             pruned: None,
+            shortened: None,
         }
     }
 

@@ -168,7 +168,7 @@ impl Messages {
                     Some(place) => self.waiting.remove(place),
                     None => (promoted.input.clone(), at, Text::default(), Vec::new()),
                 };
-                self.push(seq, at, Body::User { id, text, attachments })
+                self.push(seq, at, Body::User { id, text, attachments, shortened: None })
             }
             Event::Context(ContextEvent::Admitted(told)) => {
                 self.push(seq, at, Body::System { keys: told.keys.clone(), text: told.text.clone() })
@@ -184,7 +184,19 @@ impl Messages {
                 let body = Body::Compaction {
                     reason: ended.reason,
                     summary: ended.summary.clone(),
-                    recent: ended.recent.clone(),
+                    ends: None,
+                    recent: Some(ended.recent.clone()),
+                    first_kept: seq,
+                };
+                self.push(seq, at, body)
+            }
+            Event::Compaction(CompactionEvent::Completed(completed)) => {
+                let body = Body::Compaction {
+                    reason: completed.reason,
+                    summary: completed.summary.clone(),
+                    ends: completed.truncated.then_some(completed.ends),
+                    recent: None,
+                    first_kept: completed.first_kept,
                 };
                 self.push(seq, at, body)
             }
@@ -300,7 +312,8 @@ impl Messages {
                 CompactionEvent::Started(_)
                 | CompactionEvent::Failed(_)
                 | CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_),
+                | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_),
             )
             | Event::Message(
                 MessageEvent::Pinned(_)

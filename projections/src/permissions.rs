@@ -24,7 +24,7 @@ pub struct PendingQuestion {
     pub resources: Vec<String>,
 }
 
-/// Waiting questions and standing approvals.
+/// Waiting questions and approvals in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permissions {
     /// By id.

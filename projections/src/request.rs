@@ -9,8 +9,10 @@ mod lower;
 pub use builder::{BuiltRequest, LoweredMessage, RequestBuilder};
 pub use head::RequestHead;
 pub use lower::wrapped;
+pub(crate) use lower::{is_sent, resolved};
 
 use crate::SessionView;
+use crate::message::Message;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,9 +24,6 @@ use serde::Serialize;
 /// How the message begins and what it says that an agent's last allowed step adds.
 pub const LAST_STEP: &str = "CRITICAL - MAXIMUM STEPS REACHED\n\nThe step allowance of this activity ends with this answer. \
 Tools are disabled. Answer with text only: say what was done, what remains, and what should happen next.";
-
-/// What the model reads in the place of a pruned tool output.
-pub const PRUNED: &str = "[Old tool result content cleared]";
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -316,6 +315,11 @@ pub fn rebuild(view: &SessionView, sent: &RequestSent, blobs: &dyn Blobs) -> Res
 /// A message as a part of the digest: its canonical JSON.
 fn message_json(message: &RequestMessage) -> String {
     value(message)
+}
+
+/// The messages that one message of the history alone gives.
+pub(crate) fn alone(message: &Message, model: &ModelProfile, blobs: &dyn Blobs) -> Vec<RequestMessage> {
+    lower::messages(core::iter::once(message), model, blobs).into_iter().map(|lowered| lowered.message).collect()
 }
 
 impl SystemText {

@@ -211,9 +211,12 @@ impl RequestIndex {
     fn compaction(&mut self, record: &Record<'_>, event: &CompactionEvent) {
         match event {
             CompactionEvent::Ended(ended) => self.end(record, &[Purpose::Summary], ended.usage, ended.cost),
+            CompactionEvent::Completed(ended) => self.end(record, &[Purpose::Summary], ended.usage, ended.cost),
             CompactionEvent::Failed(failed) => self.end(record, &[Purpose::Summary], failed.usage, failed.cost),
             CompactionEvent::Undone(_) => self.returns.push(record.seq),
-            CompactionEvent::Started(_) | CompactionEvent::ToolOutputsPruned(_) => {}
+            CompactionEvent::Started(_)
+            | CompactionEvent::ToolOutputsPruned(_)
+            | CompactionEvent::ToolOutputsReduced(_) => {}
         }
     }
 }

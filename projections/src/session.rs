@@ -221,7 +221,9 @@ impl Projection for SessionInfo {
             Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Summary && self.summarising => {}
             Event::Step(StepEvent::RequestSent(_)) | Event::Step(StepEvent::Started(_)) => self.running = true,
             Event::Step(StepEvent::Ended(_)) | Event::Step(StepEvent::Failed(_)) => self.running = false,
-            Event::Compaction(CompactionEvent::Ended(_)) | Event::Compaction(CompactionEvent::Failed(_)) => {
+            Event::Compaction(
+                CompactionEvent::Ended(_) | CompactionEvent::Completed(_) | CompactionEvent::Failed(_),
+            ) => {
                 self.running = false;
                 self.summarising = false;
             }
@@ -287,7 +289,11 @@ impl Projection for SessionInfo {
             | Event::Step(StepEvent::RetryScheduled(_) | StepEvent::TextEnded(_) | StepEvent::ReasoningEnded(_))
             | Event::Tool(_)
             | Event::Permission(_)
-            | Event::Compaction(CompactionEvent::Undone(_) | CompactionEvent::ToolOutputsPruned(_))
+            | Event::Compaction(
+                CompactionEvent::Undone(_)
+                | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_),
+            )
             | Event::Message(
                 MessageEvent::Pinned(_)
                 | MessageEvent::Unpinned(_)

@@ -211,7 +211,7 @@ impl Projection for Statistics {
             Event::Context(ContextEvent::Admitted(_)) => self.context_messages += 1,
             Event::Step(event) => self.step(event),
             Event::Tool(event) => self.tool(record.at, event),
-            Event::Compaction(CompactionEvent::Ended(_)) => self.compactions += 1,
+            Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_)) => self.compactions += 1,
             Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 self.undone.push((committed.first_removed, record.seq));
             }
@@ -230,7 +230,8 @@ impl Projection for Statistics {
                 CompactionEvent::Started(_)
                 | CompactionEvent::Failed(_)
                 | CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_),
+                | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_),
             )
             | Event::Message(_)
             | Event::Files(

@@ -219,11 +219,17 @@ impl Timeline {
                 let outcome = CompactionOutcome::Summary(ended.summary.clone());
                 self.compacted(record, ended.reason, outcome, ended.estimate, ended.cost);
             }
+            CompactionEvent::Completed(ended) => {
+                let outcome = CompactionOutcome::Summary(ended.summary.clone());
+                self.compacted(record, ended.reason, outcome, ended.estimate, ended.cost);
+            }
             CompactionEvent::Failed(failed) => {
                 let outcome = CompactionOutcome::Failed(failed.error.clone());
                 self.compacted(record, failed.reason, outcome, 0, failed.cost);
             }
-            CompactionEvent::Undone(_) | CompactionEvent::ToolOutputsPruned(_) => self.other_compaction(record, event),
+            CompactionEvent::Undone(_)
+            | CompactionEvent::ToolOutputsPruned(_)
+            | CompactionEvent::ToolOutputsReduced(_) => self.other_compaction(record, event),
         }
     }
 

@@ -4,6 +4,8 @@
 use crate::Projection;
 use crate::message::{Body, Message};
 use crate::messages::Messages;
+use crate::reduced::ReducedOutputs;
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use annals_core::event::{
     CompactionEvent, FilesEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent, StepEvent, ToolEvent,
@@ -44,6 +46,7 @@ pub struct Transcript {
     open: Vec<(CallId, Seq)>,
     /// Where each waiting input was admitted.
     waiting: Vec<(InputId, Seq)>,
+    reduced: ReducedOutputs,
 }
 
 impl Transcript {
@@ -82,9 +85,21 @@ impl Transcript {
         Some((first, last.plus(1)))
     }
 
-    /// The messages that the user is shown, out of folded ones.
-    pub fn shown(messages: &Messages) -> impl Iterator<Item = &Message> {
-        messages.list().iter().filter(|message| !matches!(message.body, Body::System { .. }))
+    /// The messages that the user is shown, out of folded ones, with marks on the outputs that were made smaller for the
+    /// model.
+    pub fn shown<'a>(&'a self, messages: &'a Messages) -> impl Iterator<Item = Cow<'a, Message>> {
+        let shown = messages.list().iter().filter(|message| !matches!(message.body, Body::System { .. }));
+        shown.map(|message| self.marked(message))
+    }
+
+    /// A folded message with marks on the outputs that were made smaller for the model.
+    pub fn marked<'a>(&self, message: &'a Message) -> Cow<'a, Message> {
+        if !self.reduced.concerns(message) {
+            return Cow::Borrowed(message);
+        }
+        let mut marked = message.clone();
+        self.reduced.mark(&mut marked);
+        Cow::Owned(marked)
     }
 
     fn make(&mut self, record: &Record<'_>, first: Option<Seq>) {
@@ -127,7 +142,7 @@ impl Transcript {
 
 impl Projection for Transcript {
     const NAME: &'static str = "transcript";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -142,7 +157,7 @@ impl Projection for Transcript {
             }
             Event::Message(MessageEvent::SyntheticAdded(_))
             | Event::Message(MessageEvent::ShellRan(_))
-            | Event::Compaction(CompactionEvent::Ended(_))
+            | Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_))
             | Event::Session(SessionEvent::AgentSwitched(_))
             | Event::Session(SessionEvent::ModelSwitched(_)) => self.make(record, None),
             Event::Step(StepEvent::Started(_)) => {
@@ -176,12 +191,18 @@ impl Projection for Transcript {
                 self.waiting.clear();
                 self.interrupt_from(Seq::ZERO, seq);
             }
+            Event::Compaction(
+                event @ (CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_)),
+            ) => {
+                self.reduced.apply(seq, event);
+            }
             Event::Files(FilesEvent::RevertStaged(staged)) => self.staged = Some(staged.first_removed),
             Event::Files(FilesEvent::RevertCleared(_)) => self.staged = None,
             Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 self.interrupt_from(committed.first_removed, seq);
                 self.staged = None;
                 self.reverted.push((committed.first_removed, seq));
+                self.reduced.remove_from(committed.first_removed);
             }
             Event::Session(
                 SessionEvent::Created(_)
@@ -196,10 +217,7 @@ impl Projection for Transcript {
             | Event::Step(StepEvent::RequestSent(_) | StepEvent::RetryScheduled(_))
             | Event::Permission(PermissionEvent::Replied(_))
             | Event::Compaction(
-                CompactionEvent::Started(_)
-                | CompactionEvent::Failed(_)
-                | CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_),
+                CompactionEvent::Started(_) | CompactionEvent::Failed(_) | CompactionEvent::Undone(_),
             )
             | Event::Message(
                 MessageEvent::Pinned(_)

@@ -68,9 +68,9 @@ impl Unpriced {
             Event::Step(StepEvent::Ended(_))
             | Event::Step(StepEvent::Failed(_))
             | Event::Step(StepEvent::RetryScheduled(_)) => Some(&self.turn),
-            Event::Compaction(CompactionEvent::Ended(_)) | Event::Compaction(CompactionEvent::Failed(_)) => {
-                Some(self.summary.as_ref().unwrap_or(&self.turn))
-            }
+            Event::Compaction(
+                CompactionEvent::Ended(_) | CompactionEvent::Completed(_) | CompactionEvent::Failed(_),
+            ) => Some(self.summary.as_ref().unwrap_or(&self.turn)),
             Event::Session(SessionEvent::Titled(_)) | Event::Session(SessionEvent::TitleFailed(_)) => {
                 Some(self.title.as_ref().unwrap_or(&self.turn))
             }
@@ -94,7 +94,10 @@ impl Unpriced {
             | Event::Tool(_)
             | Event::Permission(_)
             | Event::Compaction(
-                CompactionEvent::Undone(_) | CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::Started(_),
+                CompactionEvent::Undone(_)
+                | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::Started(_),
             )
             | Event::Message(_)
             | Event::Files(_)
@@ -142,7 +145,9 @@ impl Projection for Unpriced {
             | Event::Compaction(
                 CompactionEvent::Undone(_)
                 | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_)
                 | CompactionEvent::Ended(_)
+                | CompactionEvent::Completed(_)
                 | CompactionEvent::Failed(_),
             )
             | Event::Message(_)
@@ -205,6 +210,7 @@ impl Projection for UsageTotals {
             Event::Step(StepEvent::Failed(failed)) => self.add(failed.usage, failed.cost),
             Event::Step(StepEvent::RetryScheduled(retry)) => self.add(retry.usage, retry.cost),
             Event::Compaction(CompactionEvent::Ended(ended)) => self.add(ended.usage, ended.cost),
+            Event::Compaction(CompactionEvent::Completed(ended)) => self.add(ended.usage, ended.cost),
             Event::Compaction(CompactionEvent::Failed(failed)) => self.add(failed.usage, failed.cost),
             Event::Session(SessionEvent::Titled(titled)) => self.add(titled.usage, titled.cost),
             Event::Session(SessionEvent::TitleFailed(failed)) => self.add(failed.usage, failed.cost),
@@ -228,7 +234,10 @@ impl Projection for UsageTotals {
             | Event::Tool(_)
             | Event::Permission(_)
             | Event::Compaction(
-                CompactionEvent::Started(_) | CompactionEvent::Undone(_) | CompactionEvent::ToolOutputsPruned(_),
+                CompactionEvent::Started(_)
+                | CompactionEvent::Undone(_)
+                | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_),
             )
             | Event::Message(_)
             | Event::Files(_)

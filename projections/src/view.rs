@@ -50,7 +50,7 @@ pub struct SessionView {
     pub inbox: Inbox,
     /// Open calls.
     pub calls: Calls,
-    /// Open questions and standing approvals.
+    /// Open questions and approvals in force.
     pub permissions: Permissions,
     /// Tokens and cost.
     pub usage: UsageTotals,
@@ -76,7 +76,7 @@ impl SessionView {
     pub fn evict(&mut self) {
         self.history.evict();
         // What the model sees keeps its items.
-        let covered = self.history.compaction().map_or(Seq::ZERO, |compaction| compaction.seq);
+        let covered = self.history.kept().next().map_or(Seq::ZERO, |message| message.seq);
         let items = &self.transcript.items;
         let seen = items.len() - items.partition_point(|item| item.seq < covered);
         self.transcript.evict(SCREENS.max(seen));

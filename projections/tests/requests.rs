@@ -2,7 +2,9 @@
 
 use annals_core::event::*;
 use annals_core::{Batch, Digest, Event, Json, NoBlobs, RequestId, Seq, SessionId, Text, Time};
-use annals_projections::{BuildError, Projection, Request, Role, SessionView, plan, prune, rebuild};
+use annals_projections::{
+    BuildError, ContextLimits, Projection, Request, Role, SessionView, SummaryRequest, plan, prune, rebuild,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -279,65 +281,56 @@ fn a_request_whose_shape_was_not_recorded_says_what_is_missing() {
     assert_eq!(error, BuildError::NotRecorded { what: "model profile", digest: unknown.digest().unwrap() });
 }
 
+/// Limits with a tail of `tail` tokens that spare `spared` tokens of outputs.
+fn limits(tail: u64, spared: u64) -> ContextLimits {
+    ContextLimits { request: None, tail, summary: 8_000, spared, worth: 1 }
+}
+
 #[test]
-fn a_plan_keeps_whole_entries_at_the_end_and_rolls_the_summary_forward() {
+fn a_compaction_keeps_messages_and_replays_what_is_still_worked_on() {
     let mut log = Log::new();
     log.user("a", "one");
     log.answer("test/alpha", vec![text(0, "two"), call(1, "c1", false), settled("c1", &"x".repeat(2_500), None, None)]);
-    log.user("b", "three");
-    let first = plan(&log.view.history, 4, &NoBlobs).unwrap();
-    assert_eq!(first.recent, "[User]: three");
-    assert!(first.conversation.starts_with("[User]: one\n\n[Assistant]: two\n\n[Assistant tool call]: look("));
-    assert!(first.conversation.ends_with("xx\n[truncated]"));
-    assert!(plan(&log.view.history, 10_000, &NoBlobs).is_err(), "everything fits");
-    let reason = CompactionReason::Manual;
+    log.answer("test/alpha", vec![call(0, "c2", false), settled("c2", "found", None, None)]);
+    let alpha = model("test/alpha", SystemMessages::Native);
+    let before = messages(&log.request("test/alpha", SystemMessages::Native));
+    let planned = plan(&log.view.history, &alpha, &limits(0, 0), &NoBlobs).unwrap();
+    let prompt = SummaryRequest::to(&alpha, 100).prompt(&planned);
+    assert!(prompt.starts_with("<conversation>\n[User]: one\n\n[Assistant]: two\n\n[Assistant tool call]: look("));
+    assert!(prompt.contains("xx\n[truncated]\n</conversation>"));
+    assert!(plan(&log.view.history, &alpha, &limits(10_000, 0), &NoBlobs).is_err(), "everything fits");
+    let reason = CompactionReason::Auto;
     log.add(vec![
         CompactionStarted { reason, model: None, estimate: 0 }.into(),
-        CompactionEnded {
+        CompactionCompleted {
             reason,
-            summary: "Before.".into(),
-            recent: first.recent.as_str().into(),
+            summary: "Before, and a longer text that is truncated.".into(),
+            truncated: true,
+            ends: 2,
+            first_kept: planned.first_kept.unwrap(),
+            replayed: planned.replayed,
             estimate: 0,
             usage: None,
             cost: 0,
         }
         .into(),
     ]);
-    assert!(plan(&log.view.history, 4, &NoBlobs).is_err(), "nothing came after the compaction");
-    log.user("c", "four, which is rather a long text");
-    let second = plan(&log.view.history, 4, &NoBlobs).unwrap();
-    assert_eq!(second.prior_summary.as_deref(), Some("Before."));
-    assert_eq!(second.conversation, "[User]: three\n\n[User]: four, which is rather a long text");
-    assert_eq!(second.recent, "");
-    let prompt = second.prompt(Some("Extra."), None);
-    let order = ["<conversation>", "Extra.", "<prior-summary>", "## Goal"];
-    assert!(order.map(|word| prompt.find(word).unwrap()).is_sorted());
+    let after = messages(&log.request("test/alpha", SystemMessages::Native));
+    let checkpoint = after[0]["text"].as_str().unwrap();
+    assert!(
+        checkpoint
+            .ends_with("<summary>\nBe\n[... 40 characters left out ...]\nd.\n</summary>\n</conversation-checkpoint>")
+    );
+    assert_eq!(after[1], before[0], "the input that is worked on");
+    assert_eq!(after.as_array().unwrap()[2..], before.as_array().unwrap()[3..], "the results that nobody answered");
+    assert!(plan(&log.view.history, &alpha, &limits(0, 0), &NoBlobs).is_err(), "nothing new is before the tail");
 }
 
 #[test]
-fn a_prune_spares_the_newest_outputs_two_turns_and_skills() {
+fn a_prune_takes_old_outputs_of_the_running_turn_and_no_hosted_ones() {
     let mut log = Log::new();
+    log.user("in", "go");
     for turn in 0..6 {
-        log.user(&format!("in-{turn}"), "go");
-        let id = format!("c{turn}");
-        log.answer("test/alpha", vec![call(0, &id, false), settled(&id, &"x".repeat(60_000), None, None)]);
-    }
-    // 15,000 tokens each. The two newest turns are skipped; of what lies before them 40,000 tokens are spared: two whole
-    // outputs, and the one that crosses the line is the first to go.
-    let planned = prune(&log.view.history).unwrap();
-    assert_eq!(planned.calls.iter().map(|call| call.as_str()).collect::<Vec<_>>(), ["c0", "c1"]);
-    assert_eq!(planned.tokens, 30_000);
-    log.add(vec![ToolOutputsPruned { calls: planned.calls }.into()]);
-    assert_eq!(prune(&log.view.history), None, "a former prune is not gone over again");
-    let request = log.request("test/alpha", SystemMessages::Native);
-    assert_eq!(messages(&request)[2]["results"][0]["output"], "[Old tool result content cleared]");
-}
-
-#[test]
-fn a_prune_never_names_a_hosted_call() {
-    let mut log = Log::new();
-    for turn in 0..6 {
-        log.user(&format!("in-{turn}"), "go");
         let (own, hosted) = (format!("c{turn}"), format!("h{turn}"));
         let result = format!("{{\"page\":\"{}\"}}", "y".repeat(60_000));
         log.answer(
@@ -350,7 +343,26 @@ fn a_prune_never_names_a_hosted_call() {
             ],
         );
     }
-    let planned = prune(&log.view.history).unwrap();
-    assert_eq!(planned.calls.iter().map(|call| call.as_str()).collect::<Vec<_>>(), ["c0", "c1"]);
-    assert_eq!(planned.tokens, 30_000, "what stays in every request wins nothing");
+    // 15,000 tokens each: c5 is of the newest answer, c4 and c3 are spared.
+    let alpha = model("test/alpha", SystemMessages::Native);
+    let planned = prune(&log.view.history, &alpha, &limits(0, 40_000)).unwrap();
+    assert_eq!(planned.cleared.iter().map(|call| call.as_str()).collect::<Vec<_>>(), ["c0", "c1", "c2"]);
+    assert_eq!((planned.tokens, planned.shortened.len()), (45_000, 0), "what stays in every request wins nothing");
+    log.add(vec![ToolOutputsReduced::from(planned).into()]);
+    assert_eq!(prune(&log.view.history, &alpha, &limits(0, 40_000)), None, "nothing is cleared twice");
+    let request = log.request("test/alpha", SystemMessages::Native);
+    assert_eq!(messages(&request)[2]["results"][0]["output"], "[Old tool result content cleared]");
+}
+
+#[test]
+fn the_size_of_a_request_counts_names_of_tools_only_where_no_definitions_are_sent() {
+    let mut log = Log::new();
+    log.user("a", "one");
+    let mut request = log.request("test/alpha", SystemMessages::Native);
+    let names = request.chars();
+    request.model.protocol = "openai-chat".into();
+    let schema = Json::received(r#"{"type":"object"}"#);
+    request.tools = vec![ToolDefinition { name: "look".into(), description: "Looks around.".into(), schema }];
+    let json = serde_json::json!([{"name": "look", "description": "Looks around.", "schema": r#"{"type":"object"}"#}]);
+    assert_eq!(request.chars(), names + json.to_string().len() as u64 - 2);
 }

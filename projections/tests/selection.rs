@@ -1,8 +1,8 @@
-//! What the history selects, and what a prune names, in logs that no scenario can write.
+//! What the history selects in logs that no scenario can write.
 
 use annals_core::event::*;
-use annals_core::{Event, Json, Record, Seq, SessionId, Text, Time};
-use annals_projections::{Body, History, Projection, prune};
+use annals_core::{Event, Record, Seq, SessionId, Time};
+use annals_projections::{Body, History, Projection};
 
 /// The history after some events.
 fn fold(events: &[Event]) -> History {
@@ -18,40 +18,6 @@ fn input(id: &str) -> [Event; 2] {
     let admitted =
         InputAdmitted { input: id.into(), text: id.into(), attachments: Vec::new(), delivery: Delivery::Steer };
     [admitted.into(), InputPromoted { input: id.into() }.into()]
-}
-
-/// An answer with one call whose output has so many characters.
-fn answer(call: &str, hosted: bool, output: usize) -> Vec<Event> {
-    let called = ToolCalled {
-        index: 0,
-        call: call.into(),
-        name: "search".into(),
-        input: Json::received("{}"),
-        hosted,
-        metadata: None,
-    };
-    let settled = ToolSettled {
-        output: Text::from("x".repeat(output)),
-        ..ToolSettled::bare(call.into(), ToolOutcome::Completed)
-    };
-    vec![
-        StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None }.into(),
-        called.into(),
-        settled.into(),
-        StepEnded { finish: Finish::ToolCalls, usage: None, cost: 0, files: None, changed: Vec::new() }.into(),
-    ]
-}
-
-#[test]
-fn a_prune_names_no_hosted_call() {
-    let mut events = Vec::from(input("one"));
-    for (call, hosted) in [("h1", true), ("c1", false), ("c2", false)] {
-        events.extend(answer(call, hosted, 200_000));
-    }
-    events.extend(input("two"));
-    events.extend(input("three"));
-    let plan = prune(&fold(&events)).expect("the older local output is worth it");
-    assert_eq!((plan.calls, plan.tokens), (vec!["c1".into(), "c2".into()], 100_000));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The stories of `fixtures/stories`, drawn for eyes.
 
 use annals_core::{Batch, Digest, Event, NoBlobs, Seq, SessionId, Text, Time};
-use annals_projections::{Body, Content, Message, Messages, Projection, SessionView, Status, Transcript};
+use annals_projections::{Body, Content, Message, Messages, Projection, SessionView, Status};
 use serde::Deserialize;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -49,8 +49,8 @@ fn draw(story: &str) -> String {
     let _ = writeln!(out, "history");
     view.history.selected().for_each(|message| line(&mut out, message, false));
     let _ = writeln!(out, "transcript");
-    for message in Transcript::shown(&messages) {
-        line(&mut out, message, view.transcript.is_reverted(message.seq));
+    for message in view.transcript.shown(&messages) {
+        line(&mut out, &message, view.transcript.is_reverted(message.seq));
     }
     let _ = writeln!(out, "epochs");
     for mark in &view.epochs.marks {

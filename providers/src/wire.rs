@@ -26,7 +26,7 @@ use annals_core::SessionId;
 use annals_projections::Request;
 
 /// The word of a model profile for which nothing is encoded: its provider takes requests as they are.
-pub const SCRIPTED: &str = "scripted";
+pub const SCRIPTED: &str = annals_projections::SCRIPTED_PROTOCOL;
 
 /// A protocol of a model's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

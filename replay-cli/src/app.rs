@@ -23,6 +23,7 @@ use jiff::tz::TimeZone;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::SystemTime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -198,7 +199,9 @@ impl App {
             runtime.block_on(async {
                 hear_of_limits();
                 let mut out = EscapingWriter::new(out, form);
-                let answer = self.command.run(&cli, &mut out).await;
+                // As a trait object: otherwise every place that polls it holds a copy of the code of all commands.
+                let answer: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(self.command.run(&cli, &mut out));
+                let answer = answer.await;
                 let answer = answer.and_then(|verdict| out.finish().map(|()| verdict).map_err(CliError::from));
                 (answer, cli.close().await)
             })

@@ -35,13 +35,15 @@ pub fn draw(message: &Message, mark: &str, sheet: &mut Sheet<'_>, blobs: &dyn Bl
             sheet.row(seq, ("shell", Emphasis::User), (&line, Emphasis::Plain), right)?;
             sheet.quote(&plain(output.resolve(blobs).trim_end()), Emphasis::Plain)
         }
-        Body::Compaction { reason, summary, recent } => {
+        Body::Compaction { reason, ends, recent, .. } => {
             let line = format!("{reason} compaction: summary of the messages before it");
             sheet.row(seq, ("compact", Emphasis::Context), (&line, Emphasis::Plain), right)?;
-            sheet.quote(&plain(&summary.resolve(blobs)), Emphasis::Plain)?;
-            if recent.is_empty() {
-                return Ok(());
+            sheet.quote(&plain(&message.summary_as_sent(blobs).unwrap_or_default()), Emphasis::Plain)?;
+            if ends.is_some() {
+                let line = "the summary was longer than asked for; its middle is left out";
+                sheet.row(None, ("", Emphasis::Dim), (line, Emphasis::Warn), ("", Emphasis::Dim))?;
             }
+            let Some(recent) = recent.as_ref().filter(|recent| !recent.is_empty()) else { return Ok(()) };
             sheet.row(None, ("", Emphasis::Dim), ("kept verbatim:", Emphasis::Dim), ("", Emphasis::Dim))?;
             sheet.quote(&plain(&recent.resolve(blobs)), Emphasis::Dim)
         }
@@ -118,6 +120,9 @@ fn tool(call: &ToolCall, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result
     sheet.quote(&plain(&call.input.0.resolve(blobs)), Emphasis::Tool)?;
     if call.pruned.is_some() {
         let line = format!("the model reads {}", annals_projections::PRUNED);
+        sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
+    } else if call.shortened.is_some() {
+        let line = format!("the model reads the first and the last {} characters", annals_projections::SHORTENED_ENDS);
         sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
     }
     if !call.output.is_empty() {

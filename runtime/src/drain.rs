@@ -7,7 +7,7 @@ use crate::session::settle_restore;
 use crate::subagents::settle_lost;
 use crate::turn::{Promotion, Runner, Stop, title, turn};
 use annals_core::event::{CompactionReason, ToolOutcome};
-use annals_projections::{Body, Content, SessionView};
+use annals_projections::{Body, Content, Message, SessionView};
 
 /// Promotes what is pending and takes turns until the session is idle; if forced, takes at least one turn.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), forced))]
@@ -73,6 +73,11 @@ fn unanswered(view: &SessionView) -> bool {
     newest.unwrap_or_default()
 }
 
+/// The selected message that was made last: a compaction is made after the messages that follow it in the history.
+fn newest(view: &SessionView) -> Option<&Message> {
+    view.history.selected().max_by_key(|message| message.seq)
+}
+
 /// Whether the log ends in the middle of an activity that has no end: what joined was not answered, or the model waits
 /// for results. An interruption, a rejection and a failure are ends.
 fn unfinished(view: &SessionView) -> bool {
@@ -82,7 +87,7 @@ fn unfinished(view: &SessionView) -> bool {
     };
     let called = |content: &Content| matches!(content, Content::Tool(call) if !call.hosted);
     view.session.running
-        || match view.history.selected().last().map(|message| &message.body) {
+        || match newest(view).map(|message| &message.body) {
             Some(Body::User { .. } | Body::System { .. } | Body::Synthetic { .. }) => true,
             Some(Body::Compaction { reason, .. }) => *reason != CompactionReason::Manual || unanswered(view),
             Some(Body::Assistant(last)) => {

@@ -18,6 +18,7 @@
 #![warn(missing_docs)]
 
 pub mod background;
+mod builder;
 pub mod bus;
 pub mod context;
 mod coordinator;
@@ -45,13 +46,14 @@ mod turn;
 pub mod worktree;
 
 pub use annals_store::Boxed;
+pub use builder::{BuildRuntimeError, RuntimeBuilder};
 pub use editing::{EditorPorts, FilesAt};
 pub use outcome::{Admitted, CompactionError, LogError, MissingItem, Outcome, Refusal, RunError};
 pub use process::{DescribeProcess, ProcessRecorder};
 pub use runtime::NewSession;
 pub use session::{
-    BackgroundEnded, Extent, FilesStay, Local, MessagePlace, MoveChoice, MovePlan, NewInput, RevertFiles, RevertPlan,
-    Session, SessionEditor, fork_title, local_fork, next_redo, next_undo,
+    BackgroundEnded, Extent, FilesStay, InputAnswer, InputAnswerError, Local, MessagePlace, MoveChoice, MovePlan,
+    NewInput, RevertFiles, RevertPlan, Session, SessionEditor, fork_title, local_fork, next_redo, next_undo,
 };
 pub use settings::{Ports, Settings};
 pub use state::Runtime;

@@ -6,7 +6,7 @@ use crate::worktree::FilesError;
 use annals_core::context::ReconcileError;
 use annals_core::event::{Failure, Location};
 use annals_core::{AgentName, InputId, Key, ModelName, Seq, SessionId};
-use annals_projections::{ANSWER_INTERRUPTED, BuildError, NothingToCompact};
+use annals_projections::{ANSWER_INTERRUPTED, BuildError, NothingToCompact, RequestParts};
 use annals_providers::wire::BodyError;
 use annals_store::{AppendError, ReadError};
 use std::sync::Arc;
@@ -84,6 +84,9 @@ pub enum MissingItem {
     /// An event that a fork at this Seq would inherit.
     #[error("event before seq {0}")]
     EventBefore(Seq),
+    /// An input.
+    #[error("input {0}")]
+    Input(InputId),
     /// A pending input.
     #[error("pending input {0}")]
     PendingInput(InputId),
@@ -158,16 +161,11 @@ impl Refusal {
     }
 }
 
-/// Why a compaction made no summary.
+/// A compaction made no summary: the request failed, or its answer is no summary. The text is recorded in
+/// `compaction.failed`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CompactionError {
-    /// Nothing was sent: select a model with a larger context, or keep less.
-    #[error("the text to summarise exceeds the context of the model")]
-    TooLarge,
-    /// The summary request failed, or its answer is no summary; the text is recorded in `compaction.failed`.
-    #[error("{0}")]
-    Summary(String),
-}
+#[error("{0}")]
+pub struct CompactionError(pub String);
 
 /// A run failed. What it had recorded stays; what it had not promoted stays pending.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -199,6 +197,10 @@ pub enum RunError {
         /// The error of the last attempt.
         source: ProviderError,
     },
+    /// The request exceeds the limit of the model and nothing makes it smaller; it was not sent. Shorten or unpin what the
+    /// message names as large, or select a model with a larger context.
+    #[error("{0}")]
+    TooLarge(RequestParts),
     /// Everything fits what a compaction would keep.
     #[error(transparent)]
     NothingToCompact(#[from] NothingToCompact),
@@ -240,6 +242,7 @@ impl RunError {
             Self::Context(_) => "context",
             Self::AgentReplacementBlocked { .. } => "agent-replacement-blocked",
             Self::Provider { kind, .. } => kind.as_str(),
+            Self::TooLarge(_) => ProviderErrorKind::Overflow.as_str(),
             Self::NothingToCompact(_) => "nothing-to-compact",
             Self::CompactionFailed(_) => "compaction-failed",
             Self::UnknownModel(_) => "unknown-model",

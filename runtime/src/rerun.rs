@@ -112,6 +112,7 @@ impl RecordedRun {
             admitted: BTreeMap::new(),
             called: BTreeMap::new(),
             joined: None,
+            unanswered: false,
         };
         let mut pages = log.pages(session, Seq::ZERO..until);
         while let Some(slices) = pages.next_page().await? {
@@ -135,6 +136,8 @@ struct ActionReader<'a> {
     called: BTreeMap<CallId, (String, String)>,
     /// Where the batch of the last promotion began.
     joined: Option<Seq>,
+    /// Whether the newest request of a turn has no answer yet, so that what follows is what its refusal led to.
+    unanswered: bool,
 }
 
 impl ActionReader<'_> {
@@ -193,22 +196,24 @@ impl ActionReader<'_> {
             Event::Compaction(event) => match event {
                 CompactionEvent::Started(started) => match started.reason {
                     CompactionReason::Manual => self.found.actions.push(UserAction::Compaction),
-                    // A boundary that ended in a compaction or in pruning was followed by another one.
-                    CompactionReason::Auto => self.boundary(),
-                    // It follows a request that was refused, whose boundary is recorded already.
-                    CompactionReason::Overflow => {}
+                    CompactionReason::Auto | CompactionReason::Overflow => self.round(),
                 },
-                CompactionEvent::ToolOutputsPruned(_) => self.boundary(),
-                CompactionEvent::Ended(_) | CompactionEvent::Failed(_) | CompactionEvent::Undone(_) => {}
+                CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_) => self.round(),
+                CompactionEvent::Ended(_)
+                | CompactionEvent::Completed(_)
+                | CompactionEvent::Failed(_)
+                | CompactionEvent::Undone(_) => {}
             },
             Event::Step(event) => match event {
                 StepEvent::RequestSent(sent) => {
                     if sent.purpose == Purpose::Turn && sent.attempt == 1 {
                         self.boundary();
                     }
+                    self.unanswered |= sent.purpose == Purpose::Turn;
                 }
-                StepEvent::Started(_)
-                | StepEvent::Ended(_)
+                // A failure without a request is that of one that was too large to be sent.
+                StepEvent::Started(_) => self.round(),
+                StepEvent::Ended(_)
                 | StepEvent::Failed(_)
                 | StepEvent::RetryScheduled(_)
                 | StepEvent::TextEnded(_)
@@ -241,6 +246,14 @@ impl ActionReader<'_> {
                 }
             }
             ToolEvent::Progressed(_) => {}
+        }
+    }
+
+    /// A boundary that led to no request made the request smaller instead, or failed. What follows a request has the
+    /// boundary of that.
+    fn round(&mut self) {
+        if !std::mem::take(&mut self.unanswered) {
+            self.boundary();
         }
     }
 

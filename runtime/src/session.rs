@@ -1,5 +1,6 @@
 //! A Session as its host sees it: what edits it (`SessionEditor`) and what runs it (`Session`).
 
+mod answer;
 mod editor;
 mod fork;
 mod inbox;
@@ -12,6 +13,7 @@ mod selection;
 mod undo;
 mod undo_steps;
 
+pub use answer::{InputAnswer, InputAnswerError};
 pub use editor::SessionEditor;
 pub use fork::fork_title;
 pub use inbox::NewInput;

@@ -16,6 +16,7 @@ use crate::worktree::Files;
 use annals_core::bound::Limits;
 use annals_core::event::{AgentProfile, Location, ModelProfile, Prices, RequestOptions, SystemMessages};
 use annals_core::{AgentName, ModelName};
+use annals_projections::ContextLimits;
 use annals_store::EventLog;
 use annals_store::cache::ViewCache;
 use std::collections::BTreeMap;
@@ -167,7 +168,7 @@ pub fn bare_model(model: &ModelName, context: u64, output: u64) -> ModelProfile 
         id: String::new(),
         media: Vec::new(),
         prices: Prices::default(),
-        protocol: "scripted".into(),
+        protocol: annals_projections::SCRIPTED_PROTOCOL.into(),
         encoding: 1,
     }
 }
@@ -192,6 +193,13 @@ pub struct CompactionSettings {
 impl Default for CompactionSettings {
     fn default() -> Self {
         Self { auto: true, prune: true, buffer: 20_000, keep_tokens: 8_000, agent: None, model: None }
+    }
+}
+
+impl CompactionSettings {
+    /// The limits of requests to a model.
+    pub fn limits(&self, model: &ModelProfile) -> ContextLimits {
+        ContextLimits::of(model, self.buffer, self.keep_tokens)
     }
 }
 

@@ -1,9 +1,9 @@
 //! One turn: boundary, request, answer, settlement (`docs/reference/turn.md`).
 //!
 //! ```text
-//! prepare (boundary) ─► announce (request.sent) ─► exchange (attempts) ─► Turned
-//!        ▲                    │ too large                 │ overflow
-//!        └──── make room ◄────┴───────────────────────────┘
+//! prepare (boundary) ─► record_request (request.sent) ─► exchange (attempts) ─► TurnEnd
+//!        ▲                    │ too large                       │ overflow
+//!        └── one round ◄──────┴─────────────────────────────────┘   (context_budget)
 //! ```
 
 mod answer;
@@ -38,7 +38,7 @@ use crate::tools::{Cancel, Cancellation};
 use annals_core::event::{AgentProfile, Location};
 use annals_core::{AgentName, ModelName};
 use annals_projections::SessionView;
-use context_budget::ContextBudget;
+use context_budget::{ContextBudget, NextStep};
 use exchange::ExchangeEnd;
 use record_request::{RecordedRequest, RequestDecision};
 use std::future::Future;
@@ -120,18 +120,31 @@ pub(crate) async fn turn(runner: &Runner, promotion: Promotion, step: u32) -> Re
     let mut state = TurnState { promotion, step, selected: None, budget: ContextBudget::default() };
     loop {
         let profile = boundary::prepare(runner, &mut state).await?;
-        let request = match record_request::record_request(runner, &profile, &state.budget).await? {
-            RequestDecision::Sent(request) => request,
-            RequestDecision::Overtaken => continue,
-            RequestDecision::TooLarge { estimate } => {
-                context_budget::before_sending(runner, &profile, &mut state.budget, estimate).await?;
-                continue;
-            }
-        };
+        let Some(request) = recorded(runner, &profile, &mut state.budget).await? else { continue };
         match exchange::exchange(runner, &profile, request).await? {
             ExchangeEnd::Ended { continues } => return Ok(TurnEnd { continues, step: state.step }),
             ExchangeEnd::Overflow(failed) => {
                 context_budget::after_refusal(runner, &profile, &mut state.budget, failed).await?;
+            }
+        }
+    }
+}
+
+/// Records the request of a turn; `None` when the boundary starts over.
+async fn recorded(
+    runner: &Runner,
+    profile: &RequestProfile,
+    budget: &mut ContextBudget,
+) -> Result<Option<RecordedRequest>, Stop> {
+    loop {
+        match record_request::record_request(runner, profile, budget).await? {
+            RequestDecision::Sent(request) => return Ok(Some(request)),
+            RequestDecision::Overtaken => return Ok(None),
+            RequestDecision::TooLarge(request) => {
+                match context_budget::before_sending(runner, profile, budget, &request).await? {
+                    NextStep::StartOver => return Ok(None),
+                    NextStep::SendAnyway => {}
+                }
             }
         }
     }

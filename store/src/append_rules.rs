@@ -150,7 +150,7 @@ pub fn last_key<'a>(newest_first: impl Iterator<Item = &'a Batch>) -> Option<Ses
 }
 
 /// Whether `existing`, the batch that begins at the Draft's Seq, is what the Draft makes in the session with this key. What was
-/// withheld or erased there agrees with a text of the same length: only the key that is gone could say more.
+/// withheld or erased there agrees with a text of the same length, or with one that brings a key of its own and has this commitment.
 ///
 /// # Errors
 /// When the Draft makes no batch at all.

@@ -131,7 +131,12 @@ impl Views {
             let mut view = view;
             let apply = |record: &Record<'_>| {
                 view.apply(record);
-                if evicts && matches!(record.event, Event::Compaction(CompactionEvent::Ended(_))) {
+                if evicts
+                    && matches!(
+                        record.event,
+                        Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_))
+                    )
+                {
                     view.evict();
                 }
             };

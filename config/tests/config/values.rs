@@ -146,3 +146,23 @@ fn what_makes_no_sense_together_is_named() {
         assert!(refusal.contains(part), "{part}\nin\n{refusal}");
     }
 }
+
+#[test]
+fn time_zone_switches_and_depth_are_configured() {
+    let world = World::with(
+        "time_zone = \"Asia/Tokyo\"\n[switch]\nagent = \"replace\"\n[tasks]\ndepth = 3",
+        "[switch]\nmodel = \"replace\"",
+    );
+    let config = world.config();
+    assert_eq!(config.clock().offset_minutes(Time(0)), 9 * 60);
+    assert_eq!(config.policy(), Policy { agent_switch: Switch::Replace, model_switch: Switch::Replace });
+    let subagents = config.subagents();
+    assert_eq!((subagents.agents.len(), subagents.agents[0].agent.as_str(), subagents.depth), (1, "explore", 3));
+
+    let usual = World::new().config();
+    assert_eq!((usual.policy(), usual.subagents().depth), (Policy::default(), 1));
+    assert!(World::with("[tasks]\ndepth = 0", "").config().subagents().agents.is_empty());
+
+    let refused = World::with("\ntime_zone = \"Mars/Olympus\"", "").refusal();
+    assert!(refused.contains(":2") && refused.contains("`time_zone`") && refused.contains("Mars/Olympus"), "{refused}");
+}

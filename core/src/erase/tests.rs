@@ -1,4 +1,5 @@
 use crate::absent::KnownText;
+use crate::disclose::Disclosure;
 use crate::disclose::tests::{Anything, KEY, seal};
 use crate::event::samples::variants;
 use crate::event::{Event, SyntheticAdded};
@@ -69,4 +70,17 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_text_with_its_key_agrees_with_the_commitment_and_one_without_with_the_length() {
+    let batch = |text: &str| seal(alloc::vec![SyntheticAdded { text: text.into() }.into()]).batch;
+    let erased = batch(SECRET).erase(Some(&KEY), &Anything, &|_, _| true).unwrap();
+    let other = SECRET.replace("must", "MUST");
+    for (text, expected) in [(SECRET, true), (other.as_str(), false), ("another length", false)] {
+        let disclosed = batch(text).disclose(Some(&KEY), &Anything, &mut |_| Disclosure::Disclose).unwrap();
+        assert_eq!(disclosed.agrees(&erased, &Anything), Ok(expected), "{text}");
+        assert_eq!(erased.agrees(&disclosed, &Anything), Ok(expected), "{text}");
+    }
+    assert_eq!(batch(&other).agrees(&erased, &Anything), Ok(true), "without a key, lengths alone");
 }

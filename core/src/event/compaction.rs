@@ -32,7 +32,8 @@ payload! {
 }
 
 payload! {
-    /// A summary replaced what came before it: from here on there is a compaction message.
+    /// A summary replaced everything before it, of which a part was kept as text: what imports record, and what sessions
+    /// recorded before [`CompactionCompleted`].
     CompactionEnded {
         /// Who asked.
         reason: CompactionReason,
@@ -47,6 +48,40 @@ payload! {
         /// In nano-dollars.
         cost: u64,
     } texts { summary, recent }
+}
+
+payload! {
+    /// A summary replaced the messages before the kept tail: from here on there is a compaction message.
+    CompactionCompleted {
+        /// Who asked.
+        reason: CompactionReason,
+        /// The text as it was answered, whole.
+        summary: Text,
+        /// Whether requests contain only the two ends of the summary.
+        truncated: bool,
+        /// How many characters of each end they contain; 0 unless it is truncated.
+        ends: u64,
+        /// The first message of the kept tail, or the event that was next when the summary was asked for.
+        first_kept: Seq,
+        /// The covered inputs of the running work, which follow the compaction message again.
+        replayed: Vec<ReplayedInput>,
+        /// Estimate of the history after it, in tokens; 0 when unknown.
+        estimate: u64,
+        /// What the summary attempt reported.
+        usage: Option<Usage>,
+        /// In nano-dollars.
+        cost: u64,
+    } texts { summary, replayed }
+}
+
+payload! {
+    /// A covered input that is sent again.
+    ReplayedInput {
+        /// Its user message.
+        seq: Seq,
+        /// What is sent in the place of its text; `None` where that is the text itself.
+        text: Option<Text>,
+    } texts { text }
 }
 
 payload! {
@@ -72,7 +107,18 @@ payload! {
 }
 
 payload! {
-    /// Old tool outputs left the model's view, which reads `[Old tool result content cleared]` instead.
+    /// Tool outputs were made smaller in what the model reads; the log keeps them.
+    ToolOutputsReduced {
+        /// Whose outputs are cleared: the model reads `[Old tool result content cleared]` instead.
+        calls: Vec<CallId>,
+        /// Whose outputs are shortened and not cleared: the model reads their two ends.
+        shortened: Vec<CallId>,
+    } texts {}
+}
+
+payload! {
+    /// Old tool outputs left the model's view, which reads `[Old tool result content cleared]` instead: what imports record,
+    /// and what sessions recorded before [`ToolOutputsReduced`].
     ToolOutputsPruned {
         /// Whose outputs.
         calls: Vec<CallId>,

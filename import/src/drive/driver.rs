@@ -1,6 +1,6 @@
 //! Appends the batches of a reader and reports what happened to them.
 
-use super::erased::ErasureEvents;
+use super::erased::{ErasureEvents, disclose};
 use super::{SourceImportError, TextPermit};
 use crate::changed::{changed_here, is_of};
 use crate::known_context::first_prompt;
@@ -8,7 +8,7 @@ use crate::report::{ImportOutcome, ImportReport, SessionReport};
 use crate::sink::{ForkPoint, SourceItem};
 use crate::{ImportProgress, ImportSource};
 use annals_core::event::SessionEvent;
-use annals_core::{Event, ImportSecret, Seq, SessionId};
+use annals_core::{Event, ImportSecret, Seq, SessionId, SessionKey};
 use annals_store::{AppendError, Appended, Boxed, Draft, EventLog};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -27,6 +27,8 @@ struct RunningSession {
     reached: Seq,
     /// The events of the log that the source does not know.
     erased: ErasureEvents,
+    /// Where its own events begin, and the key that it had before texts were erased: it follows from the import secret.
+    lost_key: Option<(Seq, SessionKey)>,
     /// Batches that wait until the current append finishes, in order.
     queue: VecDeque<WaitingBatch>,
     busy: bool,
@@ -118,6 +120,7 @@ impl<'a> Driver<'a> {
                         head,
                         reached: Seq::ZERO,
                         erased,
+                        lost_key: None,
                         queue: VecDeque::new(),
                         busy: false,
                     });
@@ -176,6 +179,11 @@ impl<'a> Driver<'a> {
         }
         self.set_key(&mut draft).await;
         let Some(running) = self.running.get_mut(&session) else { return };
+        if let Some((start, key)) = running.lost_key.filter(|_| draft.expected < running.head)
+            && !running.erased.any_in(start..draft.expected)
+        {
+            disclose(&mut draft, &key, &*self.log.blobs());
+        }
         if running.report.title.is_none() {
             running.report.title = draft.events.iter().find_map(first_prompt);
         }
@@ -199,9 +207,9 @@ impl<'a> Driver<'a> {
 
     /// Gives the first batch of a session its key: the one that the session has in the log, or else the one that follows from the
     /// import secret, the foreign id and the first record (the first event as the importer makes it).
-    async fn set_key(&self, draft: &mut Draft) {
+    async fn set_key(&mut self, draft: &mut Draft) {
         let Some(event) = draft.events.first_mut().filter(|event| event.stored_key().is_some()) else { return };
-        let Some(running) = self.running.get(&draft.session) else { return };
+        let Some(running) = self.running.get_mut(&draft.session) else { return };
         let stored = match running.head {
             Seq::ZERO => None,
             // An error of reading is reported where the batch is appended.
@@ -209,8 +217,11 @@ impl<'a> Driver<'a> {
         };
         let stored = stored.and_then(|slice| slice.batch.events.first()?.stored_key().copied());
         let first = event.to_canonical().unwrap_or_default();
-        let derived = || self.secret.session_key(&running.report.foreign, first.as_bytes()).into();
-        event.set_key(stored.unwrap_or_else(derived));
+        let derived = self.secret.session_key(&running.report.foreign, first.as_bytes());
+        running.lost_key = stored
+            .filter(|stored| stored.key.is_none() && stored.hash == derived.hash())
+            .map(|_| (draft.expected, derived));
+        event.set_key(stored.unwrap_or_else(|| derived.into()));
     }
 
     /// Starts to append the queued batches of a session, unless an append is running.

@@ -1,8 +1,9 @@
 //! Sessions with erased texts: the log has events that the source does not know, so everything behind them has other numbers.
 
 use annals_core::event::{CompactionEvent, FilesEvent, MessageEvent, SessionEvent};
-use annals_core::{Event, Seq, SessionId};
+use annals_core::{Batch, Blobs, Digest, Disclosure, Event, Seq, SessionId, SessionKey};
 use annals_store::{Draft, EventLog, ReadError};
+use std::ops::Range;
 
 /// Where the log of a session has events of an erasure, and how many: in the numbers of the log, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,11 @@ impl ErasureEvents {
             }
         }
         Ok(found)
+    }
+
+    /// Whether texts were erased within a range of events of the log: later ones have another key.
+    pub fn any_in(&self, range: Range<Seq>) -> bool {
+        self.0.iter().any(|(at, _)| range.contains(at))
     }
 
     /// Those before a cut: what a fork that is not in the log yet inherits.
@@ -68,6 +74,17 @@ impl ErasureEvents {
     }
 }
 
+/// Gives each text of a draft the key that it has under the key of its session. So it is compared with the commitment to an erased text,
+/// not by its length alone. A draft whose texts cannot be read stays as it is.
+pub(super) fn disclose(draft: &mut Draft, key: &SessionKey, blobs: &dyn Blobs) {
+    let Draft { session, expected: first, at, ref events, .. } = *draft;
+    let events = events.clone();
+    let batch = Batch { session, first, at, prev: None, events, digest: Digest([0; 32]), states: Vec::new() };
+    if let Ok(disclosed) = batch.disclose(Some(key), blobs, &mut |_| Disclosure::Disclose) {
+        (draft.events, draft.states) = (disclosed.events, disclosed.states);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::ErasureEvents;
@@ -79,5 +96,7 @@ mod tests {
         let numbers: Vec<u64> = [0, 9, 10, 11, 12, 20].into_iter().map(|seq| erased.number(Seq(seq)).0).collect();
         assert_eq!(numbers, [0, 9, 11, 12, 15, 23]);
         assert_eq!(erased.before(Seq(13)), ErasureEvents(vec![(Seq(10), 1)]));
+        let any = |from, until| erased.any_in(Seq(from)..Seq(until));
+        assert!(any(0, 11) && any(10, 11) && !any(0, 10) && !any(11, 13));
     }
 }

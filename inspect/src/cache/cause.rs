@@ -124,8 +124,11 @@ impl Between {
                 | ContextEvent::InstructionDiscovered(_) => return None,
             },
             Event::Compaction(event) => match event {
-                CompactionEvent::Ended(_) => Did::Compaction,
+                CompactionEvent::Ended(_) | CompactionEvent::Completed(_) => Did::Compaction,
                 CompactionEvent::ToolOutputsPruned(pruned) => Did::Prune(pruned.calls.clone()),
+                CompactionEvent::ToolOutputsReduced(reduced) => {
+                    Did::Prune(reduced.calls.iter().chain(&reduced.shortened).cloned().collect())
+                }
                 CompactionEvent::Undone(_) => Did::Undone,
                 CompactionEvent::Started(_) | CompactionEvent::Failed(_) => return None,
             },

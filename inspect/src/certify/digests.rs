@@ -69,7 +69,7 @@ async fn transcript(past: &SessionAt, view: &SessionView) -> Result<Digest, Read
     let (mut list, mut messages) = (ListDigest::begin(), Messages::default());
     let mut write = |message: &annals_projections::Message| {
         if !matches!(message.body, Body::System { .. }) {
-            list.item(&canonical::value(&view.transcript.message_json(message, past.blobs())));
+            list.item(&canonical::value(&view.transcript.message_json(&view.transcript.marked(message), past.blobs())));
         }
     };
     let mut pages = past.log().pages(past.session, Seq::ZERO..past.until);
@@ -102,7 +102,8 @@ impl HistoryText {
 
     fn text(&mut self, past: &SessionAt, view: &SessionView) -> &str {
         if let Some(from) = self.changed.take() {
-            let kept = self.messages.partition_point(|seq| *seq < from);
+            let kept = self.messages.iter().rposition(|seq| *seq < from).map_or(0, |at| at + 1);
+            let kept = if from == Seq::ZERO { 0 } else { kept };
             self.messages.truncate(kept);
             self.items.truncate(kept);
             for message in view.history.selected_from(from) {
@@ -129,7 +130,7 @@ pub(super) async fn of_turns(past: &SessionAt) -> Result<Digest, AskError> {
             history.change(view.history.take(&record));
             view.epochs.apply(&record);
             view.usage.apply(&record);
-            if matches!(record.event, Event::Compaction(CompactionEvent::Ended(_))) {
+            if matches!(record.event, Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_))) {
                 view.history.evict();
             }
             if view.is_stale() {

@@ -89,11 +89,15 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::Permission(PermissionEvent::Replied(replied)) => format!("{} by {}", replied.reply, replied.by),
         Event::Compaction(CompactionEvent::Started(started)) => started.reason.to_string(),
         Event::Compaction(CompactionEvent::Ended(ended)) => format!("{}: {}", ended.reason, line(&ended.summary)),
+        Event::Compaction(CompactionEvent::Completed(ended)) => format!("{}: {}", ended.reason, line(&ended.summary)),
         Event::Compaction(CompactionEvent::Failed(failed)) => {
             format!("{}: {}", failed.error.kind, line(&failed.error.message))
         }
         Event::Compaction(CompactionEvent::Undone(undone)) => format!("that of event {}", undone.compaction),
         Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => counted(pruned.calls.len() as u64, "call"),
+        Event::Compaction(CompactionEvent::ToolOutputsReduced(reduced)) => {
+            counted((reduced.calls.len() + reduced.shortened.len()) as u64, "call")
+        }
         Event::Message(MessageEvent::Pinned(pinned)) => format!("event {}", pinned.message),
         Event::Message(MessageEvent::Unpinned(unpinned)) => format!("event {}", unpinned.message),
         Event::Message(MessageEvent::SyntheticAdded(added)) => line(&added.text),
@@ -131,7 +135,7 @@ pub fn changed(files: &[FileChange]) -> String {
 fn begun(created: &SessionCreated) -> String {
     let recorded = match (&created.process, &created.origin) {
         (Some(process), Some(_)) => format!(", recorded by {process}"),
-        (Some(process), None) => format!(", by {process}"),
+        (Some(process), None) => format!(", {process}"),
         (None, Some(origin)) => format!(", recorded by {}", origin.agent),
         (None, None) => String::new(),
     };

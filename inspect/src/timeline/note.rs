@@ -82,8 +82,14 @@ pub fn note_line(note: &TimelineNote, at: Time) -> NoteLine {
         TimelineNote::CompactionUndone { compaction } => {
             ("undone", Session, format!("compaction at event {compaction} undone"), None)
         }
-        TimelineNote::OutputsPruned { calls } => {
-            ("pruned", Context, format!("cleared {} in what the model reads", counted(*calls, "old tool output")), None)
+        TimelineNote::OutputsPruned { calls, shortened } => {
+            let made = [(*calls, "cleared", "old tool output"), (*shortened, "shortened", "tool output")];
+            let made: Vec<String> = made
+                .into_iter()
+                .filter(|(count, ..)| *count > 0)
+                .map(|(count, verb, noun)| format!("{verb} {}", counted(count, noun)))
+                .collect();
+            ("pruned", Context, format!("{} in what the model reads", made.join(", ")), None)
         }
         TimelineNote::Pinned { message } => ("pinned", Session, format!("the message at event {message}"), None),
         TimelineNote::Unpinned { message } => ("unpinned", Session, format!("the message at event {message}"), None),

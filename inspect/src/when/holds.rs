@@ -6,7 +6,7 @@ use annals_core::event::{
     ToolEvent,
 };
 use annals_core::{Blobs, CallId, Digest, Event, InputId, Record, Seq, Text};
-use annals_projections::{Body, Content, Epochs, History};
+use annals_projections::{Body, Content, Epochs, History, SHORTENED_ENDS, without_middle};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,7 +114,12 @@ pub(super) enum Holder {
     /// A whole message.
     Message(Seq),
     /// The result of a call in a message.
-    Result { message: Seq, call: CallId },
+    Result {
+        message: Seq,
+        call: CallId,
+        /// Whether it is there where the output is shortened to its two ends.
+        in_ends: bool,
+    },
     /// A piece of the baseline that an event opened.
     Baseline(Seq),
     /// An agent profile, by hash.
@@ -140,17 +145,23 @@ impl Holder {
     pub(super) fn is_in_view(&self, history: &History, epochs: &Epochs, selected: &BTreeSet<Seq>) -> bool {
         match self {
             Self::Message(message) => selected.contains(message),
-            Self::Result { message, call } => selected.contains(message) && !is_pruned(history, *message, call),
+            Self::Result { message, call, in_ends } => {
+                selected.contains(message) && is_read(history, *message, call, *in_ends)
+            }
             Self::Baseline(seq) => epochs.current.as_ref().is_some_and(|epoch| epoch.mark.seq == *seq),
             Self::Agent(_) | Self::Tools(_) => false,
         }
     }
 }
 
-fn is_pruned(history: &History, message: Seq, call: &CallId) -> bool {
-    let Some(Body::Assistant(assistant)) = history.message(message).map(|message| &message.body) else { return false };
-    let pruned = |content: &Content| matches!(content, Content::Tool(it) if it.call == *call && it.pruned.is_some());
-    assistant.content.iter().any(pruned)
+/// Whether the model reads it in an output, which may have been cleared or shortened.
+fn is_read(history: &History, message: Seq, call: &CallId, in_ends: bool) -> bool {
+    let Some(Body::Assistant(assistant)) = history.message(message).map(|message| &message.body) else { return true };
+    let gone = |content: &Content| match content {
+        Content::Tool(it) => it.call == *call && (it.pruned.is_some() || it.shortened.is_some() && !in_ends),
+        Content::Text { .. } | Content::Reasoning { .. } => false,
+    };
+    !assistant.content.iter().any(gone)
 }
 
 /// An event that holds the text where the model reads it.
@@ -194,6 +205,15 @@ impl<'a> Holds<'a> {
         text.bytes() >= self.text.len() as u64 && text.resolve(self.blobs).contains(self.text)
     }
 
+    /// Whether a text has it where only `ends` characters of each end are sent.
+    fn has_of(&self, text: &Text, ends: Option<u64>) -> bool {
+        let whole = text.resolve(self.blobs);
+        match ends.and_then(|ends| without_middle(&whole, ends)) {
+            Some(short) => short.contains(self.text),
+            None => whole.contains(self.text),
+        }
+    }
+
     fn has_any<'t>(&self, texts: impl IntoIterator<Item = &'t Text>) -> bool {
         texts.into_iter().any(|text| self.has(text))
     }
@@ -218,6 +238,13 @@ impl<'a> Holds<'a> {
                 let held = through.into_iter().filter(|(held, _)| *held);
                 held.map(|(_, through)| Occurrence { holder: Holder::Message(record.seq), fact, through }).collect()
             }
+            Event::Compaction(CompactionEvent::Completed(completed)) => {
+                let ends = Some(completed.ends).filter(|_| completed.truncated);
+                if !self.has_of(&completed.summary, ends) {
+                    return Vec::new();
+                }
+                vec![Occurrence { holder: Holder::Message(record.seq), fact, through: Through::Summary }]
+            }
             Event::Session(
                 SessionEvent::Created(_)
                 | SessionEvent::Titled(_)
@@ -231,7 +258,8 @@ impl<'a> Holds<'a> {
                 CompactionEvent::Started(_)
                 | CompactionEvent::Failed(_)
                 | CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_),
+                | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_),
             )
             | Event::Permission(_)
             | Event::Files(_)
@@ -369,7 +397,8 @@ impl<'a> Holds<'a> {
                 let result = settled.error.as_ref().unwrap_or(&settled.output);
                 let hosted = settled.hosted_result.as_ref().is_some_and(|result| self.has(&result.0));
                 if self.has(result) || hosted {
-                    let holder = Holder::Result { message, call: settled.call.clone() };
+                    let in_ends = hosted || settled.error.is_some() || self.has_of(result, Some(SHORTENED_ENDS));
+                    let holder = Holder::Result { message, call: settled.call.clone(), in_ends };
                     return vec![Occurrence { holder, fact, through: Through::Result { tool } }];
                 }
                 if let Some(shown) = shown {

@@ -1,8 +1,7 @@
-use super::{MERGE, NothingToCompact, estimate, plan, prune};
-use crate::History;
+use super::*;
 use crate::facts::*;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use annals_core::event::*;
@@ -12,10 +11,31 @@ fn history(events: &[Event]) -> History {
     fold(events)
 }
 
-/// The entries of a conversation that is summarised whole.
-fn conversation(events: &[Event]) -> Vec<String> {
-    let plan = plan(&history(events), 0, &NoBlobs).expect("something to compact");
-    plan.conversation.split("\n\n").map(String::from).collect()
+/// Limits with a tail of `tokens`.
+fn keeping(tokens: u64) -> ContextLimits {
+    ContextLimits { tail: tokens, ..ContextLimits::of(&model(), 20_000, 8_000) }
+}
+
+fn planned(events: &[Event], tokens: u64) -> Result<CompactionPlan, NothingToCompact> {
+    plan(&history(events), &model(), &keeping(tokens), &NoBlobs)
+}
+
+/// A message of the runtime's words: it is covered as any other and is no input.
+fn note(text: &str) -> Vec<Event> {
+    vec![SyntheticAdded { text: text.into() }.into()]
+}
+
+/// A finished answer.
+fn said(text_of_it: &str) -> Vec<Event> {
+    vec![step(), text(0, text_of_it), ended()]
+}
+
+fn entries(plan: &CompactionPlan) -> Vec<String> {
+    plan.entries.iter().map(|entry| entry.text.clone()).collect()
+}
+
+fn replayed(plan: &CompactionPlan) -> Vec<(u64, Option<u64>)> {
+    plan.replayed.iter().map(|input| (input.seq.0, input.text.as_ref().map(Text::chars))).collect()
 }
 
 #[test]
@@ -24,51 +44,221 @@ fn an_estimate_is_a_quarter_of_the_characters_rounded() {
 }
 
 #[test]
-fn a_plan_keeps_the_longest_run_of_whole_entries_that_fits() {
-    let events = [user("first"), user("second"), user("third")].concat();
-    // "[User]: second" and "[User]: third" are 14 and 13 characters: 4 and 3 tokens.
-    let kept =
-        |tokens| plan(&history(&events), tokens, &NoBlobs).map(|plan| (plan.recent, plan.kept_from, plan.covered));
-    assert_eq!(kept(2), Ok((String::new(), None, 3)), "not even the last one fits");
-    assert_eq!(kept(3), Ok(("[User]: third".into(), Some(Seq(5)), 2)));
-    assert_eq!(kept(6), Ok(("[User]: third".into(), Some(Seq(5)), 2)));
-    assert_eq!(kept(7), Ok(("[User]: second\n\n[User]: third".into(), Some(Seq(3)), 1)));
-    assert_eq!(kept(10), Err(NothingToCompact), "all of it fits");
-    assert_eq!(plan(&History::default(), 0, &NoBlobs), Err(NothingToCompact), "an empty history has nothing");
+fn the_tail_is_the_longest_run_of_whole_messages_that_fits() {
+    // `{"role":"user","text":"one"}` has 28 characters: 7 tokens. Seqs: 0, 1, 2.
+    let events = [note("one"), note("two"), note("six"), said("end")].concat();
+    // The answer at 3 has 33 characters, 8 tokens.
+    let kept = |tokens| planned(&events, tokens).map(|plan| (plan.first_kept.map(|seq| seq.0), entries(&plan).len()));
+    assert_eq!(kept(7), Ok((None, 4)), "not even the last one fits");
+    assert_eq!(kept(8), Ok((Some(3), 3)));
+    assert_eq!(kept(14), Ok((Some(3), 3)));
+    assert_eq!(kept(15), Ok((Some(2), 2)));
+    assert_eq!(kept(22), Ok((Some(1), 1)));
+    assert_eq!(kept(29), Err(NothingToCompact), "all of it fits");
+    assert_eq!(planned(&[], 0), Err(NothingToCompact), "an empty history has nothing");
 }
 
 #[test]
-fn a_pinned_message_is_neither_summarised_nor_kept_in_the_tail() {
-    let events = [user("first"), user("second"), user("third"), vec![pinned(1), pinned(5)]].concat();
-    let plan = plan(&history(&events), 0, &NoBlobs).expect("something to compact");
-    assert_eq!((plan.conversation.as_str(), plan.recent.as_str(), plan.covered), ("[User]: second", "", 1));
+fn a_message_that_is_not_sent_counts_nothing_and_a_pinned_one_neither() {
+    let failed = vec![step(), StepFailed { error: failure("overflow"), usage: None, cost: 0 }.into()];
+    // Seqs: note 0, pinned note 1, failed answer 2, answer 5, pin 7.
+    let events = [note("one"), note("two"), failed, said("end")].concat();
+    let first = |events: &[Event]| planned(events, 8).map(|plan| plan.first_kept.map(|seq| seq.0));
+    assert_eq!(first(&events), Ok(Some(2)));
+    assert_eq!(first(&[&events[..], &[pinned(1)]].concat()), Ok(Some(1)));
+}
+
+fn failure(kind: &str) -> Failure {
+    Failure { kind: kind.into(), message: kind.into(), status: None }
 }
 
 #[test]
-fn a_second_plan_merges_the_first_summary_and_its_tail() {
-    let events = [user("first"), vec![compacted("what was", "[User]: tail")], user("second")].concat();
-    let plan = plan(&history(&events), 0, &NoBlobs).expect("something to compact");
+fn unanswered_inputs_and_unread_results_are_never_covered() {
+    // Seqs: answer 0, user 4, user 6.
+    let unanswered = [said("end"), user("one"), user("two")].concat();
+    assert_eq!(planned(&unanswered, 0).map(|plan| plan.first_kept), Ok(Some(Seq(4))));
+    // A failed attempt without text answers nothing, one with text answers.
+    let silent = [&unanswered[..], &[step(), StepFailed { error: failure("x"), usage: None, cost: 0 }.into()]].concat();
+    assert_eq!(planned(&silent, 0).map(|plan| plan.first_kept), Ok(Some(Seq(4))));
+    let partial =
+        [&unanswered[..], &[step(), text(0, "part"), StepFailed { error: failure("x"), usage: None, cost: 0 }.into()]]
+            .concat();
+    let plan = planned(&partial, 0).expect("a plan");
+    assert_eq!((plan.first_kept, replayed(&plan)), (None, vec![(4, None), (6, None)]));
+    // The newest answer with calls: user 1, answer 2 with a call.
+    let unread = [said("end"), user("one"), answer("c", "read", "x")].concat();
+    let plan = planned(&unread, 0).expect("a plan");
+    assert_eq!(plan.first_kept, Some(Seq(5)));
+    assert_eq!(entries(&plan), ["[Assistant]: end", "[User]: one"]);
+    assert_eq!(replayed(&plan), [(4, None)]);
+}
+
+#[test]
+fn inputs_of_finished_work_are_not_replayed() {
+    let events = [user("one"), answer("c", "read", "x"), user("two"), said("end"), note("after")].concat();
+    let plan = planned(&events, 0).expect("a plan");
+    assert_eq!((plan.first_kept, replayed(&plan)), (None, vec![]));
+}
+
+#[test]
+fn replayed_inputs_are_shortened_from_the_newest_back_when_they_exceed_the_tail() {
+    // Seqs: one 1 (5,000 characters), two 3 (5,000), three 5, answer 6 with a call.
+    let events = [user(&long(5_000)), user(&long(4_999)), user("three"), answer("c", "read", &long(20_000))].concat();
+    let at = |tokens| planned(&events, tokens).map(|plan| replayed(&plan));
+    // 30 or 31 characters around a text: 5,025 are 1,256 tokens, 5,024 also, "three" has 8.
+    assert_eq!(at(2_520), Err(NothingToCompact), "all stand whole");
+    assert_eq!(at(2_519), Ok(vec![(1, Some(4_036)), (3, None), (5, None)]));
+    assert_eq!(at(1_264), Ok(vec![(1, Some(4_036)), (3, None), (5, None)]));
+    assert_eq!(at(1_263), Ok(vec![(1, Some(4_036)), (3, Some(4_035)), (5, None)]));
+    assert_eq!(at(0), Ok(vec![(1, Some(4_036)), (3, Some(4_035)), (5, None)]), "a short one stays whole");
+}
+
+#[test]
+fn a_replayed_input_is_covered_again_and_not_by_itself() {
+    let long_input = user(&long(5_000));
+    let short = crate::without_middle(&long(5_000), 2_000).expect("a shorter text");
+    // Seqs: input 1, answer 2, compaction 6 that keeps from 6 on, answer 7, answer 11.
+    let first = [
+        long_input,
+        answer("c1", "read", "x"),
+        vec![completed("First.", 6, &[(1, Some(&short))])],
+        answer("c2", "read", "x"),
+    ]
+    .concat();
+    assert_eq!(planned(&first, 0), Err(NothingToCompact), "only the input, which stands shortened already");
+    let again = [&first[..], &answer("c3", "read", "x")].concat();
+    let plan = planned(&again, 0).expect("a plan");
+    assert_eq!(plan.covered, [Seq(1), Seq(7)]);
+    assert_eq!((plan.first_kept, replayed(&plan)), (Some(Seq(11)), vec![(1, Some(4_036))]));
+    assert_eq!(entries(&plan)[0], format!("[User]: {short}"));
+    let large = planned(&again, 1_000_000);
+    assert_eq!(large, Err(NothingToCompact), "what was covered does not come back into the tail");
+}
+
+#[test]
+fn pinned_messages_are_not_covered_and_follow_no_summary() {
+    let events = [note("first"), note("second"), note("third"), said("end"), vec![pinned(0), pinned(2)]].concat();
+    let plan = planned(&events, 0).expect("a plan");
+    assert_eq!(entries(&plan), ["[Synthetic context]: second", "[Assistant]: end"]);
+}
+
+#[test]
+fn a_second_plan_merges_the_first_summary_and_an_imported_tail() {
+    let events = [note("first"), vec![compacted("what was", "[User]: tail")], note("second")].concat();
+    let plan = planned(&events, 0).expect("something to compact");
     assert_eq!(plan.prior_summary.as_deref(), Some("what was"));
-    assert_eq!(plan.conversation, "[User]: tail\n\n[User]: second");
-    let prompt = plan.prompt(Some("added"), Some("instructions"));
+    assert_eq!(entries(&plan), ["[User]: tail", "[Synthetic context]: second"]);
+    let request = SummaryRequest { added: Some("added"), ..unlimited() };
+    let usual = super::summary_request::usual(300, true);
     assert_eq!(
-        prompt,
+        request.prompt(&plan),
         format!(
-            "<conversation>\n[User]: tail\n\n[User]: second\n</conversation>\n\n\
+            "<conversation>\n[User]: tail\n\n[Synthetic context]: second\n</conversation>\n\n\
              <additional-context>\nadded\n</additional-context>\n\n\
-             <prior-summary>\nwhat was\n</prior-summary>\n\n{MERGE}\n\ninstructions"
+             <prior-summary>\nwhat was\n</prior-summary>\n\n{usual}"
         )
     );
+    let other = SummaryRequest { instructions: Some("instructions"), ..unlimited() }.prompt(&plan);
+    assert!(other.ends_with("needed no more.\n\ninstructions"), "{other}");
+    assert_eq!(planned(&events[..2], 0), Err(NothingToCompact), "the imported tail alone is nothing new");
+}
+
+fn unlimited() -> SummaryRequest<'static> {
+    SummaryRequest::to(&model(), 300)
 }
 
 #[test]
-fn a_first_plan_has_no_prior_summary_in_its_prompt() {
-    let plan = plan(&history(&user("first")), 0, &NoBlobs).expect("something to compact");
+fn a_first_plan_has_no_prior_summary_and_asks_for_a_length() {
+    let plan = planned(&note("first"), 0).expect("something to compact");
     assert_eq!(plan.prior_summary, None);
+    let usual = super::summary_request::usual(300, false);
+    assert!(usual.contains("at most 300 tokens"));
     assert_eq!(
-        plan.prompt(None, None),
-        format!("<conversation>\n[User]: first\n</conversation>\n\n{}", super::INSTRUCTIONS)
+        unlimited().prompt(&plan),
+        format!("<conversation>\n[Synthetic context]: first\n</conversation>\n\n{usual}")
     );
+    assert!(usual.len() < 500, "small windows have to hold it");
+}
+
+/// The conversation of a request that may have `limit` tokens.
+fn conversation(events: &[Event], limit: u64) -> Vec<String> {
+    let plan = planned(events, 0).expect("something to compact");
+    let request = SummaryRequest { limit: Some(limit), instructions: Some(""), ..unlimited() };
+    let prompt = request.prompt(&plan);
+    let inner = prompt.strip_prefix("<conversation>\n").and_then(|rest| rest.split_once("\n</conversation>"));
+    inner.expect("a conversation").0.split("\n\n").map(String::from).collect()
+}
+
+#[test]
+fn a_summary_request_gives_up_one_thing_after_another() {
+    // 63 characters of JSON and 38 of the frame are around the conversation.
+    let call = |id: &str| vec![step(), text(1, "said"), called(id, "read"), settled(id, &long(100)), ended()];
+    let events = [note("first"), call("a"), call("b"), note("last"), said("end")].concat();
+    let all = conversation(&events, 1_000);
+    assert_eq!(all.len(), 9);
+    let whole: u64 = all.iter().map(|entry| crate::json::text_chars(entry)).sum::<u64>() + 8 * 4 + 63 + 38;
+    assert_eq!(conversation(&events, estimate(whole)), all, "it fits exactly");
+    let less = conversation(&events, estimate(whole) - 1);
+    assert_eq!(less[2], "[Tool result]: [... output left out]", "the oldest output first");
+    assert_eq!((&less[..2], &less[3..]), (&all[..2], &all[3..]));
+    let fewest =
+        |wanted: usize| (0..1_000).find(|limit| conversation(&events, *limit).len() == wanted).expect("a limit");
+    let first = "[Synthetic context]: first";
+    let without_calls = conversation(&events, fewest(8));
+    assert_eq!(without_calls[..3], ["[... 2 earlier entries left out]", first, "[Assistant]: said"]);
+    let silent = conversation(&events, fewest(5));
+    let last = ["[Synthetic context]: last", "[Assistant]: end"];
+    assert_eq!(silent, [&["[... 5 earlier entries left out]", first, "[Assistant]: said"], &last[..]].concat());
+    let bare = conversation(&events, 0);
+    assert_eq!(bare, ["[... 8 earlier entries left out]", "[Assistant]: end"], "the newest entry stays");
+}
+
+#[test]
+fn the_newest_entry_loses_its_middle_before_the_words_of_the_user_leave() {
+    let events = [note("first"), note(&long(5_000))].concat();
+    let entries = conversation(&events, 1_080);
+    assert_eq!(entries[0], "[Synthetic context]: first");
+    assert_eq!(entries[1].chars().count(), 4_036);
+    assert!(entries[1].starts_with("[Synthetic context]: xxx"));
+}
+
+#[test]
+fn a_call_stays_with_a_result_that_is_the_newest_entry() {
+    let events = [note("first"), vec![step(), called("a", "read"), settled("a", "out"), ended()], said("")].concat();
+    let events = [&events[..], &[step(), StepFailed { error: failure("x"), usage: None, cost: 0 }.into()]].concat();
+    let covered = fold::<History>(&events);
+    let messages: Vec<SummaryEntry> =
+        covered.selected().flat_map(|message| entries::of_message(message, &NoBlobs)).collect();
+    let plan = CompactionPlan {
+        prior_summary: None,
+        covered: Vec::new(),
+        first_kept: None,
+        replayed: Vec::new(),
+        entries: messages,
+    };
+    let prompt = SummaryRequest { limit: Some(0), instructions: Some(""), ..unlimited() }.prompt(&plan);
+    assert!(prompt.contains("left out]\n\n[Assistant tool call]: read({\"a\":1})\n\n[Tool result]: out\n"), "{prompt}");
+}
+
+#[test]
+fn the_size_of_a_summary_request_is_that_of_its_json() {
+    let texts = ["plain", "a \"quoted\" \\ text\n\twith\r\u{8}\u{c}\u{1}\u{1f} controls", "ü€😀\u{7f}\u{2028}"];
+    for text in texts {
+        let json = annals_core::canonical::value(&serde_json::Value::String(text.to_string()));
+        assert_eq!(crate::json::text_chars(text), json.chars().count() as u64 - 2, "{text:?}");
+    }
+    let request = r#"{"messages":[{"role":"user","text":""}],"system":[],"tools":[]}"#;
+    assert_eq!(request.chars().count(), 63);
+}
+
+#[test]
+fn a_request_for_a_summary_leaves_room_for_the_answer() {
+    let to = |context, output| SummaryRequest::to(&ModelProfile { context, output, ..model() }, 10).limit;
+    assert_eq!(to(0, 0), None);
+    assert_eq!(to(100_000, 0), Some(95_904));
+    assert_eq!(to(100_000, 1_000), Some(99_000));
+    assert_eq!(to(4_000, 0), Some(2_000), "at most half of the window");
+    assert_eq!(to(4_001, 50_000), Some(2_001));
 }
 
 #[test]
@@ -81,7 +271,7 @@ fn every_kind_of_message_has_its_entry() {
     ]
     .concat();
     assert_eq!(
-        conversation(&events),
+        entries(&planned(&events, 0).expect("a plan")),
         [
             "[System update]: rules",
             "[Synthetic context]: note",
@@ -105,73 +295,115 @@ fn attachments_are_named_and_never_shown() {
         attachment(None, "data:image/png;base64,AAAA"),
     ];
     let delivery = Delivery::Steer;
-    let admitted = InputAdmitted { input: "one".into(), text: "look".into(), attachments, delivery };
+    let admitted = InputAdmitted { input: "look".into(), text: "look".into(), attachments, delivery };
+    let events = [vec![admitted.into(), promoted("look")], said("end")].concat();
     assert_eq!(
-        conversation(&[admitted.into(), promoted("one")]),
+        entries(&planned(&events, 0).expect("a plan")),
         [
             "[User]: look",
             "[Attached image/png: shot.png]",
             "[Attached image/png: file:///shot.png]",
             "[Attached image/png: file]",
+            "[Assistant]: end",
         ]
     );
 }
 
 #[test]
-fn a_call_has_an_entry_and_so_has_its_result() {
-    let call = r#"[Assistant tool call]: read({"a":1})"#;
-    let of = |events: &[Event]| conversation(&[&[step(), called("c", "read")], events].concat());
-    assert_eq!(of(&[settled("c", "text")]), [call, "[Tool result]: text"]);
-    assert_eq!(of(&[settled("c", "text"), pruned(&["c"])]), [call, "[Tool result]: [Old tool result content cleared]"]);
-    assert_eq!(of(&[failed("c", Some("no"))]), [call, "[Tool error]: no"]);
-    assert_eq!(of(&[failed("c", None)]), [call, "[Tool error]: Tool execution interrupted"]);
-    assert_eq!(of(&[]), [call], "an open call has no result yet");
+fn long_results_are_cut_as_the_model_reads_them() {
+    let calls = [
+        called("a", "read"),
+        settled("a", &long(2_001)),
+        called("b", "read"),
+        failed("b", Some(&long(2_001))),
+        called("c", "read"),
+        failed("c", None),
+        called("d", "read"),
+        settled("d", &long(9_000)),
+    ];
+    let events = [vec![step()], calls.to_vec(), vec![ended()], said("end"), vec![reduced(&["a"], &["d"])]].concat();
+    let entries = entries(&planned(&events, 0).expect("a plan"));
+    let cut = |head: &str| format!("{head}{}\n[truncated]", long(2_000));
+    assert_eq!(entries[1], "[Tool result]: [Old tool result content cleared]");
+    assert_eq!(entries[3], cut("[Tool error]: "));
+    assert_eq!(entries[5], "[Tool error]: Tool execution interrupted");
+    assert_eq!(entries[7], cut("[Tool result]: "), "the two ends are cut as well");
 }
 
 #[test]
-fn a_long_result_is_cut_after_two_thousand_characters() {
-    let of = |chars: usize| conversation(&answer("c", "read", &long(chars))).pop().unwrap_or_default();
-    assert_eq!(of(2_000), format!("[Tool result]: {}", long(2_000)));
-    assert_eq!(of(2_001), format!("[Tool result]: {}\n[truncated]", long(2_000)));
-}
-
-/// A prune of old answers, each with a call of its own, behind which two more turns follow.
-fn pruned_calls(answers: &[Vec<Event>]) -> Option<(Vec<String>, u64)> {
-    let events = [user("one"), answers.concat(), user("two"), user("three")].concat();
-    let plan = prune(&history(&events))?;
-    Some((plan.calls.iter().map(|call| call.as_str().into()).collect(), plan.tokens))
-}
-
-#[test]
-fn a_prune_spares_forty_thousand_tokens_and_must_win_more_than_twenty_thousand() {
-    let newest = answer("new", "read", &long(160_000));
-    let old = |chars| pruned_calls(&[answer("old", "read", &long(chars)), newest.clone()]);
-    assert_eq!(old(80_000), None, "20,000 tokens are not worth it");
-    assert_eq!(old(80_004), Some((vec!["old".into()], 20_001)));
-    let smaller = answer("new", "read", &long(159_996));
-    assert_eq!(
-        pruned_calls(&[answer("old", "read", &long(4)), answer("mid", "read", &long(100_000)), smaller]),
-        Some((vec!["old".into(), "mid".into()], 25_001)),
-        "what goes past the spared tokens is pruned whole, oldest first"
-    );
+fn a_prune_spares_the_newest_outputs_and_the_newest_answer() {
+    let read = |id: &str| answer(id, "read", &long(400));
+    let events = [user("go"), read("a"), read("b"), read("c"), read("d"), read("e")].concat();
+    let limits = |spared, worth| ContextLimits { spared, worth, ..keeping(0) };
+    let pruned = |events: &[Event], spared, worth| {
+        prune(&history(events), &model(), &limits(spared, worth)).map(|plan| plan.cleared)
+    };
+    let calls = |calls: &[&str]| Some(calls.iter().map(|call| (*call).into()).collect::<Vec<annals_core::CallId>>());
+    assert_eq!(pruned(&events, 200, 200), calls(&["a", "b"]), "e is the newest answer; d and c are spared");
+    assert_eq!(pruned(&events, 199, 300), calls(&["a", "b", "c"]));
+    assert_eq!(pruned(&events, 200, 201), None, "not worth it");
+    assert_eq!(pruned(&events, 400, 0), None, "nothing to clear");
+    let shortened = [&events[..], &[reduced(&["a"], &["b"]), pinned(6)]].concat();
+    assert_eq!(pruned(&shortened, 0, 0), calls(&["c", "d"]), "a is cleared already, b is pinned");
+    let skill = [user("go"), answer("a", "skill", &long(400)), answer("b", "read", &long(33)), read("c")].concat();
+    assert_eq!(pruned(&skill, 0, 0), None, "a skill, an output no longer than the marker, the newest answer");
 }
 
 #[test]
-fn a_prune_spares_skills_failures_pins_and_the_last_two_turns() {
-    let big = long(400_000);
-    assert_eq!(pruned_calls(&[answer("s", "skill", &big)]), None);
-    assert_eq!(pruned_calls(&[vec![step(), called("f", "read"), failed("f", Some(&big)), ended()]]), None);
-    assert_eq!(pruned_calls(&[answer("c", "read", &big), vec![pinned(2)]]), None);
-    assert_eq!(pruned_calls(&[answer("c", "read", &big)]), Some((vec!["c".into()], 100_000)));
-    let last_but_one = [user("one"), answer("c", "read", &big), user("two")].concat();
-    assert_eq!(prune(&history(&last_but_one)), None, "one turn follows");
+fn hosted_and_failed_calls_are_never_made_smaller() {
+    let hosted = ToolCalled {
+        index: 0,
+        call: "h".into(),
+        name: "search".into(),
+        input: annals_core::Json::received("{}"),
+        hosted: true,
+        metadata: None,
+    };
+    let calls = vec![hosted.into(), settled("h", &long(900)), called("f", "read"), failed("f", Some(&long(900)))];
+    let events = [user("go"), vec![step()], calls, vec![ended()], answer("c", "read", "x")].concat();
+    assert_eq!(prune(&history(&events), &model(), &ContextLimits::at(0, 0)), None);
+    assert_eq!(cut(&history(&events), &model(), 1_000, 0, &NoBlobs), None);
+}
+
+/// What a plan does: cleared, shortened.
+fn made(plan: Option<OutputPlan>) -> Option<(Vec<String>, Vec<String>)> {
+    let names = |calls: Vec<annals_core::CallId>| calls.iter().map(|call| call.as_str().to_string()).collect();
+    plan.map(|plan| (names(plan.cleared), names(plan.shortened)))
+}
+
+fn names(cleared: &[&str], shortened: &[&str]) -> Option<(Vec<String>, Vec<String>)> {
+    let owned = |calls: &[&str]| calls.iter().map(|call| (*call).to_string()).collect();
+    Some((owned(cleared), owned(shortened)))
 }
 
 #[test]
-fn a_prune_goes_no_further_than_the_one_before() {
-    let big = long(400_000);
-    let mut events = [user("one"), answer("a", "read", &big), answer("b", "read", &big)].concat();
-    events.extend([pruned(&["b"])]);
-    events.extend([answer("c", "read", &long(160_000)), user("two"), user("three")].concat());
-    assert_eq!(prune(&history(&events)), None, "a is older than what was pruned");
+fn unread_results_are_shortened_the_largest_first() {
+    let calls = |id: &str, chars: usize| vec![called(id, "read"), settled(id, &long(chars))];
+    let newest = [vec![step()], calls("a", 6_000), calls("b", 8_000), calls("c", 6_000), vec![ended()]].concat();
+    let events = [user("go"), answer("old", "read", &long(9_000)), newest].concat();
+    // Each shortened one has 4,036 characters.
+    let shorten = |limit| made(shorten_unread(&history(&events), &model(), 30_000, limit, &NoBlobs));
+    assert_eq!(shorten(7_500), names(&[], &[]), "it fits");
+    assert_eq!(shorten(6_510), names(&[], &["b"]));
+    assert_eq!(shorten(6_509), names(&[], &["a", "b"]), "of equal ones the older");
+    assert_eq!(shorten(5_529), names(&[], &["a", "b", "c"]));
+    assert_eq!(shorten(5_528), None, "not the old one");
+    let answered = [&events[..], &said("end")].concat();
+    assert_eq!(made(shorten_unread(&history(&answered), &model(), 30_000, 6_510, &NoBlobs)), None);
+}
+
+#[test]
+fn a_cut_shortens_everything_and_then_clears_the_newest_last() {
+    let calls = |id: &str, chars: usize| vec![called(id, "read"), settled(id, &long(chars))];
+    let newest = [vec![step()], calls("a", 100), calls("b", 8_000), vec![ended()]].concat();
+    let events = [user("go"), answer("old", "read", &long(9_000)), answer("small", "read", &long(40)), newest].concat();
+    let at = |limit| made(cut(&history(&events), &model(), 20_000, limit, &NoBlobs));
+    assert_eq!(at(3_760), names(&[], &["old"]));
+    assert_eq!(at(3_759), names(&[], &["old", "b"]));
+    assert_eq!(at(2_769), names(&[], &["old", "b"]));
+    assert_eq!(at(2_768), names(&["old"], &["b"]));
+    assert_eq!(at(1_767), names(&["old", "small"], &["b"]));
+    assert_eq!(at(1_765), names(&["old", "small", "b"], &[]));
+    assert_eq!(at(764), names(&["old", "small", "a", "b"], &[]));
+    assert_eq!(at(747), None, "all of it is not enough");
 }

@@ -55,7 +55,7 @@ fn the_newest_compaction_hides_what_is_older_but_for_pins() {
     let history = fold::<History>(&again);
     assert_eq!(history.compactions().collect::<Vec<_>>(), [Seq(5), Seq(8)]);
     assert_eq!(history.compaction().map(|message| message.seq), Some(Seq(8)));
-    assert_eq!(history.since_compaction().count(), 0);
+    assert_eq!(history.kept().count(), 0);
 }
 
 #[test]

@@ -37,8 +37,11 @@ pub enum MessageJson<'a> {
         place: MessageHead,
         /// The input that it was.
         id: &'a InputId,
-        /// All of it.
+        /// What the user wrote, or what is sent in its place.
         text: Cow<'a, str>,
+        /// Whether `text` lacks the middle of what the user wrote. Only in a history, and only when true.
+        #[serde(skip_serializing_if = "core::ops::Not::not")]
+        truncated: bool,
         /// Files and images that came with it.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<AttachmentJson<'a>>,
@@ -100,10 +103,16 @@ pub enum MessageJson<'a> {
         place: MessageHead,
         /// Who asked for it.
         reason: CompactionReason,
-        /// The summary.
+        /// The summary as it is sent.
         summary: Cow<'a, str>,
-        /// The kept tail, rendered.
-        recent: Cow<'a, str>,
+        /// Whether `summary` lacks the middle of what was answered. Only when true.
+        #[serde(skip_serializing_if = "core::ops::Not::not")]
+        truncated: bool,
+        /// The event from which on messages stay.
+        first_kept: Seq,
+        /// The kept tail as text. Only in what imports record.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        recent: Option<Cow<'a, str>>,
     },
     /// Another agent was selected.
     AgentSwitched {
@@ -167,6 +176,9 @@ pub enum ContentJson<'a> {
         /// Whether its output left the model's view. Only when true.
         #[serde(skip_serializing_if = "core::ops::Not::not")]
         pruned: bool,
+        /// Whether the model reads only the two ends of its output. Only when true.
+        #[serde(skip_serializing_if = "core::ops::Not::not")]
+        shortened: bool,
         /// Files and images that came with the result.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<AttachmentJson<'a>>,
@@ -178,9 +190,11 @@ impl<'a> MessageJson<'a> {
     pub fn of(message: &'a Message, pinned: bool, reverted: bool, blobs: &dyn Blobs) -> Self {
         let place = MessageHead { seq: message.seq, at: message.at, pinned, reverted };
         match &message.body {
-            Body::User { id, text, attachments } => {
+            Body::User { id, text, attachments, shortened } => {
                 let attachments = AttachmentJson::all(attachments, blobs);
-                Self::User { place, id, text: text.resolve(blobs), attachments }
+                let truncated = shortened.is_some();
+                let text = shortened.as_ref().unwrap_or(text).resolve(blobs);
+                Self::User { place, id, text, truncated, attachments }
             }
             Body::Assistant(assistant) => Self::assistant(place, assistant, blobs),
             Body::System { keys, text } => Self::System { place, text: text.resolve(blobs), keys },
@@ -188,11 +202,13 @@ impl<'a> MessageJson<'a> {
             Body::Shell { command, output, exit } => {
                 Self::Shell { place, command: command.resolve(blobs), output: output.resolve(blobs), exit: *exit }
             }
-            Body::Compaction { reason, summary, recent } => Self::Compaction {
+            Body::Compaction { reason, ends, recent, first_kept, .. } => Self::Compaction {
                 place,
                 reason: *reason,
-                summary: summary.resolve(blobs),
-                recent: recent.resolve(blobs),
+                summary: message.summary_as_sent(blobs).unwrap_or_default(),
+                truncated: ends.is_some(),
+                first_kept: *first_kept,
+                recent: recent.as_ref().map(|recent| recent.resolve(blobs)),
             },
             Body::AgentSwitched { agent } => Self::AgentSwitched { place, agent },
             Body::ModelSwitched { model } => Self::ModelSwitched { place, model },
@@ -238,6 +254,7 @@ impl<'a> ContentJson<'a> {
             lossy: call.lossy,
             hosted: call.hosted,
             pruned: call.pruned.is_some(),
+            shortened: call.pruned.is_none() && call.shortened.is_some(),
             attachments: AttachmentJson::all(&call.attachments, blobs),
         }
     }

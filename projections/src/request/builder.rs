@@ -141,6 +141,11 @@ impl RequestBuilder {
             && let Some(last) = self.messages.pop_if(|last| last.message.role == Role::User)
         {
             from = last.from.unwrap_or(from);
+            // What comes before the kept messages is not in their order.
+            if view.history.compaction().is_some_and(|compaction| from <= compaction.seq) {
+                from = Seq::ZERO;
+                self.messages.clear();
+            }
         }
         self.same = self.messages.len();
         let lowered = lower::messages(view.history.selected_from(from), &head.model, blobs);

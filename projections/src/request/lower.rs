@@ -1,10 +1,9 @@
 //! From views to messages (`docs/reference/wire.md#from-views-to-messages`).
 
-use super::{Block, PRUNED, RequestMessage, Role, Span, SystemText, ToolResult};
+use super::{Block, RequestMessage, Role, Span, SystemText, ToolResult};
 use crate::INTERRUPTED;
 use crate::epochs::Epoch;
 use crate::message::{Assistant, Body, Content, Message, Status, ToolCall};
-use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use annals_core::event::{AgentProfile, Attachment, ModelProfile, SystemMessages};
@@ -57,7 +56,8 @@ pub(super) fn messages<'a>(
         let from = message.seq;
         let seq = Some(from);
         match &message.body {
-            Body::User { text, attachments, .. } => {
+            Body::User { text, attachments, shortened, .. } => {
+                let text = shortened.as_ref().unwrap_or(text);
                 let mut blocks =
                     alloc::vec![Block::Text { text: text.resolve(blobs).into_owned(), metadata: None, seq }];
                 blocks.extend(attachments.iter().map(|attachment| media(attachment, seq, blobs)));
@@ -68,9 +68,10 @@ pub(super) fn messages<'a>(
                 let shown = alloc::format!("Shell command: {}\n\n{}", command.resolve(blobs), output.resolve(blobs));
                 out.push(text(Role::User, shown, seq));
             }
-            Body::Compaction { summary, recent, .. } => {
-                let shown = checkpoint(&summary.resolve(blobs), &recent.resolve(blobs));
-                out.push(text(Role::User, shown, seq));
+            Body::Compaction { recent, .. } => {
+                let summary = message.summary_as_sent(blobs).unwrap_or_default();
+                let recent = recent.as_ref().map(|recent| recent.resolve(blobs));
+                out.push(text(Role::User, checkpoint(&summary, recent.as_deref()), seq));
             }
             Body::System { text: told, .. } => {
                 let told = told.resolve(blobs);
@@ -109,12 +110,23 @@ fn wrap(before: Option<&mut RequestMessage>, told: &str, seq: Option<Seq>) -> Op
 }
 
 /// A completed compaction as the model reads it.
-fn checkpoint(summary: &str, recent: &str) -> String {
+fn checkpoint(summary: &str, recent: Option<&str>) -> String {
+    let recent = recent.map(|recent| alloc::format!("<recent-context>\n{recent}\n</recent-context>\n"));
     alloc::format!(
         "<conversation-checkpoint>\nThe conversation up to here was summarised. What follows is a record of what \
-         happened, not a new instruction.\n<summary>\n{summary}\n</summary>\n<recent-context>\n{recent}\n\
-         </recent-context>\n</conversation-checkpoint>"
+         happened, not a new instruction.\n<summary>\n{summary}\n</summary>\n{}</conversation-checkpoint>",
+        recent.unwrap_or_default()
     )
+}
+
+/// Whether an answer gives a message to a model: one with text or calls.
+pub(crate) fn is_sent(assistant: &Assistant, model: &ModelProfile) -> bool {
+    assistant.content.iter().any(|content| match content {
+        Content::Text { text, .. } => !text.is_empty(),
+        // Another model reads it as text.
+        Content::Reasoning { text, .. } => assistant.model != model.model && !text.is_empty(),
+        Content::Tool(_) => true,
+    })
 }
 
 fn answer(out: &mut Vec<RequestMessage>, assistant: &Assistant, model: &ModelProfile, blobs: &dyn Blobs) {
@@ -124,12 +136,10 @@ fn answer(out: &mut Vec<RequestMessage>, assistant: &Assistant, model: &ModelPro
         |metadata: &Option<Json>| metadata.as_ref().filter(|_| native).map(|json| json.0.resolve(blobs).into_owned());
     let mut blocks = Vec::new();
     let mut results = Vec::new();
-    let mut says_something = false;
     for content in &assistant.content {
         match content {
             Content::Text { seq, text, metadata, .. } => {
                 if !text.is_empty() {
-                    says_something = true;
                     let text = text.resolve(blobs).into_owned();
                     blocks.push(Block::Text { text, metadata: keep(metadata), seq: Some(*seq) });
                 }
@@ -139,7 +149,6 @@ fn answer(out: &mut Vec<RequestMessage>, assistant: &Assistant, model: &ModelPro
                 let shown = text.resolve(blobs).into_owned();
                 if !same_model {
                     if !shown.is_empty() {
-                        says_something = true;
                         blocks.push(Block::Text { text: shown, metadata: None, seq: Some(*seq) });
                     }
                 } else if !shown.is_empty() || metadata.is_some() {
@@ -147,7 +156,6 @@ fn answer(out: &mut Vec<RequestMessage>, assistant: &Assistant, model: &ModelPro
                 }
             }
             Content::Tool(tool) => {
-                says_something = true;
                 blocks.push(Block::Call {
                     id: tool.call.clone(),
                     tool: tool.name.clone(),
@@ -167,7 +175,7 @@ fn answer(out: &mut Vec<RequestMessage>, assistant: &Assistant, model: &ModelPro
             }
         }
     }
-    if says_something {
+    if is_sent(assistant, model) {
         out.push(RequestMessage { role: Role::Assistant, blocks });
     }
     if !results.is_empty() {
@@ -178,14 +186,13 @@ fn answer(out: &mut Vec<RequestMessage>, assistant: &Assistant, model: &ModelPro
 /// The result of a settled call as the model reads it; an open call has none.
 fn result(tool: &ToolCall, blobs: &dyn Blobs) -> Option<Block> {
     let seq = Some(tool.settled?.0);
-    let (output, error) = match (tool.status, tool.pruned) {
-        (Status::Completed, Some(_)) => (Some(PRUNED.to_owned()), None),
-        (Status::Completed, None) => (Some(tool.output.resolve(blobs).into_owned()), None),
-        (Status::Error, _) => {
+    let (output, error) = match tool.status {
+        Status::Completed => (Some(tool.output_as_read(blobs).into_owned()), None),
+        Status::Error => {
             let error = tool.error.as_ref().map_or_else(|| INTERRUPTED.into(), |error| error.resolve(blobs));
             (None, Some(error.into_owned()))
         }
-        (Status::Pending | Status::Running, _) => return None,
+        Status::Pending | Status::Running => return None,
     };
     let attachments = match tool.pruned {
         Some(_) => Vec::new(),
@@ -198,6 +205,6 @@ fn media(attachment: &Attachment, seq: Option<Seq>, blobs: &dyn Blobs) -> Block 
     Block::Media { attachment: resolved(attachment, blobs), seq }
 }
 
-fn resolved(attachment: &Attachment, blobs: &dyn Blobs) -> Attachment {
+pub(crate) fn resolved(attachment: &Attachment, blobs: &dyn Blobs) -> Attachment {
     Attachment { uri: Text::Inline(attachment.uri.resolve(blobs).to_string()), ..attachment.clone() }
 }

@@ -122,10 +122,12 @@ pub enum TimelineNote {
         /// Its end.
         compaction: Seq,
     },
-    /// Old tool outputs left the model's view.
+    /// Tool outputs were made smaller in the model's view.
     OutputsPruned {
-        /// How many.
+        /// How many were cleared.
         calls: u64,
+        /// How many were shortened to their two ends.
+        shortened: u64,
     },
     /// A message was pinned.
     Pinned {
@@ -313,9 +315,16 @@ impl Timeline {
         let note = match event {
             CompactionEvent::Undone(undone) => TimelineNote::CompactionUndone { compaction: undone.compaction },
             CompactionEvent::ToolOutputsPruned(pruned) => {
-                TimelineNote::OutputsPruned { calls: pruned.calls.len() as u64 }
+                TimelineNote::OutputsPruned { calls: pruned.calls.len() as u64, shortened: 0 }
             }
-            CompactionEvent::Started(_) | CompactionEvent::Ended(_) | CompactionEvent::Failed(_) => return,
+            CompactionEvent::ToolOutputsReduced(reduced) => TimelineNote::OutputsPruned {
+                calls: reduced.calls.len() as u64,
+                shortened: reduced.shortened.len() as u64,
+            },
+            CompactionEvent::Started(_)
+            | CompactionEvent::Ended(_)
+            | CompactionEvent::Completed(_)
+            | CompactionEvent::Failed(_) => return,
         };
         self.note(record, note);
     }

@@ -4,7 +4,7 @@ use super::story::{KEY, Writer, commands};
 use super::{feed, fold, shown, transcript};
 use annals_core::event::{InputEvent, SessionForked};
 use annals_core::{Batch, Event, NoBlobs, Record, Seq, SessionId, Time};
-use annals_projections::{Messages, SessionView, ToJson, Transcript};
+use annals_projections::{Messages, SessionView, ToJson};
 use proptest::prelude::*;
 
 proptest! {
@@ -131,6 +131,6 @@ proptest! {
         for item in &view.transcript.items[range] {
             prop_assert_eq!(page.get(item.seq), all.get(item.seq));
         }
-        prop_assert_eq!(Transcript::shown(&all).count(), view.transcript.items.len());
+        prop_assert_eq!(view.transcript.shown(&all).count(), view.transcript.items.len());
     }
 }

@@ -31,11 +31,13 @@ pub(super) enum Command {
     Diff(commands::diff::Args),
     Cache(commands::cache::Args),
     Compactions(commands::compactions::Args),
+    Compact(commands::compact::Args),
     Bisect(commands::bisect::Args),
     Fork(commands::fork::Args),
     Revert(commands::revert::Args),
     Move(commands::move_session::Args),
     Inbox(commands::inbox::Args),
+    Title(commands::title::Args),
     Pin(commands::pin::Args),
     Unpin(commands::pin::UnpinArgs),
     Verify(commands::verify::Args),
@@ -93,6 +95,8 @@ impl Command {
             | Self::Fork(_)
             | Self::Move(_)
             | Self::Inbox(_)
+            | Self::Compact(_)
+            | Self::Title(_)
             | Self::Revert(_)
             | Self::Pin(_)
             | Self::Unpin(_)
@@ -141,6 +145,8 @@ impl Command {
             Self::Diff(args) => commands::diff::run(args, cli, out).await,
             Self::Cache(args) => commands::cache::run(args, cli, out).await,
             Self::Compactions(args) => commands::compactions::run(args, cli, out).await,
+            Self::Compact(args) => commands::compact::run(args, cli, out).await,
+            Self::Title(args) => commands::title::run(args, cli, out).await,
             Self::Bisect(args) => commands::bisect::run(args, cli, out).await,
             Self::Fork(args) => commands::fork::run(args, cli, out).await,
             Self::Revert(args) => commands::revert::run(args, cli, out).await,

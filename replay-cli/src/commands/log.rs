@@ -35,7 +35,8 @@ pub struct Args {
 }
 
 fn kind(text: &str) -> Result<String, String> {
-    let under = |kind: &&Kind| kind.name() == text || kind.name().split('.').next() == Some(text);
+    let under =
+        |kind: &&Kind| kind.name() == text || kind.family() == text || kind.name().split('.').next() == Some(text);
     if Kind::ALL.iter().any(|kind| under(&kind)) {
         return Ok(text.to_owned());
     }
@@ -53,9 +54,10 @@ impl Args {
     }
 
     fn takes(&self, event: &Event) -> bool {
-        let name = event.kind().name();
+        let (name, family) = (event.kind().name(), event.kind().family());
+        let group = name.split('.').next();
         self.kinds.is_empty()
-            || self.kinds.iter().any(|kind| kind == name || name.split('.').next() == Some(kind.as_str()))
+            || self.kinds.iter().any(|kind| kind == name || kind == family || group == Some(kind.as_str()))
     }
 }
 

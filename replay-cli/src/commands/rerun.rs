@@ -54,7 +54,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if frozen {
         parts.services_at = Arc::new(RecordedWorld::of(&recorded, reader.blobs()));
         parts.settings.output = UNBOUNDED;
-        parts.subagents.clear();
+        parts.subagents.agents.clear();
     }
     let host = Host::open(cli, reader.clone(), parts)?;
     let original = match frozen {

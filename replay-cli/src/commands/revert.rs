@@ -257,6 +257,6 @@ impl FileEffect {
             }
             Self::Stay(_) | Self::StayRestored(_) => (Vec::new(), Vec::new()),
         };
-        serde_json::json!({"told": self.shown(), "changes": changes, "left": left})
+        serde_json::json!({"outcome": self.shown(), "changes": changes, "left": left})
     }
 }

@@ -8,15 +8,17 @@ use crate::host::{
 };
 use crate::layout::plain;
 use crate::style::Emphasis;
+use annals_core::InputId;
 use annals_core::event::{Attachment, ModelProfile};
 use annals_providers::wire::is_sent;
-use annals_runtime::NewInput;
 use annals_runtime::host::{JsonLines, QuestionSender, RunEnd, RunGoal, is_answered};
 use annals_runtime::ports::{Ids, SeededIds};
+use annals_runtime::{InputAnswerError, NewInput, Session};
 use annals_store::OpenMode;
 use annals_tools::attachment;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
+use tokio::task::JoinHandle;
 
 /// Send a prompt to a model with tools, and show the answer.
 ///
@@ -38,6 +40,9 @@ pub struct Args {
     /// Attach a file to the prompt: text, an image, a PDF or audio; may be repeated.
     #[arg(long = "file", short = 'f', value_name = "PATH")]
     files: Vec<PathBuf>,
+    /// Pin the prompt: compactions keep it word for word.
+    #[arg(long)]
+    pin: bool,
     #[command(flatten)]
     with: With,
 }
@@ -124,37 +129,84 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let session = opening::open(&host, found.as_ref(), &chosen).await?;
     let before = session.view().await?;
     let person = std::io::stdin().is_terminal() && cli.shows_progress();
-    let show = match cli.style.json {
-        true => Frontend::Json(JsonLines::default()),
-        false => Frontend::Screen(Box::new(Screen::new(cli.remarks.clone(), cli.style.clone(), cli.watched))),
-    };
-    let mut interaction = Interaction::new(&host, questions, show, args.with.approval(person), TypedLines::of_stdin())?;
+    let (show, approval) = (frontend(cli), args.with.approval(person));
+    let mut interaction = Interaction::new(&host, questions, show, approval, TypedLines::of_stdin())?;
     interaction.show.begin(&before, out)?;
+    let mut pinning = None;
     if let Some(prompt) = prompt {
         let input = SeededIds::from_entropy()?.input(cli.style.now);
         interaction.show.typed(input.clone());
-        let input = NewInput { attachments, ..NewInput::steer(prompt).named(input.as_str()) };
-        session.admit(input).await?;
+        let new = NewInput { attachments, ..NewInput::steer(prompt).named(input.as_str()) };
+        session.admit(new).await?;
+        pinning = args.pin.then(|| PinnedPrompt::begin(session.clone(), input));
     }
     let ended = run_interactive(&host, &session, RunGoal::Answer, &mut interaction, out).await?;
     if !matches!(ended, RunEnd::Left) {
         interaction.await_title(&session).await;
     }
+    if let Some(pinning) = pinning {
+        pinning.end(&session, cli).await?;
+    }
+    conclude(&host, &session, &ended, cli, out).await
+}
+
+/// How events are shown as they happen.
+pub fn frontend(cli: &CommandContext) -> Frontend {
+    match cli.style.json {
+        true => Frontend::Json(JsonLines::default()),
+        false => Frontend::Screen(Box::new(Screen::new(cli.remarks.clone(), cli.style.clone(), cli.watched))),
+    }
+}
+
+/// Signs what was appended, if that is configured, and prints how a run ended.
+pub async fn conclude(
+    host: &Host,
+    session: &Session,
+    ended: &RunEnd,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
     if let Some(warning) = host.sign_changed().await {
         cli.remarks.say(Emphasis::Warn, &plain(&warning));
     }
     let view = session.view().await?;
     if cli.style.json {
-        closing::in_json(&view, &ended, out)?;
+        closing::in_json(&view, ended, out)?;
     } else {
-        closing::say(&view, &ended, cli);
+        closing::say(&view, ended, cli);
     }
-    if let RunEnd::Failed(error) = &ended
+    if let RunEnd::Failed(error) = ended
         && !cli.style.json
     {
         cli.remarks.say(Emphasis::Bad, &advice(error, &view));
     }
     Ok(Verdict::bad_if(!matches!(ended, RunEnd::Idle | RunEnd::Elsewhere)))
+}
+
+/// A prompt that is pinned as soon as it has joined.
+struct PinnedPrompt {
+    input: InputId,
+    task: JoinHandle<Result<bool, InputAnswerError>>,
+}
+
+impl PinnedPrompt {
+    fn begin(session: Session, input: InputId) -> Self {
+        let named = input.clone();
+        Self { input, task: tokio::spawn(async move { session.pin_input(&named).await }) }
+    }
+
+    /// After the run: a prompt that still waits is not pinned.
+    async fn end(self, session: &Session, cli: &CommandContext) -> Result<(), CliError> {
+        if session.view().await?.inbox.pending.iter().any(|pending| pending.input == self.input) {
+            self.task.abort();
+            cli.remark("the prompt still waits and is not pinned; to pin it later: annals pin");
+            return Ok(());
+        }
+        if let Ok(Err(error)) = self.task.await {
+            cli.remarks.say(Emphasis::Warn, &format!("the prompt is not pinned: {}", plain(&error.to_string())));
+        }
+        Ok(())
+    }
 }
 
 /// The files that go with the prompt, each called as the model's tools would call it.

@@ -17,7 +17,7 @@ pub struct Args {
     target: Target,
     /// Leave out what a revert undid.
     #[arg(long)]
-    standing: bool,
+    without_undone: bool,
     /// Show the last COUNT messages only.
     #[arg(long, short = 'n', value_name = "COUNT")]
     last: Option<usize>,
@@ -58,13 +58,13 @@ async fn each(
     let Some(last) = args.last else {
         // All of them: nothing but what reverts undid has to be known before the first one.
         let message = |message: &Message| match index.is_reverted(message.seq) {
-            true if args.standing => Ok(()),
-            undone => visit(message, undone),
+            true if args.without_undone => Ok(()),
+            undone => visit(&index.marked(message), undone),
         };
         return reader.each_message(session, until, message).await;
     };
     let wanted = |index: &Transcript| -> Vec<TranscriptItem> {
-        let stands = |item: &&TranscriptItem| !(args.standing && index.is_reverted(item.seq));
+        let stands = |item: &&TranscriptItem| !(args.without_undone && index.is_reverted(item.seq));
         let items: Vec<TranscriptItem> = index.items.iter().filter(stands).copied().collect();
         items.get(items.len().saturating_sub(last)..).unwrap_or_default().to_vec()
     };
@@ -76,7 +76,7 @@ async fn each(
     index.items = items;
     let page = |messages: &Messages, wanted: &[Seq]| {
         let messages = wanted.iter().filter_map(|seq| messages.get(*seq));
-        messages.into_iter().try_for_each(|message| visit(message, index.is_reverted(message.seq)))
+        messages.into_iter().try_for_each(|message| visit(&index.marked(message), index.is_reverted(message.seq)))
     };
     reader.transcript(session, until, &index, page).await
 }

@@ -29,6 +29,9 @@ pub enum EditError {
     /// The message cannot be pinned or unpinned.
     #[error(transparent)]
     Pin(#[from] PinError),
+    /// A title without words.
+    #[error("the title is empty; give one of some words")]
+    EmptyTitle,
     /// A compaction cannot be undone.
     #[error(transparent)]
     UndoCompaction(#[from] UndoCompactionError),
@@ -41,6 +44,7 @@ impl EditError {
             Self::OnlyInTheStore { .. }
             | Self::FilesRestored { .. }
             | Self::Pin(_)
+            | Self::EmptyTitle
             | Self::UndoCompaction(UndoCompactionError::NotInForce { .. }) => 2,
             Self::Refused { .. } | Self::UndoCompaction(_) => 1,
         }

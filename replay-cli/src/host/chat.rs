@@ -16,12 +16,13 @@ use super::{
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter};
+use crate::layout::plain;
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, counted};
 use annals_runtime::host::{RunEnd, RunGoal, WaitingQuestion};
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::settings::Definitions;
-use annals_runtime::{NewInput, NewSession, RunError, Session};
+use annals_runtime::{MessagePlace, NewInput, RunError, Session, next_undo};
 use std::io::Write;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -147,8 +148,7 @@ impl<'a> Chat<'a> {
         let session = match &self.session {
             Some(session) => session.clone(),
             None => {
-                let Chosen { agent, model, directory, .. } = self.chosen.clone();
-                let new = NewSession::at(directory, agent, model);
+                let new = self.chosen.new_session();
                 self.host.prepare(&new.location).await?;
                 let session = self.host.runtime.create(new).await?;
                 self.interaction.show.begin(&*session.view().await?, out)?;
@@ -240,14 +240,39 @@ impl<'a> Chat<'a> {
                 self.warn(&format!("{word} is not a command; /help lists commands"));
             }
             (_, None) => self.aside("nothing was said yet"),
-            (ChatCommand::Undo, Some(session)) => self.undo(&session).await?,
-            (ChatCommand::Redo, Some(session)) => self.redo(&session).await?,
             (ChatCommand::Compact, Some(session)) => return self.run(&session, RunGoal::Compaction, out).await,
-            (ChatCommand::Cost, Some(session)) => {
-                let view = session.view().await?;
-                self.aside(&closing::used(&view));
-            }
+            (word, Some(session)) => self.edit(word, &session).await?,
         }
         Ok(Then::GoesOn)
+    }
+
+    /// Commands about a session that has begun.
+    async fn edit(&mut self, word: ChatCommand, session: &Session) -> Result<(), CliError> {
+        match word {
+            ChatCommand::Undo => self.undo(session).await?,
+            ChatCommand::Redo => self.redo(session).await?,
+            ChatCommand::Cost => self.aside(&closing::used(&*session.view().await?)),
+            ChatCommand::Title(None) => match &session.view().await?.session.title {
+                Some(title) => self.aside(&plain(title)),
+                None => self.aside("the session has no title"),
+            },
+            ChatCommand::Title(Some(title)) => session.set_title(title).await?,
+            ChatCommand::Pin => match next_undo(&*session.view().await?) {
+                None => self.aside("there is no prompt to pin"),
+                Some(prompt) => match session.pin(MessagePlace::Seq(prompt), true).await {
+                    Ok(true) => self.aside("pinned; compactions keep the prompt word for word"),
+                    Ok(false) => self.aside("the prompt is pinned already"),
+                    Err(refusal) => self.warn(&refusal.to_string()),
+                },
+            },
+            ChatCommand::Help
+            | ChatCommand::Model(_)
+            | ChatCommand::Agent(_)
+            | ChatCommand::New
+            | ChatCommand::Compact
+            | ChatCommand::Quit
+            | ChatCommand::Unknown(_) => {}
+        }
+        Ok(())
     }
 }

@@ -5,15 +5,15 @@ use super::opening::{ExistingSession, place};
 use crate::command_context::CommandContext;
 use crate::error::CliError;
 use annals_config::{Config, SigningSettings};
+use annals_core::event::Policy;
 use annals_core::{AgentName, ModelName};
 use annals_providers::http::{Endpoint, Endpoints, HttpProvider, KeySource, check_local_server};
 use annals_providers::{CassettePlayer, CassetteRecorder};
-use annals_runtime::Settings;
 use annals_runtime::host::{HostParts, QuestionSender};
 use annals_runtime::ports::{Provider, SystemClock, now_of};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::TitleSettings;
-use annals_runtime::subagents::Subagent;
+use annals_runtime::{NewSession, Settings};
 use annals_tools::LocalServices;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,8 +42,18 @@ pub struct Chosen {
     pub model: ModelName,
     /// Where it works.
     pub directory: String,
+    /// What switches do in a new session.
+    pub policy: Policy,
     /// Whether the sessions are signed once they are idle.
     pub signing: SigningSettings,
+}
+
+impl Chosen {
+    /// A new session with it.
+    pub fn new_session(&self) -> NewSession {
+        let Self { agent, model, directory, policy, .. } = self.clone();
+        NewSession { policy, ..NewSession::at(directory, agent, model) }
+    }
 }
 
 /// The parts of a host for an existing session, or for a new one in the current directory. Nothing is made yet.
@@ -69,11 +79,6 @@ pub fn configured(
     }
     let signing = config.signing();
     let config = Arc::new(config);
-    let subagents = config.agents.values().filter(|agent| agent.takes_tasks()).map(|agent| Subagent {
-        agent: agent.name.clone(),
-        description: agent.description.clone(),
-        model: agent.model.clone(),
-    });
     let hidden = config.catalog.providers().filter_map(|provider| match config.key(&provider.id) {
         Some(KeySource::Env(name)) => Some(name),
         Some(KeySource::Command(_)) | None => None,
@@ -101,10 +106,12 @@ pub fn configured(
         definitions: config.clone(),
         settings,
         services_at: Arc::new(place),
-        subagents: subagents.collect(),
+        subagents: config.subagents(),
+        clock: Arc::new(config.clock()),
         approver: Arc::new(questions),
     };
-    Ok((parts, Chosen { agent, model, directory, signing }))
+    let policy = config.policy();
+    Ok((parts, Chosen { agent, model, directory, policy, signing }))
 }
 
 /// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.

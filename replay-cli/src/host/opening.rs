@@ -7,7 +7,7 @@ use crate::error::CliError;
 use annals_core::event::Location;
 use annals_core::{AgentName, ModelName, SessionId};
 use annals_inspect::reader::Reader;
-use annals_runtime::{NewSession, Refusal, Session};
+use annals_runtime::{Refusal, Session};
 use annals_store::OpenMode;
 use std::path::Path;
 
@@ -85,6 +85,15 @@ pub async fn find(
     Ok(Some(described(reader, session).await?))
 }
 
+/// The session of this name.
+///
+/// # Errors
+/// When there is none, or several.
+pub async fn named(name: &str, cli: &CommandContext) -> Result<ExistingSession, CliError> {
+    let (reader, session) = cli.change(name).await?;
+    described(reader, session).await
+}
+
 /// The session in which `found` is continued: itself, or the fork that takes what is added to an imported one, if it was made
 /// already.
 pub async fn continued(found: ExistingSession) -> Result<ExistingSession, CliError> {
@@ -116,7 +125,7 @@ async fn described(reader: Reader, session: SessionId) -> Result<ExistingSession
 /// When its directory is gone, or the log refuses.
 pub async fn open(host: &Host, found: Option<&ExistingSession>, chosen: &Chosen) -> Result<Session, CliError> {
     let Some(found) = found else {
-        let new = NewSession::at(chosen.directory.clone(), chosen.agent.clone(), chosen.model.clone());
+        let new = chosen.new_session();
         host.prepare(&new.location).await?;
         return Ok(host.runtime.create(new).await?);
     };

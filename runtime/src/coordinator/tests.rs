@@ -34,7 +34,7 @@ impl JobRunner for Jobs {
                 }
                 () = self.release.notified() => {
                     match self.failing.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
-                        Ok(_) => Err(RunError::CompactionFailed(CompactionError::TooLarge)),
+                        Ok(_) => Err(RunError::CompactionFailed(CompactionError("no summary".into()))),
                         Err(_) => Ok(Outcome::Idle),
                     }
                 }

@@ -5,7 +5,7 @@ use crate::permission::Approver;
 use crate::ports::{NoEntropy, OutputFolder, Provider, SeededIds, SystemClock, keep_swept, sweep};
 use crate::settings::{Definitions, Ports, Settings};
 use crate::state::Runtime;
-use crate::subagents::{Subagent, Subagents, TaskTool};
+use crate::subagents::{Subagents, TaskTool};
 use crate::tools::{RegistrationError, Tool, ToolRegistry};
 use annals_core::event::Location;
 use annals_store::EventLog;
@@ -29,7 +29,9 @@ pub struct HostParts {
     /// Determines the services of a location.
     pub services_at: Arc<dyn ServicesAt>,
     /// Agents that tasks may be given to; without one there is no tool for tasks.
-    pub subagents: Vec<Subagent>,
+    pub subagents: Subagents,
+    /// The clock.
+    pub clock: Arc<SystemClock>,
     /// Answers permission questions.
     pub approver: Arc<dyn Approver>,
 }
@@ -79,9 +81,9 @@ impl StoreHost {
         parts: HostParts,
     ) -> Result<Self, OpenHostError> {
         let application = ToolRegistry::default();
-        let HostParts { provider, definitions, settings, services_at, subagents, approver } = parts;
+        let HostParts { provider, definitions, settings, services_at, subagents, clock, approver } = parts;
         let locations = Arc::new(LocationCache::new(application.clone(), services_at, store.clone()));
-        let (outputs, clock) = (Arc::new(OutputFolder::at(store.join(OUTPUTS))), Arc::new(SystemClock::local()));
+        let outputs = Arc::new(OutputFolder::at(store.join(OUTPUTS)));
         let ports = Ports {
             log,
             provider,
@@ -93,8 +95,8 @@ impl StoreHost {
             definitions,
         };
         let runtime = Runtime::new(ports, Settings { views: saved, ..settings });
-        if !subagents.is_empty() {
-            let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, Subagents::new(subagents)));
+        if !subagents.agents.is_empty() {
+            let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, subagents));
             application.register([task])?.detach();
         }
         Ok(Self { runtime, leases: Leases::of_store(store), locations, outputs, clock, sweeping: OnceCell::new() })

@@ -57,6 +57,10 @@ impl Redaction {
                 self.text(&mut ended.summary);
                 self.text(&mut ended.recent);
             }
+            Event::Compaction(CompactionEvent::Completed(completed)) => {
+                self.text(&mut completed.summary);
+                completed.replayed.iter_mut().filter_map(|input| input.text.as_mut()).for_each(|text| self.text(text));
+            }
             Event::Message(MessageEvent::TodoUpdated(updated)) => updated.items.iter_mut().for_each(|todo| self.string(&mut todo.content)),
             Event::Child(ChildEvent::Settled(settled)) => self.text(&mut settled.result),
             Event::Files(FilesEvent::RevertStaged(staged)) => self.files(&mut staged.files),
@@ -89,6 +93,7 @@ impl Redaction {
             | Event::Compaction(CompactionEvent::Started(_))
             | Event::Compaction(CompactionEvent::Undone(_))
             | Event::Compaction(CompactionEvent::ToolOutputsPruned(_))
+            | Event::Compaction(CompactionEvent::ToolOutputsReduced(_))
             | Event::Child(ChildEvent::Started(_))
             | Event::Erasure(_)
             | Event::Message(MessageEvent::Pinned(_))

@@ -9,11 +9,13 @@ use crate::outcome::interrupted;
 use crate::outcome::{CompactionError, Outcome, RunError};
 use crate::recovery::settle_open;
 use annals_core::event::{
-    CompactionEnded, CompactionFailed, CompactionReason, CompactionStarted, Failure, ModelProfile,
+    CompactionCompleted, CompactionFailed, CompactionReason, CompactionStarted, Failure, ModelProfile,
 };
-use annals_core::{Event, Seq};
-use annals_projections::NothingToCompact;
-use annals_projections::{CompactionPlan, estimate, plan};
+use annals_core::{Event, Record, Seq};
+use annals_projections::{
+    CompactionPlan, ContextLimits, NothingToCompact, Projection, SessionView, SummaryRequest, estimate, history_tokens,
+    plan, without_middle_chars,
+};
 use summary::{SummaryAnswer, SummaryEnd, SummaryFailure};
 
 /// The outcome of a compaction.
@@ -21,10 +23,22 @@ use summary::{SummaryAnswer, SummaryEnd, SummaryFailure};
 pub(crate) enum CompactionAttempt {
     /// A summary was recorded.
     Done,
-    /// There is nothing to summarise: everything fits the kept tail.
+    /// There is nothing to summarise before the kept tail.
     Nothing,
     /// No summary was made.
     Failed(CompactionError),
+}
+
+/// A compaction that is asked for.
+pub(crate) struct CompactionRequest<'a> {
+    /// Agent and model of the turn, which summarise unless the settings name others.
+    pub(crate) selected: Selected,
+    /// The model whose requests become smaller.
+    pub(crate) model: &'a ModelProfile,
+    pub(crate) limits: ContextLimits,
+    pub(crate) reason: CompactionReason,
+    /// The estimate of the request that needs it in tokens, 0 when unknown.
+    pub(crate) due: u64,
 }
 
 /// Runs the compaction that the user asked for.
@@ -36,94 +50,123 @@ pub(crate) async fn compact(runner: &Runner) -> RunResult {
 async fn asked_for(runner: &Runner) -> Result<(), Stop> {
     settle_open(&runner.shared, &runner.lane).await?;
     let selected = Selected::of(&*runner.lane.view().await?);
-    match summarise(runner, &selected, CompactionReason::Manual, 0).await? {
+    let model = runner.shared.ports.definitions.model(&selected.model);
+    let model = model.ok_or_else(|| RunError::UnknownModel(selected.model.clone()))?;
+    let limits = runner.shared.settings.compaction.limits(&model);
+    let due = CompactionRequest { selected, model: &model, limits, reason: CompactionReason::Manual, due: 0 };
+    match summarise(runner, due).await? {
         CompactionAttempt::Done => Ok(()),
         CompactionAttempt::Nothing => Err(RunError::from(NothingToCompact).into()),
         CompactionAttempt::Failed(why) => Err(RunError::CompactionFailed(why).into()),
     }
 }
 
-/// Summarises what does not fit the kept tail. `due` is the estimate of the request that needs it in tokens, 0 when
-/// unknown.
+/// Summarises what is older than the kept tail.
 ///
 /// # Errors
 /// When the run is interrupted, or the log refuses.
-#[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), %reason))]
-pub(crate) async fn summarise(
-    runner: &Runner,
-    selected: &Selected,
-    reason: CompactionReason,
-    due: u64,
-) -> Result<CompactionAttempt, Stop> {
+#[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), reason = %request.reason))]
+pub(crate) async fn summarise(runner: &Runner, request: CompactionRequest<'_>) -> Result<CompactionAttempt, Stop> {
     let settings = &runner.shared.settings.compaction;
-    let view = runner.lane.view().await?;
-    let Ok(planned) = plan(&view.history, settings.keep_tokens, &*runner.lane.blobs()) else {
+    let blobs = runner.lane.blobs();
+    let planned = |view: &SessionView| plan(&view.history, request.model, &request.limits, &*blobs);
+    if planned(&*runner.lane.view().await?).is_err() {
         return Ok(CompactionAttempt::Nothing);
-    };
-    let selected = Selected {
-        agent: settings.agent.clone().unwrap_or_else(|| selected.agent.clone()),
-        model: settings.model.clone().unwrap_or_else(|| selected.model.clone()),
-    };
-    let profile = RequestProfile::of_summary(runner, &selected)?;
-    let prompt = prompt(runner, &planned).await?;
-    if !fits(&profile.model, &prompt) {
-        return Ok(CompactionAttempt::Failed(CompactionError::TooLarge));
     }
+    let summariser = Selected {
+        agent: settings.agent.clone().unwrap_or_else(|| request.selected.agent.clone()),
+        model: settings.model.clone().unwrap_or_else(|| request.selected.model.clone()),
+    };
+    let profile = RequestProfile::of_summary(runner, &summariser)?;
+    let (added, instructions) = asked_by_hook(runner).await?;
     profile.record(&runner.lane).await?;
-    let started = CompactionStarted { reason, model: Some(selected.model.clone()), estimate: due };
-    let began = runner.lane.decide(|view| begin(view.cut().next, &started)).await?;
+    let started =
+        CompactionStarted { reason: request.reason, model: Some(summariser.model.clone()), estimate: request.due };
+    // Planned from the view that the start is recorded against: what comes after it is newer than everything covered.
+    let begun = runner.lane.decide(|view| {
+        Ok::<_, Stop>(match planned(view) {
+            Ok(plan) => Decision::append(vec![started.clone().into()], Some((view.cut().next, plan))),
+            Err(NothingToCompact) => Decision::nothing(None),
+        })
+    });
+    let Some((began, plan)) = begun.await? else { return Ok(CompactionAttempt::Nothing) };
+    let prompt = SummaryRequest {
+        added: added.as_deref(),
+        instructions: instructions.as_deref(),
+        ..SummaryRequest::to(&profile.model, request.limits.summary)
+    }
+    .prompt(&plan);
     let summary = match summary::ask(runner, &profile, prompt).await? {
         SummaryEnd::Written(summary) => summary,
         SummaryEnd::Failed(SummaryFailure { error, usage, cost, stop }) => {
-            let why = CompactionError::Summary(error.message.inline().unwrap_or_default().to_string());
-            let failed = CompactionFailed { reason, error, usage, cost };
+            let why = CompactionError(error.message.inline().unwrap_or_default().to_string());
+            let failed = CompactionFailed { reason: request.reason, error, usage, cost };
             runner.lane.record(&[failed.into()]).await?;
             return stop.map_or(Ok(CompactionAttempt::Failed(why)), Err);
         }
     };
-    finish(runner, began, reason, planned, summary).await
+    finish(runner, began, &request, plan, summary).await
 }
 
-fn begin(at: Seq, started: &CompactionStarted) -> Result<Decision<Seq>, Stop> {
-    Ok(Decision::append(vec![started.clone().into()], at))
-}
-
-async fn prompt(runner: &Runner, planned: &CompactionPlan) -> Result<String, Stop> {
-    let Some(hook) = &runner.shared.settings.summary else { return Ok(planned.prompt(None, None)) };
+/// What the hook adds to the conversation, and what it replaces the instructions by.
+async fn asked_by_hook(runner: &Runner) -> Result<(Option<String>, Option<String>), Stop> {
+    let Some(hook) = &runner.shared.settings.summary else { return Ok((None, None)) };
     let session = runner.lane.session();
-    let (added, instructions) =
-        runner.unless_interrupted(async { (hook.context(session).await, hook.instructions(session).await) }).await?;
-    Ok(planned.prompt(added.as_deref(), instructions.as_deref()))
+    runner.unless_interrupted(async { (hook.context(session).await, hook.instructions(session).await) }).await
 }
-
-/// Whether the context of the model can hold the prompt and its summary.
-fn fits(model: &ModelProfile, prompt: &str) -> bool {
-    let answer = if model.output == 0 { SUMMARY_OUTPUT } else { model.output.min(SUMMARY_OUTPUT) };
-    model.context == 0 || estimate(prompt.chars().count() as u64) <= model.context.saturating_sub(answer)
-}
-
-/// The largest summary, in tokens.
-const SUMMARY_OUTPUT: u64 = 4_096;
 
 /// Records a summary, or its failure if a revert removed what it summarises.
 async fn finish(
     runner: &Runner,
     began: Seq,
-    reason: CompactionReason,
-    planned: CompactionPlan,
+    request: &CompactionRequest<'_>,
+    plan: CompactionPlan,
     SummaryAnswer { text, usage, cost }: SummaryAnswer,
 ) -> Result<CompactionAttempt, Stop> {
-    let estimate = estimate(text.chars().count() as u64) + estimate(planned.recent.chars().count() as u64);
-    let ended = CompactionEnded { reason, summary: text.into(), recent: planned.recent.into(), estimate, usage, cost };
+    let reason = request.reason;
+    let ends = ends_sent(&text, request.limits.summary);
+    let ended = CompactionCompleted {
+        reason,
+        summary: text.into(),
+        truncated: ends.is_some(),
+        ends: ends.unwrap_or(0),
+        first_kept: plan.first_kept.unwrap_or(began),
+        replayed: plan.replayed,
+        estimate: 0,
+        usage,
+        cost,
+    };
     let overtaken = Failure { message: "what was summarised was reverted".into(), ..interrupted() };
     let undone = CompactionFailed { reason, error: overtaken, usage, cost };
+    let blobs = runner.lane.blobs();
     runner
         .lane
         .decide(|view| {
-            let removed = view.transcript.is_removed(began);
-            let event: Event = if removed { undone.clone().into() } else { ended.clone().into() };
-            Ok(Decision::append(vec![event], removed))
+            if view.transcript.is_removed(began) {
+                return Ok(Decision::append(vec![undone.clone().into()], true));
+            }
+            let after = history_after(view, ended.clone().into());
+            let estimate = history_tokens(&after, request.model, &*blobs);
+            Ok(Decision::append(vec![CompactionCompleted { estimate, ..ended.clone() }.into()], false))
         })
         .await
         .and_then(|removed| if removed { Err(Stop::Interrupted) } else { Ok(CompactionAttempt::Done) })
+}
+
+/// How many characters of each end of a summary are sent, if it has more than `tokens`.
+fn ends_sent(summary: &str, tokens: u64) -> Option<u64> {
+    /// Half of the characters of the line between the ends, at most.
+    const LINE: u64 = 25;
+    let chars = summary.chars().count() as u64;
+    let ends = tokens.saturating_mul(2).saturating_sub(LINE);
+    (estimate(chars) > tokens).then_some(ends).filter(|ends| without_middle_chars(chars, *ends).is_some())
+}
+
+/// The history with one more event.
+fn history_after(view: &SessionView, event: Event) -> annals_projections::History {
+    let (mut history, seq) = (view.history.clone(), view.cut().next);
+    if let Some(session) = view.session.id {
+        history.apply(&Record { session, seq, at: annals_core::Time(0), event: &event });
+    }
+    history
 }

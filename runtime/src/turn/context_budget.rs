@@ -1,96 +1,218 @@
-//! The context budget: prunes or compacts when a request is too large, before it is sent or after the provider refused it
-//! (`docs/reference/compaction.md#when`).
+//! The context budget: makes a request smaller that is too large, round by round, before it is sent or after the provider
+//! refused it (`docs/reference/compaction.md#rounds`).
 
-use super::compaction::{CompactionAttempt, summarise};
+use super::compaction::{CompactionAttempt, CompactionRequest, summarise};
 use super::exchange::{self, RefusedRequest};
 use super::{RequestProfile, Runner, Stop};
 use crate::lane::Decision;
-use crate::outcome::RunError;
-use annals_core::event::{CompactionReason, ToolOutputsPruned};
+use crate::outcome::{CompactionError, RunError};
+use annals_core::Event;
+use annals_core::event::{CompactionReason, Failure, StepFailed, StepStarted, ToolOutputsReduced};
+use annals_projections::{
+    ContextLimits, OutputPlan, Request, RequestParts, SessionView, conversation_size, cut, estimate, prune,
+    shorten_unread,
+};
 
-/// What a turn has already tried to make its request smaller.
-#[derive(Clone, Copy, Debug, Default)]
+/// How often the rounds of a turn may leave the conversation as large as it was, which only another writer's events can
+/// cause.
+const STALLED: u32 = 3;
+
+/// What a turn has done to make its request smaller.
+#[derive(Default)]
 pub(super) struct ContextBudget {
-    /// Old tool outputs were pruned, if there were any.
-    pruned: bool,
-    /// Nothing is left to compact: the request is sent as it is.
+    /// The refusal that the turn recovers from; there is no second time.
+    recovery: Option<RefusalRecovery>,
+    stalled: u32,
+}
+
+/// A turn is taken once more after a refusal.
+struct RefusalRecovery {
+    refused: RefusedRequest,
+    /// What the request is measured by.
+    limits: ContextLimits,
+    /// Whether nothing more can be made smaller: the request is sent unless it exceeds the limit of the model.
     exhausted: bool,
-    /// A refusal was recovered from; there is no second time.
-    recovered: bool,
+}
+
+/// What follows a request that is too large.
+pub(super) enum NextStep {
+    /// Something is smaller now: the boundary starts over.
+    StartOver,
+    /// Nothing can be made smaller after a refusal: it is sent unless it exceeds the limit of the model.
+    SendAnyway,
+}
+
+/// How a round ended.
+enum RoundEnd {
+    /// Something is smaller now.
+    Smaller,
+    /// There is nothing that could be made smaller.
+    Nothing,
+    /// The summary failed.
+    Failed(CompactionError),
 }
 
 impl ContextBudget {
-    /// Whether a request of `tokens` must be made smaller before it is sent.
-    pub(super) fn exceeds(self, runner: &Runner, profile: &RequestProfile, tokens: u64) -> bool {
-        let settings = &runner.shared.settings.compaction;
-        let model = &profile.model;
-        let limit = model.context.saturating_sub(model.output.max(settings.buffer));
-        settings.auto && !self.exhausted && model.context > 0 && tokens > limit
+    /// Whether a request must be made smaller before it is sent.
+    pub(super) fn exceeds(&self, runner: &Runner, profile: &RequestProfile, request: &Request) -> bool {
+        let limits = self.limits(runner, profile);
+        runner.shared.settings.compaction.auto && limits.exceeded_by(estimate(request.chars()))
+    }
+
+    fn limits(&self, runner: &Runner, profile: &RequestProfile) -> ContextLimits {
+        match &self.recovery {
+            Some(recovery) if !recovery.exhausted => recovery.limits,
+            _ => limits(runner, profile),
+        }
     }
 }
 
-/// Makes a request smaller that is too large: prunes old tool outputs; if that was tried, or frees nothing, summarises.
+/// The limits of the model of a turn.
+fn limits(runner: &Runner, profile: &RequestProfile) -> ContextLimits {
+    runner.shared.settings.compaction.limits(&profile.model)
+}
+
+/// Makes a request smaller that is too large, by one round.
 ///
 /// # Errors
-/// [`RunError::CompactionFailed`]: the oversized request is not sent.
+/// [`RunError::CompactionFailed`] when a summary fails, [`RunError::TooLarge`] when nothing can be made smaller: the request
+/// is not sent. After a refusal that refusal instead.
 pub(super) async fn before_sending(
     runner: &Runner,
     profile: &RequestProfile,
     budget: &mut ContextBudget,
-    estimate: u64,
-) -> Result<(), Stop> {
-    if prune(runner, budget).await? {
-        return Ok(());
-    }
-    match summarise(runner, &profile.selected(), CompactionReason::Auto, estimate).await? {
-        CompactionAttempt::Done => Ok(()),
-        CompactionAttempt::Nothing => {
-            budget.exhausted = true;
-            Ok(())
+    request: &Request,
+) -> Result<NextStep, Stop> {
+    let limits = budget.limits(runner, profile);
+    let reason = if budget.recovery.is_some() { CompactionReason::Overflow } else { CompactionReason::Auto };
+    let exhausted = budget.recovery.as_ref().is_some_and(|recovery| recovery.exhausted);
+    let ended =
+        if exhausted { RoundEnd::Nothing } else { round(runner, profile, budget, request, limits, reason).await? };
+    match (ended, budget.recovery.take()) {
+        (RoundEnd::Smaller, recovery) => {
+            budget.recovery = recovery;
+            Ok(NextStep::StartOver)
         }
-        CompactionAttempt::Failed(why) => Err(RunError::CompactionFailed(why).into()),
+        (RoundEnd::Failed(_), Some(RefusalRecovery { refused, .. })) => {
+            Err(exchange::give_up(runner, profile, refused).await?)
+        }
+        (RoundEnd::Failed(why), None) => Err(RunError::CompactionFailed(why).into()),
+        (RoundEnd::Nothing, Some(recovery)) if !exhausted => {
+            budget.recovery = Some(RefusalRecovery { exhausted: true, ..recovery });
+            Ok(NextStep::SendAnyway)
+        }
+        (RoundEnd::Nothing, _) => Err(too_large(runner, profile, request, limits).await?),
     }
 }
 
-/// The provider refused a request as too large: makes a summary, once per turn, after which the turn continues. Otherwise
+/// The provider refused a request as too large: makes it smaller, once per turn, after which the turn continues. Otherwise
 /// the refusal is the turn's error.
 ///
 /// # Errors
-/// The refusal, also when the summary fails.
+/// The refusal, also when a summary fails.
 pub(super) async fn after_refusal(
     runner: &Runner,
     profile: &RequestProfile,
     budget: &mut ContextBudget,
     refused: RefusedRequest,
 ) -> Result<(), Stop> {
-    if !runner.shared.settings.compaction.auto || budget.recovered {
+    let settings = &runner.shared.settings.compaction;
+    if !settings.auto || budget.recovery.is_some() {
         return Err(exchange::give_up(runner, profile, refused).await?);
     }
-    budget.recovered = true;
-    match summarise(runner, &profile.selected(), CompactionReason::Overflow, 0).await? {
-        CompactionAttempt::Done => Ok(()),
-        CompactionAttempt::Nothing | CompactionAttempt::Failed(_) => {
-            Err(exchange::give_up(runner, profile, refused).await?)
+    let request = refused.request.request.clone();
+    let limits = limits(runner, profile).after_refusal(estimate(request.chars()), settings.keep_tokens);
+    match round(runner, profile, budget, &request, limits, CompactionReason::Overflow).await? {
+        RoundEnd::Smaller => {
+            budget.recovery = Some(RefusalRecovery { refused, limits, exhausted: false });
+            Ok(())
         }
+        RoundEnd::Nothing | RoundEnd::Failed(_) => Err(exchange::give_up(runner, profile, refused).await?),
     }
 }
 
-/// Prunes old tool outputs, once per turn; returns whether any were pruned.
-async fn prune(runner: &Runner, budget: &mut ContextBudget) -> Result<bool, Stop> {
-    if budget.pruned || !runner.shared.settings.compaction.prune {
-        return Ok(false);
+/// Does the first of these that can be done: prunes old tool outputs, shortens unread ones, summarises, cuts outputs of any
+/// age.
+#[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), %reason))]
+async fn round(
+    runner: &Runner,
+    profile: &RequestProfile,
+    budget: &mut ContextBudget,
+    request: &Request,
+    limits: ContextLimits,
+    reason: CompactionReason,
+) -> Result<RoundEnd, Stop> {
+    let Some(limit) = limits.request else { return Ok(RoundEnd::Nothing) };
+    let (blobs, model, chars) = (runner.lane.blobs(), &profile.model, request.chars());
+    let before = conversation_size(&runner.lane.view().await?.history, model, &*blobs);
+    let pruning = runner.shared.settings.compaction.prune;
+    let reduced = reduce(runner, |view: &SessionView| {
+        let pruned = pruning.then(|| prune(&view.history, model, &limits)).flatten();
+        pruned.or_else(|| shorten_unread(&view.history, model, chars, limit, &*blobs))
+    });
+    let ended = if reduced.await? {
+        RoundEnd::Smaller
+    } else {
+        let due = CompactionRequest { selected: profile.selected(), model, limits, reason, due: estimate(chars) };
+        match summarise(runner, due).await? {
+            CompactionAttempt::Done => RoundEnd::Smaller,
+            CompactionAttempt::Failed(why) => RoundEnd::Failed(why),
+            CompactionAttempt::Nothing => {
+                let cut = reduce(runner, |view: &SessionView| cut(&view.history, model, chars, limit, &*blobs));
+                if cut.await? { RoundEnd::Smaller } else { RoundEnd::Nothing }
+            }
+        }
+    };
+    // Every round makes the conversation smaller, so rounds end. Only what another writer appends can hide that.
+    let after = conversation_size(&runner.lane.view().await?.history, model, &*blobs);
+    if matches!(ended, RoundEnd::Smaller) && after >= before {
+        budget.stalled += 1;
+        tracing::warn!(before, after, "a round did not make the conversation smaller");
+        if budget.stalled >= STALLED {
+            return Ok(RoundEnd::Nothing);
+        }
     }
-    budget.pruned = true;
+    Ok(ended)
+}
+
+/// Records that outputs are made smaller, if the plan has any; returns whether it has.
+async fn reduce(runner: &Runner, mut plan: impl FnMut(&SessionView) -> Option<OutputPlan>) -> Result<bool, Stop> {
     runner
         .lane
         .decide(|view| {
-            Ok(match annals_projections::prune(&view.history) {
+            let plan = plan(view).filter(|plan| !plan.cleared.is_empty() || !plan.shortened.is_empty());
+            Ok(match plan {
                 Some(plan) => {
-                    tracing::debug!(calls = plan.calls.len(), tokens = plan.tokens, "old tool outputs are pruned");
-                    Decision::append(vec![ToolOutputsPruned { calls: plan.calls }.into()], true)
+                    let (cleared, shortened) = (plan.cleared.len(), plan.shortened.len());
+                    tracing::debug!(cleared, shortened, tokens = plan.tokens, "tool outputs are made smaller");
+                    Decision::append(vec![ToolOutputsReduced::from(plan).into()], true)
                 }
                 None => Decision::nothing(false),
             })
         })
         .await
+}
+
+/// Ends a turn whose request cannot be made small enough.
+async fn too_large(
+    runner: &Runner,
+    profile: &RequestProfile,
+    request: &Request,
+    limits: ContextLimits,
+) -> Result<Stop, Stop> {
+    let view = runner.lane.view().await?;
+    let limit = limits.request.unwrap_or(u64::MAX);
+    let error = RunError::TooLarge(RequestParts::of(request, &view.history, limit, &*runner.lane.blobs()));
+    let (agent, model) = (profile.agent.agent.clone(), profile.model.model.clone());
+    let failure = Failure { kind: error.kind().into(), message: error.to_string().into(), status: None };
+    let events: [Event; 2] =
+        [StepStarted { agent, model, files: None }.into(), StepFailed { error: failure, usage: None, cost: 0 }.into()];
+    runner
+        .lane
+        .decide(|view| {
+            runner.check_location(view)?;
+            Ok::<_, Stop>(Decision::append(events.to_vec(), ()))
+        })
+        .await?;
+    Ok(error.into())
 }

@@ -5,7 +5,7 @@ use super::{RequestProfile, Runner, Stop};
 use crate::lane::Decision;
 use annals_core::event::{Purpose, RequestSent};
 use annals_core::{Seq, SessionId};
-use annals_projections::{Request, SessionView, estimate, rebuild};
+use annals_projections::{Request, SessionView, rebuild};
 use annals_providers::wire::{RequestBody, encode};
 use std::sync::Arc;
 
@@ -27,11 +27,8 @@ pub(super) enum RequestDecision {
     Sent(RecordedRequest),
     /// Another agent was selected under the policy `replace`, or the epoch ended: the boundary starts over.
     Overtaken,
-    /// It exceeds the limit of the model; nothing was recorded.
-    TooLarge {
-        /// Its estimate in tokens.
-        estimate: u64,
-    },
+    /// It exceeds the limit; nothing was recorded.
+    TooLarge(Box<Request>),
 }
 
 /// Builds the request of a turn and records it.
@@ -54,9 +51,8 @@ pub(super) async fn record_request(
             }
             let mut sent = profile.sent(id, Purpose::Turn, None);
             let request = rebuild(view, &sent, &*blobs)?;
-            let tokens = estimate(request.chars());
-            if budget.exceeds(runner, profile, tokens) {
-                return Ok(Decision::nothing(RequestDecision::TooLarge { estimate: tokens }));
+            if budget.exceeds(runner, profile, &request) {
+                return Ok(Decision::nothing(RequestDecision::TooLarge(Box::new(request))));
             }
             sent.digest = request.digest();
             let body = encode(&request, runner.lane.session())?.map(Arc::new);

@@ -12,10 +12,7 @@ use annals_core::event::{
     RequestOptions, RequestSent, ToolsRecorded, Usage,
 };
 use annals_core::{Digest, Event, RequestId, Text};
-use annals_projections::Profiles;
-
-/// The protocol of models that a script answers for.
-const SCRIPTED: &str = "scripted";
+use annals_projections::{Profiles, SCRIPTED_PROTOCOL};
 
 /// Agent, model, tools and options of one request.
 pub(crate) struct RequestProfile {
@@ -93,7 +90,7 @@ impl RequestProfile {
     /// scripted; otherwise the name as received.
     pub(super) fn tool_name(&self, name: String) -> String {
         let offered = || self.offered.tools().iter().map(|tool| &tool.definition().name);
-        if self.model.protocol == SCRIPTED || offered().any(|other| *other == name) {
+        if self.model.protocol == SCRIPTED_PROTOCOL || offered().any(|other| *other == name) {
             return name;
         }
         let mut alike = offered().filter(|other| other.eq_ignore_ascii_case(&name));

@@ -1,5 +1,6 @@
 //! Runs of sessions against a scripted world and the memory log.
 
+mod answers;
 mod calls;
 mod compaction;
 mod interruptions;

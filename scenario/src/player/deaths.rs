@@ -134,6 +134,7 @@ fn shown(message: &annals_projections::Message, memory: &MemoryLog) -> Option<Va
         if let Value::Object(fields) = &mut json {
             fields.remove("seq");
             fields.remove("at");
+            fields.remove("first_kept");
         }
         return Some(json);
     };

@@ -13,6 +13,7 @@ use annals_core::event::{
 };
 use annals_core::{CallId, Seq};
 use annals_projections::{Projection, SessionView};
+use annals_runtime::settings::CompactionSettings;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tools::RecordedTools;
@@ -39,9 +40,14 @@ pub(super) struct ScriptBuilder<'a> {
 #[derive(Default)]
 struct CompactionEvidence {
     automatic: bool,
-    overflow: bool,
-    pruned: bool,
-    keep_tokens: u64,
+    /// Whether a summary was made where old outputs could have been pruned.
+    unpruned: bool,
+    /// Set where the usual value leads to other compactions.
+    keep_tokens: Option<u64>,
+    /// The start of the newest compaction.
+    started: Seq,
+    /// The estimate of the newest request of a turn.
+    newest: u64,
     /// The largest estimate of a request that was sent, and the smallest of one that was not, with its context limit.
     sent: u64,
     due: Option<(u64, u64)>,
@@ -224,13 +230,17 @@ impl<'a> ScriptBuilder<'a> {
 impl CompactionEvidence {
     /// Settings under which the same requests are sent and the same ones compacted.
     fn settings(&self) -> Value {
-        let buffer = match self.due {
-            Some((estimate, context)) => context.saturating_sub(estimate.saturating_sub(1).max(self.sent)),
-            None => 0,
+        let usual = CompactionSettings::default();
+        let fitting = |(due, context): (u64, u64)| {
+            let limit = context.saturating_sub(usual.buffer.min(context / 4));
+            match limit < due && self.sent <= limit {
+                true => usual.buffer,
+                false => context.saturating_sub(due.saturating_sub(1).max(self.sent)),
+            }
         };
         json!({
-            "auto": self.automatic || self.overflow, "prune": self.pruned, "buffer": buffer,
-            "keep_tokens": self.keep_tokens,
+            "auto": self.automatic, "prune": !self.unpruned, "buffer": self.due.map_or(usual.buffer, fitting),
+            "keep_tokens": self.keep_tokens.unwrap_or(usual.keep_tokens),
         })
     }
 }

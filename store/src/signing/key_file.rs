@@ -252,7 +252,10 @@ fn by_agent(path: &Path, text: &str, asks: bool) -> Result<String, SigningKeyErr
         drop(input.write_all(text.as_bytes()));
     }
     let output = child.wait_with_output().map_err(|error| refused(error.to_string()))?;
-    let said = || String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+    let said = || {
+        let said = String::from_utf8_lossy(&output.stderr);
+        said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+    };
     match output.status.success() {
         true => String::from_utf8(output.stdout.clone()).map_err(|_| refused("it wrote no text".to_owned())),
         false => Err(refused(said())),

@@ -130,8 +130,8 @@ fn a_history_is_what_the_model_would_see() {
 fn a_transcript_shows_undone_messages_too() {
     let annals = Annals::new();
     let file = fixture("opencode/v2/revert.events.jsonl");
-    let standing = annals.run(&["transcript", &file, "--standing"]).out;
-    assert!(!standing.contains("undone"));
+    let kept = annals.run(&["transcript", &file, "--without-undone"]).out;
+    assert!(!kept.contains("undone"));
     insta::assert_snapshot!(annals.show(&["transcript", &file]));
 }
 

@@ -1,6 +1,7 @@
 //! Personal data is handed over withheld, then erased at home: it is nowhere in the folder, and all proofs hold.
 
 use super::command::{Annals, Answer};
+use annals_config::Variables;
 use std::path::Path;
 use std::process::Command;
 
@@ -184,4 +185,32 @@ fn a_source_that_grew_continues_behind_erased_texts_and_restores_none() {
     ends(&other, 0, &["import", &text(&source)]);
     let kept = |annals: &Annals| ends(annals, 0, &["transcript", "@last"]).lines().count();
     assert!(kept(&annals).abs_diff(kept(&other)) < 8);
+}
+
+#[test]
+fn a_source_whose_erased_text_was_replaced_by_one_of_the_same_length_is_not_the_same() {
+    let mut annals = Annals::new();
+    let source = annals.file("rollout.jsonl");
+    let whole = std::fs::read_to_string(super::command::fixture("codex/one-turn.rollout.jsonl")).unwrap();
+    std::fs::write(&source, &whole).unwrap();
+    ends(&annals, 0, &["import", &text(&source)]);
+    let shown = ends(&annals, 0, &["log", "@last"]);
+    assert!(whole.contains("hello there") && shown.contains("hello there"), "{shown}");
+    ends(&annals, 0, &["erase", "@last", "--matching", "hello there", "--reason", "a test", "--yes"]);
+    let erased = ends(&annals, 0, &["log", "@last"]);
+    assert!(ends(&annals, 0, &["import", &text(&source)]).contains("nothing new"));
+
+    let other = whole.replace("hello there", "hello where");
+    std::fs::write(&source, &other).unwrap();
+    let differs = ends(&annals, 1, &["import", &text(&source)]);
+    assert!(differs.contains("differs from the earlier import"), "{differs}");
+    assert_eq!(ends(&annals, 0, &["log", "@last"]), erased, "nothing was appended");
+
+    // Whoever lost the secret that the key follows from can compare lengths alone.
+    let home = text(&annals.file("home"));
+    annals.environment.variables = Variables::fixed([("HOME", home), ("ANNALS_IMPORT_SECRET", "11".repeat(32))]);
+    assert!(ends(&annals, 0, &["import", &text(&source)]).contains("nothing new"));
+    std::fs::write(&source, whole.replace("hello there", "hello over there")).unwrap();
+    assert!(ends(&annals, 1, &["import", &text(&source)]).contains("differs from the earlier import"));
+    assert_eq!(ends(&annals, 0, &["log", "@last"]), erased);
 }

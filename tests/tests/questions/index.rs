@@ -86,11 +86,11 @@ async fn turns(past: &SessionAt) -> Vec<Vec<String>> {
     .await
     .unwrap();
     let mut turns = vec![Vec::new()];
-    for message in Transcript::shown(&messages).filter(|message| !transcript.is_removed(message.seq)) {
+    for message in transcript.shown(&messages).filter(|message| !transcript.is_removed(message.seq)) {
         if matches!(message.body, Body::User { .. }) {
             turns.push(Vec::new());
         }
-        turns.last_mut().unwrap().extend(shown(message, past.blobs()));
+        turns.last_mut().unwrap().extend(shown(&message, past.blobs()));
     }
     turns
 }

@@ -326,3 +326,35 @@ fn a_failed_command_is_no_green_tick() {
         assert!(shown.contains("✗ exit 7"), "{view}: {shown}");
     }
 }
+
+#[test]
+fn a_session_is_titled_pinned_and_compacted_without_a_chat() {
+    let long = "a long story of many words that nobody needs word for word, and of a vault that was not to be touched";
+    let model = model([Says::Text(long), Says::Text("and more"), Says::Text("THE SUMMARY"), Says::Text("on")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let file = person.home().join(".config/annals/config.toml");
+    let with = std::fs::read_to_string(&file).expect("a file") + "\n[compaction]\nkeep_tokens = 5\n";
+    person.configure(&with);
+    let run = |arguments: &[&str]| {
+        let answer = person.annals(arguments);
+        assert_eq!(answer.status, Some(0), "{arguments:?}: {}", answer.remarks);
+        answer
+    };
+    run(&["run", "--pin", "never touch the vault"]);
+    run(&["run", "-c", "tell me more"]);
+
+    run(&["title", "@last", "The   story", "of\nthe vault"]);
+    assert_eq!(run(&["title", "@last"]).out, "The story of the vault\n");
+    let empty = person.annals(&["title", "@last", " "]);
+    assert_eq!(empty.status, Some(2), "{}", empty.remarks);
+
+    let compacted = run(&["compact", "@last"]);
+    assert!(compacted.remarks.contains("session "), "{}", compacted.remarks);
+    run(&["run", "-c", "go on"]);
+    let sent = model.received().pop().map(|body| body["messages"].to_string()).unwrap_or_default();
+    assert!(sent.contains("never touch the vault") && sent.contains("THE SUMMARY"), "{sent}");
+    assert!(!sent.contains("a long story"), "{sent}");
+
+    let nothing = person.annals(&["compact", "@last"]);
+    assert_eq!(nothing.status, Some(1), "{}", nothing.remarks);
+}

@@ -10,7 +10,9 @@ use annals_core::{Seq, Time};
 use annals_inspect::reader::Reader;
 use annals_projections::SessionView;
 use annals_runtime::host::{HostParts, JsonLines, Lease, QuestionSender, RunEnd, RunGoal, ServicesAt};
+use annals_runtime::ports::SystemClock;
 use annals_runtime::settings::{FixedDefinitions, LocationServices, bare_model};
+use annals_runtime::subagents::Subagents;
 use annals_runtime::testing::{ScriptedAttempt, ScriptedProvider};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput, ToolRegistry};
 use annals_runtime::{NewInput, NewSession, Session, Settings};
@@ -110,7 +112,8 @@ impl Theatre {
             definitions: Arc::new(FixedDefinitions::default().model(bare_model(&"demo/one".into(), 100_000, 4_000))),
             settings: Settings::default(),
             services_at: Arc::new(Looking),
-            subagents: Vec::new(),
+            subagents: Subagents::new(Vec::new()),
+            clock: Arc::new(SystemClock::local()),
         });
         let reader = Reader::new(log.clone(), None, folder.path().to_owned());
         let host = Host::open(&cli, reader, equipment).expect("a host");

@@ -51,7 +51,7 @@ fn scenario(acts: &[Act]) -> Value {
 }
 
 /// The rules that stand when each prompt is sent, in order.
-fn standing(acts: &[Act]) -> Vec<Option<u8>> {
+fn in_force(acts: &[Act]) -> Vec<Option<u8>> {
     let mut rules = None;
     let mut all = vec![None];
     for act in acts {
@@ -97,7 +97,7 @@ proptest! {
             request["messages"][0]["text"].as_str().is_some_and(|text| text.starts_with("<conversation>"))
         };
         let turns: Vec<&Value> = requests.iter().filter(|request| !summary(request)).collect();
-        let expected = standing(&acts);
+        let expected = in_force(&acts);
         prop_assert_eq!(turns.len(), expected.len());
         for (request, rules) in turns.into_iter().zip(expected) {
             prop_assert_eq!(last_word(request), rules, "{}", request);

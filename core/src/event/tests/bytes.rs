@@ -70,7 +70,7 @@ fn bincode_1(event: &Event) -> (Vec<u8>, Event) {
         }
         Compaction CompactionEvent {
             Started CompactionStarted Ended CompactionEnded Failed CompactionFailed Undone CompactionUndone
-            ToolOutputsPruned ToolOutputsPruned
+            ToolOutputsPruned ToolOutputsPruned Completed CompactionCompleted ToolOutputsReduced ToolOutputsReduced
         }
         Message MessageEvent {
             Pinned MessagePinned Unpinned MessageUnpinned SyntheticAdded SyntheticAdded ShellRan ShellRan

@@ -17,6 +17,10 @@ pub enum ChatCommand {
     Redo,
     /// Makes a summary take the place of the history.
     Compact,
+    /// Pins the last prompt.
+    Pin,
+    /// The title, or another one.
+    Title(Option<String>),
     /// What the session has taken so far.
     Cost,
     /// Leaves.
@@ -34,6 +38,8 @@ pub const WORDS: &[(&str, &str)] = &[
     ("/undo", "undo the last prompt, its answer and the files that changed with it"),
     ("/redo", "redo what was undone"),
     ("/compact", "replace the history by a summary; the log keeps everything"),
+    ("/pin", "pin the last prompt: compactions keep it word for word"),
+    ("/title [TITLE]", "show the title, or give another one"),
     ("/cost", "show tokens and cost so far"),
     ("/quit", "exit, as Ctrl-D does; the session is kept"),
 ];
@@ -56,6 +62,8 @@ impl ChatCommand {
             ("undo", None) => Self::Undo,
             ("redo", None) => Self::Redo,
             ("compact", None) => Self::Compact,
+            ("pin", None) => Self::Pin,
+            ("title", _) => Self::Title(argument),
             ("cost" | "usage", None) => Self::Cost,
             ("quit" | "exit" | "q", None) => Self::Quit,
             _ => Self::Unknown(word.to_owned()),

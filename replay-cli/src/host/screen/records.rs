@@ -140,7 +140,9 @@ impl Screen {
             CompactionEvent::Started(started) => {
                 self.aside(&format!("compacting the history ({})", started.reason), out)
             }
-            CompactionEvent::Ended(_) => self.aside("the history was compacted; the log keeps all of it", out),
+            CompactionEvent::Ended(_) | CompactionEvent::Completed(_) => {
+                self.aside("the history was compacted; the log keeps all of it", out)
+            }
             CompactionEvent::Failed(failed) => {
                 let why = brief(&failed.error.message, blobs);
                 self.line(Emphasis::Warn, &format!("the compaction failed: {why}"), out)
@@ -149,7 +151,15 @@ impl Screen {
                 let count = counted(pruned.calls.len() as u64, "old tool output");
                 self.aside(&format!("{count} removed from the model's context; the log keeps them"), out)
             }
-            _ => Ok(()),
+            CompactionEvent::ToolOutputsReduced(reduced) => {
+                let made = [(reduced.calls.len(), "removed from"), (reduced.shortened.len(), "shortened in")];
+                for (count, verb) in made.into_iter().filter(|(count, _)| *count > 0) {
+                    let count = counted(count as u64, "tool output");
+                    self.aside(&format!("{count} {verb} the model's context; the log keeps all of it"), out)?;
+                }
+                Ok(())
+            }
+            CompactionEvent::Undone(_) => Ok(()),
         }
     }
 }

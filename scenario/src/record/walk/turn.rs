@@ -4,11 +4,12 @@ use super::super::run::{CallEnding, RecordedActivity, RecordedAttempt, RecordedC
 use super::super::{RecordError, RecordedEvent};
 use super::ScriptBuilder;
 use annals_core::event::{
-    CompactionEnded, CompactionEvent, CompactionReason, ContextEvent, EpochCause, Event, Failure, InputEvent,
-    MessageEvent, PermissionEvent, Purpose, Reply, RequestSent, StepEvent, ToolEvent, ToolSettled,
+    CompactionCompleted, CompactionEvent, CompactionReason, ContextEvent, EpochCause, Event, Failure, InputEvent,
+    MessageEvent, ModelProfile, PermissionEvent, Purpose, Reply, RequestSent, StepEvent, ToolEvent, ToolSettled,
 };
 use annals_core::{Seq, Time};
-use annals_projections::{SessionView, estimate, plan, rebuild};
+use annals_projections::{CompactionPlan, ContextLimits, SessionView, estimate, plan, prune, rebuild};
+use annals_runtime::settings::CompactionSettings;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -43,13 +44,22 @@ impl ScriptBuilder<'_> {
                 self.boundary(Vec::new());
                 self.run.iter_mut().for_each(|run| run.promoted = true);
             }
-            Event::Compaction(CompactionEvent::ToolOutputsPruned(_)) => {
-                self.boundary(Vec::new());
-                (self.limits.pruned, self.limits.automatic) = (true, true);
-                self.unpruned = Some(self.view.clone());
+            Event::Compaction(CompactionEvent::ToolOutputsReduced(_)) => {
+                if !self.refused() {
+                    self.boundary(Vec::new());
+                    self.limits.automatic = true;
+                    self.unpruned.get_or_insert_with(|| self.view.clone());
+                }
             }
             Event::Step(StepEvent::RequestSent(sent)) => self.sent(fact.seq, sent)?,
-            Event::Step(StepEvent::Started(_)) => self.attempt(|attempt| attempt.message = Some(fact.seq)),
+            Event::Step(StepEvent::Started(_)) => {
+                if self.run.as_mut().is_none_or(|run| run.open().is_none()) {
+                    // The failure of a request that was too large to be sent.
+                    self.boundary(Vec::new());
+                    self.limits.automatic = true;
+                }
+                self.attempt(|attempt| attempt.message = Some(fact.seq));
+            }
             Event::Step(StepEvent::TextEnded(ended)) => {
                 self.fragment(ended.text.resolve(recording.blobs.as_ref()).into_owned(), false);
             }
@@ -97,20 +107,20 @@ impl ScriptBuilder<'_> {
             Event::Compaction(CompactionEvent::Started(started)) => {
                 match started.reason {
                     CompactionReason::Manual => self.close(),
-                    CompactionReason::Auto => self.boundary(Vec::new()),
-                    CompactionReason::Overflow => {
-                        let overflow = Failure { kind: "overflow".to_owned(), message: "".into(), status: None };
-                        self.attempt(|attempt| attempt.fail(&overflow));
-                        self.run.iter_mut().for_each(|run| run.continues = true);
+                    CompactionReason::Auto | CompactionReason::Overflow => {
+                        if !self.refused() {
+                            self.boundary(Vec::new());
+                        }
+                        self.limits.automatic = true;
+                        self.limits.unpruned |= self.could_prune(started.reason);
                     }
                 }
-                self.limits.automatic |= started.reason == CompactionReason::Auto;
-                self.limits.overflow |= started.reason == CompactionReason::Overflow;
+                self.limits.started = fact.seq;
                 if started.reason == CompactionReason::Auto {
                     self.due(started.estimate);
                 }
             }
-            Event::Compaction(CompactionEvent::Ended(ended)) => self.compacted(fact.seq, ended)?,
+            Event::Compaction(CompactionEvent::Completed(completed)) => self.compacted(fact.seq, completed)?,
             Event::Compaction(CompactionEvent::Failed(failed)) => {
                 let error = Failure { kind: "invalid-request".to_owned(), ..failed.error.clone() };
                 let usage = failed.usage;
@@ -166,6 +176,9 @@ impl ScriptBuilder<'_> {
                 let tokens = self.tokens(&view, sent);
                 self.due(tokens);
             }
+        }
+        if sent.purpose == Purpose::Turn {
+            self.limits.newest = self.tokens(&self.view, sent);
         }
         self.run.get_or_insert_default().attempts.push(RecordedAttempt::new());
         Ok(())
@@ -248,25 +261,56 @@ impl ScriptBuilder<'_> {
         run.continues = true;
     }
 
-    fn compacted(&mut self, seq: Seq, ended: &CompactionEnded) -> Result<(), RecordError> {
+    /// Whether the newest request was refused as too large: it is open where something is made smaller.
+    fn refused(&mut self) -> bool {
+        let refused = self.run.as_mut().is_some_and(|run| run.open().is_some());
+        if refused {
+            let overflow = Failure { kind: "overflow".to_owned(), message: "".into(), status: None };
+            self.attempt(|attempt| attempt.fail(&overflow));
+            self.run.iter_mut().for_each(|run| run.continues = true);
+            self.limits.automatic = true;
+        }
+        refused
+    }
+
+    /// The model of the session and the limits of its requests, with the usual settings.
+    fn limits(&self, reason: CompactionReason) -> Option<(&ModelProfile, ContextLimits)> {
+        let profiles = &self.view.profiles;
+        let model = profiles.models.get(profiles.model.get(&self.view.session.model)?)?;
+        let CompactionSettings { buffer, keep_tokens, .. } = CompactionSettings::default();
+        let limits = ContextLimits::of(model, buffer, keep_tokens);
+        Some(match reason {
+            CompactionReason::Overflow => (model, limits.after_refusal(self.limits.newest, keep_tokens)),
+            CompactionReason::Auto | CompactionReason::Manual => (model, limits),
+        })
+    }
+
+    fn could_prune(&self, reason: CompactionReason) -> bool {
+        self.limits(reason).is_some_and(|(model, limits)| prune(&self.view.history, model, &limits).is_some())
+    }
+
+    /// Finds settings that lead to the same compaction.
+    fn compacted(&mut self, seq: Seq, completed: &CompactionCompleted) -> Result<(), RecordError> {
         let blobs = self.recording.blobs.as_ref();
-        let recent = ended.recent.resolve(blobs);
-        let kept = |tokens| plan(&self.view.history, tokens, blobs).map_or(usize::MAX, |plan| plan.recent.len());
-        // More tokens keep more messages.
-        let tokens = (0..=64).map(|bits| (1_u64 << bits.min(40)) - 1).find(|tokens| kept(*tokens) >= recent.len());
-        let mut high = tokens.unwrap_or(0);
-        let mut low = 0;
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if kept(middle) >= recent.len() { high = middle } else { low = middle + 1 }
+        let other = || self.recording.inexpressible(seq, "a compaction that kept other messages than Annals would");
+        let (model, usual) = self.limits(completed.reason).ok_or_else(other)?;
+        let planned = |tail| plan(&self.view.history, model, &ContextLimits { tail, ..usual }, blobs);
+        let first = |tail| planned(tail).map_or(Seq::ZERO, |plan| plan.first_kept.unwrap_or(self.limits.started));
+        let same = |tail: &u64| {
+            let same =
+                |plan: &CompactionPlan| first(*tail) == completed.first_kept && plan.replayed == completed.replayed;
+            planned(*tail).as_ref().is_ok_and(same)
+        };
+        if !same(&usual.tail) {
+            // More tokens keep more messages: between these two the same ones are kept.
+            let least = least(usual.tail, |tail| first(tail) <= completed.first_kept);
+            let most = least.max(self::least(usual.tail, |tail| first(tail) < completed.first_kept).saturating_sub(1));
+            let tail = [most, least].into_iter().find(same).ok_or_else(other)?;
+            self.limits.keep_tokens = Some(self.limits.keep_tokens.map_or(tail, |other| other.max(tail)));
         }
-        self.limits.keep_tokens = self.limits.keep_tokens.max(high);
-        if plan(&self.view.history, self.limits.keep_tokens, blobs).map_or(true, |plan| plan.recent != *recent) {
-            return Err(self.recording.inexpressible(seq, "a compaction that kept other messages than Annals would"));
-        }
-        let (text, usage) = (ended.summary.resolve(blobs).into_owned(), ended.usage);
+        let (text, usage) = (completed.summary.resolve(blobs).into_owned(), completed.usage);
         self.attempt(|attempt| (attempt.text, attempt.usage, attempt.open) = (Some(text), usage, false));
-        self.summarised(ended.reason, true);
+        self.summarised(completed.reason, true);
         Ok(())
     }
 
@@ -281,6 +325,16 @@ impl ScriptBuilder<'_> {
         run.continues = completed;
         self.run = Some(run);
     }
+}
+
+/// The smallest number up to `most` that fulfils a condition which holds for all larger ones, else `most` + 1.
+fn least(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, most + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { high = middle } else { low = middle + 1 }
+    }
+    low
 }
 
 /// An attempt whose step did not end: it was interrupted, or its process crashed.

@@ -90,9 +90,9 @@ pub fn our_message(message: &Message, blobs: &dyn Blobs) -> Value {
         }
         Body::AgentSwitched { agent } => json!({"type": "agent-switched", "agent": agent, "at": at}),
         Body::ModelSwitched { model } => json!({"type": "model-switched", "model": model, "at": at}),
-        Body::Compaction { reason, summary, recent } => json!({
+        Body::Compaction { reason, summary, recent, .. } => json!({
             "type": "compaction", "reason": reason, "summary": summary.resolve(blobs),
-            "recent": recent.resolve(blobs), "at": at,
+            "recent": recent.as_ref().map(|recent| recent.resolve(blobs)), "at": at,
         }),
         Body::Assistant(answer) => our_answer(answer, at.millis(), blobs),
     }

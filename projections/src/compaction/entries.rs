@@ -1,0 +1,131 @@
+//! The conversation as a summary request shows it.
+
+use crate::message::{Body, Content, Message, Status, ToolCall};
+use alloc::borrow::{Cow, ToOwned};
+use alloc::string::String;
+use alloc::vec::Vec;
+use annals_core::event::Attachment;
+use annals_core::{Blobs, Seq};
+
+/// Characters of a tool result, an error or a shell output that an entry shows.
+const SHOWN: usize = 2_000;
+
+/// What an entry is: the order in which a request that is too large does without them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EntryClass {
+    /// A call, its result and the attachments of that, by the event of the call.
+    Call(Seq),
+    /// What the assistant said or reasoned.
+    Said,
+    /// Words of the user and of the runtime, attachments, shell commands and context messages.
+    Told,
+}
+
+/// One line of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SummaryEntry {
+    pub(super) class: EntryClass,
+    /// `[User]: ...` and the like.
+    pub(super) text: String,
+    /// Where the output begins in the text of a result, an error or a shell command.
+    pub(super) output: Option<usize>,
+    /// Whether the text lacks its middle already.
+    pub(super) shortened: bool,
+}
+
+impl SummaryEntry {
+    fn told(text: String) -> Self {
+        Self { class: EntryClass::Told, text, output: None, shortened: false }
+    }
+
+    fn said(text: String) -> Self {
+        Self { class: EntryClass::Said, ..Self::told(text) }
+    }
+
+    fn with_output(class: EntryClass, head: &str, output: &str) -> Self {
+        let text = alloc::format!("{head}{output}");
+        Self { class, text, output: Some(head.len()), shortened: false }
+    }
+
+    /// The kept tail of an imported compaction.
+    pub(super) fn recent(text: &str) -> Self {
+        Self::told(text.to_owned())
+    }
+}
+
+/// The entries of a message.
+pub(super) fn of_message(message: &Message, blobs: &dyn Blobs) -> Vec<SummaryEntry> {
+    let mut entries = Vec::new();
+    match &message.body {
+        Body::User { text, attachments, shortened, .. } => {
+            let sent = shortened.as_ref().unwrap_or(text).resolve(blobs);
+            let entry = SummaryEntry::told(alloc::format!("[User]: {sent}"));
+            entries.push(SummaryEntry { shortened: shortened.is_some(), ..entry });
+            entries.extend(attachments.iter().map(attached).map(SummaryEntry::told));
+        }
+        Body::System { text, .. } => {
+            entries.push(SummaryEntry::told(alloc::format!("[System update]: {}", text.resolve(blobs))));
+        }
+        Body::Synthetic { text } => {
+            entries.push(SummaryEntry::told(alloc::format!("[Synthetic context]: {}", text.resolve(blobs))));
+        }
+        Body::Shell { command, output, .. } => {
+            let head = alloc::format!("[Shell]: {}\n", command.resolve(blobs));
+            entries.push(SummaryEntry::with_output(EntryClass::Told, &head, &cut(output.resolve(blobs))));
+        }
+        Body::Assistant(assistant) => {
+            for content in &assistant.content {
+                match content {
+                    Content::Text { text, .. } if !text.is_empty() => {
+                        entries.push(SummaryEntry::said(alloc::format!("[Assistant]: {}", text.resolve(blobs))));
+                    }
+                    Content::Reasoning { text, .. } if !text.is_empty() => {
+                        entries
+                            .push(SummaryEntry::said(alloc::format!("[Assistant reasoning]: {}", text.resolve(blobs))));
+                    }
+                    Content::Text { .. } | Content::Reasoning { .. } => {}
+                    Content::Tool(tool) => of_call(tool, &mut entries, blobs),
+                }
+            }
+        }
+        Body::Compaction { .. } | Body::AgentSwitched { .. } | Body::ModelSwitched { .. } => {}
+    }
+    entries
+}
+
+fn of_call(tool: &ToolCall, entries: &mut Vec<SummaryEntry>, blobs: &dyn Blobs) {
+    let class = EntryClass::Call(tool.seq);
+    let plain = |text| SummaryEntry { class, ..SummaryEntry::told(text) };
+    let input = tool.input.0.resolve(blobs);
+    entries.push(plain(alloc::format!("[Assistant tool call]: {}({input})", tool.name)));
+    match tool.status {
+        Status::Completed => {
+            let output = cut(tool.output_as_read(blobs));
+            entries.push(SummaryEntry::with_output(class, "[Tool result]: ", &output));
+            if tool.pruned.is_none() {
+                entries.extend(tool.attachments.iter().map(attached).map(plain));
+            }
+        }
+        Status::Error => {
+            let error = tool.error.as_ref().map_or(Cow::Borrowed(crate::INTERRUPTED), |error| error.resolve(blobs));
+            entries.push(SummaryEntry::with_output(class, "[Tool error]: ", &cut(error)));
+        }
+        Status::Pending | Status::Running => {}
+    }
+}
+
+fn attached(attachment: &Attachment) -> String {
+    let name = attachment.name.clone().unwrap_or_else(|| match attachment.uri.inline() {
+        Some(uri) if !uri.starts_with("data:") => uri.to_owned(),
+        _ => "file".to_owned(),
+    });
+    alloc::format!("[Attached {}: {name}]", attachment.mime)
+}
+
+/// At most [`SHOWN`] characters of a text.
+fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => Cow::Owned(alloc::format!("{}\n[truncated]", text.get(..at).unwrap_or_default())),
+        None => text,
+    }
+}
