@@ -17,6 +17,8 @@ pub enum Mode {
     Subagent,
     /// Both.
     All,
+    /// The runtime, for its own requests.
+    Hidden,
 }
 
 /// An agent.
@@ -41,7 +43,12 @@ pub struct Agent {
 impl Agent {
     /// Whether models may give it tasks.
     pub fn takes_tasks(&self) -> bool {
-        self.mode != Mode::Primary
+        matches!(self.mode, Mode::Subagent | Mode::All)
+    }
+
+    /// Whether a session may have it.
+    pub fn is_selectable(&self) -> bool {
+        self.mode != Mode::Hidden
     }
 
     /// What it is when it speaks to a model, by the name that its provider knows that one by: its own text, else the
@@ -89,6 +96,7 @@ impl Agent {
             name: name.into(),
             description: settings.text(&own("description")).unwrap_or_default().to_owned(),
             mode: match settings.text(&own("mode")) {
+                Some("hidden") => Mode::Hidden,
                 Some("subagent") => Mode::Subagent,
                 Some("primary") => Mode::Primary,
                 _ => Mode::All,

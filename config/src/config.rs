@@ -143,6 +143,11 @@ impl Config {
         self.settings.text(&["agent"]).unwrap_or_default().into()
     }
 
+    /// The agents that a session may have.
+    pub fn selectable(&self) -> impl Iterator<Item = &AgentName> {
+        self.agents.values().filter(|agent| agent.is_selectable()).map(|agent| &agent.name)
+    }
+
     /// The model of a new session of an agent; `None` when none is configured.
     pub fn default_model(&self, agent: &AgentName) -> Option<ModelName> {
         // A variable is said for this very run.

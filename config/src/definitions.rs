@@ -83,7 +83,15 @@ impl Config {
                 {
                     wrong(setting, format!("{text:?} names no model; a model is named \"provider/id\""));
                 }
-                ["agent"] | ["compaction", "agent"] if !self.agents.contains_key(&text.into()) => {
+                ["agent"] if !self.selectable().any(|agent| agent.as_str() == text) => {
+                    let names: Vec<&str> = self.selectable().map(AgentName::as_str).collect();
+                    let why = match self.agents.contains_key(&text.into()) {
+                        true => format!("agent {text:?} is hidden and cannot be selected"),
+                        false => format!("there is no agent {text:?}"),
+                    };
+                    wrong(setting, format!("{why}; there are {}", names.join(", ")));
+                }
+                ["compaction", "agent"] if !self.agents.contains_key(&text.into()) => {
                     let names: Vec<&str> = self.agents.keys().map(AgentName::as_str).collect();
                     wrong(setting, format!("there is no agent {text:?}; there are {}", names.join(", ")));
                 }

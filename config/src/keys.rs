@@ -148,8 +148,8 @@ const AGENT: &[ConfigKey] = &[
     key("description", ValueKind::Text, "Its purpose, for models that delegate tasks to it."),
     key(
         "mode",
-        ValueKind::Word(&["primary", "subagent", "all"]),
-        "Whether users select it (primary), models delegate tasks to it (subagent), or both (all).",
+        ValueKind::Word(&["primary", "subagent", "all", "hidden"]),
+        "Whether users select it (primary), models delegate tasks to it (subagent), both (all), or neither (hidden: for summaries).",
     ),
     key("text", ValueKind::Text, "Its system text, instead of the default for the model's family."),
     key("text_file", ValueKind::Text, "A file with that text, relative to the folder of the configuration.")

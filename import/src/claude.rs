@@ -6,6 +6,7 @@ mod mapping;
 mod process;
 mod related;
 mod results;
+mod system;
 mod tree;
 
 use super::foreign::{JsonObject, Notes, moment};

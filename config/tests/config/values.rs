@@ -3,14 +3,14 @@
 use super::*;
 
 #[test]
-fn without_any_file_there_are_three_agents_and_careful_rules() {
+fn without_any_file_there_are_built_in_agents_and_careful_rules() {
     let config = World::new().config();
     assert_eq!(
         (config.default_agent().as_str(), config.default_model(&"build".into()), config.titles()),
         ("build", None, true)
     );
     let names: Vec<&str> = config.agents.keys().map(AgentName::as_str).collect();
-    assert_eq!(names, ["build", "explore", "plan"]);
+    assert_eq!(names, ["build", "compaction", "explore", "plan"]);
     let says = |agent: &str, action: &str, resource: &str| {
         let rules = config.agent(&agent.into()).map(|profile| profile.permissions).unwrap_or_default();
         authorise(&rules, &[], action, &[resource])
@@ -20,7 +20,14 @@ fn without_any_file_there_are_three_agents_and_careful_rules() {
     assert_eq!((says("build", "edit", "a"), says("build", "bash", "ls")), (Effect::Ask, Effect::Ask));
     assert_eq!((says("plan", "edit", "a"), says("explore", "bash", "ls")), (Effect::Deny, Effect::Deny));
     assert!(!config.agents[&"build".into()].takes_tasks() && config.agents[&"explore".into()].takes_tasks());
-    assert_eq!(config.compaction(), annals_runtime::settings::CompactionSettings::default());
+    let usual = annals_runtime::settings::CompactionSettings::default();
+    let expected = annals_runtime::settings::CompactionSettings { agent: Some("compaction".into()), ..usual };
+    assert_eq!(config.compaction(), expected);
+    let selectable: Vec<&str> = config.selectable().map(AgentName::as_str).collect();
+    assert_eq!(selectable, ["build", "explore", "plan"]);
+    assert!(!config.agents[&"compaction".into()].takes_tasks());
+    let refused = World::with("agent = \"compaction\"", "").refusal();
+    assert!(refused.contains("is hidden and cannot be selected; there are build, explore, plan"), "{refused}");
     assert_eq!(config.output(), Limits::default());
 }
 
@@ -108,7 +115,7 @@ fn a_value_of_another_kind_is_named_with_what_was_expected() {
             ":4: `permissions`: expected rules such as [\"bash\", \"git *\", \"allow\"] (allow, ask or deny), \
              found [\"read\", \"*\", \"maybe\"]",
             ":6: `compaction.buffer`: expected a whole number, 0 or more, found -1; write `buffer = 1000`",
-            ":8: `agents.build.mode`: expected one of primary, subagent, all, found \"boss\"; write `mode = \"primary\"`",
+            ":8: `agents.build.mode`: expected one of primary, subagent, all, hidden, found \"boss\"; write `mode = \"primary\"`",
             ":9: `agents.build.options`: expected a table, found 3; write `[agents.build.options]` with its keys \
              below",
             ":11: `models.\"a/b\".price.input`: expected an amount of dollars: finer than a nano-dollar (nine decimal \

@@ -196,6 +196,8 @@ impl TranscriptBranch {
         match title.filter(|title| self.title.as_ref() != Some(title)) {
             Some(title) => {
                 self.title = Some(title.clone());
+                // The end of the source would have ended a complete answer, too.
+                self.end(sink)?;
                 self.append(sink, line, at, vec![SessionTitled::given(title).into()]).map(|_| ())
             }
             None => Ok(()),
@@ -266,54 +268,6 @@ impl TranscriptBranch {
     /// Registers the next event as a message.
     pub(super) fn message(&mut self, uuid: &str, events: &[Event]) {
         self.messages.push((self.next().plus(events.len() as u64), uuid.to_owned()));
-    }
-
-    fn system(&mut self, at: Time, object: &JsonObject<'_>, events: &mut Vec<Event>) {
-        let subtype = object.text("subtype").unwrap_or_default();
-        match subtype.as_str() {
-            "compact_boundary" => {
-                let metadata = object.object("compactMetadata");
-                let trigger = metadata.as_ref().and_then(|metadata| metadata.text("trigger"));
-                let after = metadata.as_ref().and_then(|metadata| metadata.number("postTokens")).unwrap_or(0);
-                if let Some(metadata) = &metadata {
-                    metadata.skip_all();
-                    // They precede the summary in the transcript; no event says that the model still sees them.
-                    if metadata.object("preservedMessages").is_some_and(|kept| {
-                        kept.skip_all();
-                        !kept.list("uuids").is_empty()
-                    }) {
-                        object.note("messages kept with the summary");
-                    }
-                }
-                object.skip_all();
-                let reason = match trigger.as_deref() {
-                    Some("manual") => CompactionReason::Manual,
-                    _ => CompactionReason::Auto,
-                };
-                self.boundary = Some((reason, after));
-            }
-            "api_error" => {
-                let wait = object.number("retryInMs").unwrap_or(0);
-                let attempt = object.number("retryAttempt").and_then(|it| u32::try_from(it).ok()).unwrap_or(1);
-                let error = object.object("error");
-                let status = error.as_ref().and_then(|error| error.number("status"));
-                let message = error.as_ref().and_then(|error| error.text("message")).unwrap_or_default();
-                error.iter().for_each(JsonObject::skip_all);
-                object.skip_all();
-                let failure = Failure {
-                    kind: "api-error".into(),
-                    message: message.into(),
-                    status: status.and_then(|status| u16::try_from(status).ok()),
-                };
-                let attempt = attempt.saturating_add(1);
-                events.push(RetryScheduled { attempt, at: at.plus(wait), error: failure, usage: None, cost: 0 }.into());
-            }
-            "turn_duration" | "stop_hook_summary" | "informational" => object.skip_all(),
-            _ => {
-                object.skip_all();
-                object.note(&subtype);
-            }
-        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one line")]

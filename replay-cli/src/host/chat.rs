@@ -216,16 +216,19 @@ impl<'a> Chat<'a> {
                 }
             },
             (ChatCommand::Agent(None), _) => self.aside(&format!("{} works", self.chosen.agent)),
-            (ChatCommand::Agent(Some(name)), session) => match self.definitions.agent(&name.as_str().into()) {
-                None => self.warn(&format!("no agent of the name {name:?} is configured")),
-                Some(profile) => {
-                    match session {
-                        Some(session) => session.switch_agent(profile.agent.clone()).await?,
-                        None => self.aside(&format!("agent {}", profile.agent)),
+            (ChatCommand::Agent(Some(name)), session) => {
+                let found = self.chosen.agents.iter().find(|agent| agent.as_str() == name).cloned();
+                match (found, session) {
+                    (None, _) => self.warn(&format!("no agent of the name {name:?} can be selected")),
+                    (Some(agent), session) => {
+                        match session {
+                            Some(session) => session.switch_agent(agent.clone()).await?,
+                            None => self.aside(&format!("agent {agent}")),
+                        }
+                        self.chosen.agent = agent;
                     }
-                    self.chosen.agent = profile.agent;
                 }
-            },
+            }
             (ChatCommand::New, session) => {
                 if let Some(session) = session {
                     leave(self.host, &session, &mut self.interaction, out).await?;

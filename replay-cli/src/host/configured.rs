@@ -42,6 +42,8 @@ pub struct Chosen {
     pub model: ModelName,
     /// Where it works.
     pub directory: String,
+    /// The agents that can be selected.
+    pub agents: Vec<AgentName>,
     /// What switches do in a new session.
     pub policy: Policy,
     /// Whether the sessions are signed once they are idle.
@@ -110,8 +112,8 @@ pub fn configured(
         clock: Arc::new(config.clock()),
         approver: Arc::new(questions),
     };
-    let policy = config.policy();
-    Ok((parts, Chosen { agent, model, directory, policy, signing }))
+    let (agents, policy) = (config.selectable().cloned().collect(), config.policy());
+    Ok((parts, Chosen { agent, model, directory, agents, policy, signing }))
 }
 
 /// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.
@@ -121,12 +123,12 @@ fn small(config: &Config) -> Option<ModelName> {
 
 fn agent(config: &Config, options: &Options, found: Option<&ExistingSession>) -> Result<AgentName, HostError> {
     match (&options.agent, found) {
-        (Some(name), _) => match config.agents.contains_key(&name.as_str().into()) {
-            true => Ok(name.as_str().into()),
-            false => Err(HostError::UnknownAgent {
-                name: name.clone(),
-                known: config.agents.keys().map(ToString::to_string).collect(),
-            }),
+        (Some(name), _) => match config.selectable().find(|agent| agent.as_str() == name) {
+            Some(agent) => Ok(agent.clone()),
+            None => {
+                let known = config.selectable().map(ToString::to_string).collect();
+                Err(HostError::UnknownAgent { name: name.clone(), known })
+            }
         },
         // The agents of other programs are not known here.
         (None, Some(found)) if found.is_imported && !config.agents.contains_key(&found.agent) => {

@@ -7,10 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Methods that no command and no scenario verb calls, and why they are public all the same.
-const NOT_CALLED: [(&str, &str); 3] = [
+const NOT_CALLED: [(&str, &str); 2] = [
     ("plan_move", "`choose_move` calls it; a host that only moves with changes plans with it"),
     ("wake", "`prompt` calls it; a host that only admitted inputs starts the run with it"),
-    ("set_title", "for hosts; no command changes a title yet"),
 ];
 
 fn root() -> PathBuf {

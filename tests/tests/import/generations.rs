@@ -21,6 +21,8 @@ async fn messages(log: &Arc<dyn EventLog>, session: SessionId) -> Vec<Value> {
         let fields = json.as_object_mut().unwrap();
         fields.remove("seq");
         fields.remove("at");
+        // A number of an event, which differs like `seq`.
+        fields.remove("first_kept");
         json
     };
     messages.list().iter().map(|message| plain(message.to_json(&*blobs))).collect()

@@ -35,6 +35,26 @@ async fn wherever_a_source_ended_the_longer_one_only_appends() {
 }
 
 #[tokio::test]
+async fn a_transcript_that_grew_by_a_title_only_appends() {
+    let text = std::fs::read_to_string(fixture("claude-code/tools-and-compaction.jsonl")).unwrap();
+    let (all, titled) = (lines(&text), "{\"type\":\"custom-title\",\"customTitle\":\"Named later\"}\n");
+    for at in 1..=all.len() {
+        let (whole, log, folder) = (memory(), memory(), scratch());
+        let text = [&all[..at], &[titled], &all[at..]].concat();
+        let path = write(&folder, "whole.jsonl", &text.concat());
+        let session = run(&whole, &path).await.sessions[0].session;
+        for end in [at, at + 1, text.len()] {
+            let path = write(&folder, "growing.jsonl", &text[..end].concat());
+            if let Ok(source) = recognise(&path) {
+                let grown = import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
+                assert!(!grown.has_bad_news(), "title behind line {at}, ended with {end}: {grown:#?}");
+            }
+        }
+        assert_eq!(head(&log, session).await, head(&whole, session).await, "title behind line {at}");
+    }
+}
+
+#[tokio::test]
 async fn an_export_that_grew_by_whole_messages_only_appends() {
     for name in ["tools", "compacted-twice", "errors", "subagent-parent"] {
         let text = std::fs::read_to_string(fixture(&format!("opencode/v1/{name}.json"))).unwrap();

@@ -1,0 +1,57 @@
+//! Lines of the program itself: boundaries of compactions, failed attempts. See the table in `mapping.rs`.
+
+use super::mapping::TranscriptBranch;
+use crate::foreign::JsonObject;
+use annals_core::event::{CompactionReason, Failure, RetryScheduled};
+use annals_core::{Event, Time};
+
+impl TranscriptBranch {
+    /// Maps a line of the type `system`.
+    pub(super) fn system(&mut self, at: Time, object: &JsonObject<'_>, events: &mut Vec<Event>) {
+        let subtype = object.text("subtype").unwrap_or_default();
+        match subtype.as_str() {
+            "compact_boundary" => {
+                let metadata = object.object("compactMetadata");
+                let trigger = metadata.as_ref().and_then(|metadata| metadata.text("trigger"));
+                let after = metadata.as_ref().and_then(|metadata| metadata.number("postTokens")).unwrap_or(0);
+                if let Some(metadata) = &metadata {
+                    metadata.skip_all();
+                    // They precede the summary in the transcript; no event says that the model still sees them.
+                    if metadata.object("preservedMessages").is_some_and(|kept| {
+                        kept.skip_all();
+                        !kept.list("uuids").is_empty()
+                    }) {
+                        object.note("messages kept with the summary");
+                    }
+                }
+                object.skip_all();
+                let reason = match trigger.as_deref() {
+                    Some("manual") => CompactionReason::Manual,
+                    _ => CompactionReason::Auto,
+                };
+                self.boundary = Some((reason, after));
+            }
+            "api_error" => {
+                let wait = object.number("retryInMs").unwrap_or(0);
+                let attempt = object.number("retryAttempt").and_then(|it| u32::try_from(it).ok()).unwrap_or(1);
+                let error = object.object("error");
+                let status = error.as_ref().and_then(|error| error.number("status"));
+                let message = error.as_ref().and_then(|error| error.text("message")).unwrap_or_default();
+                error.iter().for_each(JsonObject::skip_all);
+                object.skip_all();
+                let failure = Failure {
+                    kind: "api-error".into(),
+                    message: message.into(),
+                    status: status.and_then(|status| u16::try_from(status).ok()),
+                };
+                let attempt = attempt.saturating_add(1);
+                events.push(RetryScheduled { attempt, at: at.plus(wait), error: failure, usage: None, cost: 0 }.into());
+            }
+            "turn_duration" | "stop_hook_summary" | "informational" => object.skip_all(),
+            _ => {
+                object.skip_all();
+                object.note(&subtype);
+            }
+        }
+    }
+}
