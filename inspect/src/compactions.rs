@@ -4,7 +4,8 @@ use crate::SessionAt;
 use annals_core::event::{CompactionEvent, StepEvent};
 use annals_core::{Blobs, Event, Record, Seq, SessionId};
 use annals_projections::{
-    Body, Content, Ledger, LedgerEntry, Message, Messages, Projection, SessionView, ToJson, estimate, unmentioned,
+    Body, Content, CoveredText, Fidelity, Ledger, LedgerEntry, Message, Messages, Projection, SessionView, ToJson,
+    estimate, unmentioned,
 };
 use annals_store::ReadError;
 use serde::Serialize;
@@ -19,6 +20,9 @@ pub struct ListedCompaction {
     pub entry: LedgerEntry,
     /// The summary; `null` for a compaction without one.
     pub summary: Option<String>,
+    /// How much of what left is in the summary or in a message that stays; `null` for a compaction without a summary. A
+    /// heuristic, not a proof.
+    pub fidelity: Option<Fidelity>,
     /// What people and instructions wrote that the summary does not mention: a heuristic, not a proof.
     pub unmentioned: Unmentioned,
 }
@@ -126,8 +130,8 @@ impl SessionAt {
 struct CompactionFold<'a> {
     blobs: &'a dyn Blobs,
     ledger: Ledger,
-    /// Summary and what it does not mention, by the end of the compaction.
-    compared: BTreeMap<Seq, (String, Unmentioned)>,
+    /// Each comparison by the end of its compaction.
+    compared: BTreeMap<Seq, ComparedSummary>,
     /// The message of the newest step, and the newest compaction.
     step: Option<Seq>,
     compaction: Option<Seq>,
@@ -173,23 +177,45 @@ impl CompactionFold<'_> {
     }
 }
 
-fn listed(entry: LedgerEntry, compared: Option<(String, Unmentioned)>) -> ListedCompaction {
-    let (summary, unmentioned) = compared.map_or_else(Default::default, |(summary, rest)| (Some(summary), rest));
-    ListedCompaction { entry, summary, unmentioned }
+/// What the comparison of a summary with what it covered gives.
+struct ComparedSummary {
+    summary: String,
+    fidelity: Fidelity,
+    unmentioned: Unmentioned,
 }
 
-/// The summary of a compaction, and what it does not mention of what it covered.
+fn listed(entry: LedgerEntry, compared: Option<ComparedSummary>) -> ListedCompaction {
+    match compared {
+        Some(ComparedSummary { summary, fidelity, unmentioned }) => {
+            ListedCompaction { entry, summary: Some(summary), fidelity: Some(fidelity), unmentioned }
+        }
+        None => ListedCompaction { entry, summary: None, fidelity: None, unmentioned: Unmentioned::default() },
+    }
+}
+
+/// Compares the summary of a compaction with what it covered and what stays.
 fn compare<'a>(
     entry: &LedgerEntry,
     compaction: &Message,
     message: impl Fn(Seq) -> Option<&'a Message>,
     blobs: &dyn Blobs,
-) -> Option<(String, Unmentioned)> {
+) -> Option<ComparedSummary> {
     let summary = compaction.summary_as_sent(blobs)?.into_owned();
-    let covered = entry.messages.iter().chain(&entry.context_messages).filter_map(|seq| message(*seq));
-    let covered: Vec<String> = covered.flat_map(|message| written(message, blobs)).collect();
-    let (names, instructions) = unmentioned(&covered.join("\n"), &summary);
-    Some((summary, Unmentioned { names, instructions }))
+    let of = |seqs: &mut dyn Iterator<Item = &Seq>| -> Vec<CoveredText> {
+        let messages = seqs.filter_map(|seq| message(*seq));
+        messages
+            .flat_map(|message| {
+                let user = matches!(message.body, Body::User { .. });
+                written(message, blobs).into_iter().map(move |text| CoveredText { message: message.seq, user, text })
+            })
+            .collect()
+    };
+    let covered = of(&mut entry.messages.iter().chain(&entry.replayed).chain(&entry.context_messages));
+    let stays = of(&mut entry.pinned.iter().chain(&entry.replayed).chain(&entry.kept));
+    let joined = |texts: &[CoveredText]| texts.iter().map(|text| text.text.as_str()).collect::<Vec<_>>().join("\n");
+    let fidelity = Fidelity::of(&covered, &format!("{summary}\n{}", joined(&stays)));
+    let (names, instructions) = unmentioned(&joined(&covered), &summary);
+    Some(ComparedSummary { summary, fidelity, unmentioned: Unmentioned { names, instructions } })
 }
 
 /// What people and instructions wrote in a message: that is what a summary must carry. Tool outputs are not.

@@ -4,7 +4,7 @@ use crate::Projection;
 use crate::history::History;
 use crate::message::{Body, Content};
 use alloc::collections::BTreeSet;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{CompactionEvent, CompactionReason, FilesEvent, Purpose, StepEvent, Usage};
 use annals_core::{CallId, Digest, Event, ModelName, Record, Seq, Time};
@@ -74,6 +74,8 @@ pub struct LedgerEntry {
     pub pinned: Vec<Seq>,
     /// Inputs of the running work that it covered and that follow the summary again.
     pub replayed: Vec<Seq>,
+    /// The messages of the kept tail.
+    pub kept: Vec<Seq>,
 }
 
 /// Every compaction of a session, in order.
@@ -118,6 +120,7 @@ impl Ledger {
             context_messages: Vec::new(),
             pinned: Vec::new(),
             replayed: Vec::new(),
+            kept: Vec::new(),
         });
     }
 
@@ -143,7 +146,7 @@ impl Ledger {
                 Body::System { .. } if covered => entry.context_messages.push(message.seq),
                 _ if replayed.contains(&message.seq) => entry.replayed.push(message.seq),
                 _ if covered && stays.contains(&message.seq) => entry.pinned.push(message.seq),
-                _ if stays.contains(&message.seq) => {}
+                _ if stays.contains(&message.seq) => entry.kept.push(message.seq),
                 Body::Assistant(assistant) => {
                     entry.messages.push(message.seq);
                     entry.tool_outputs.extend(assistant.content.iter().filter_map(|content| match content {
@@ -253,69 +256,4 @@ impl Projection for Ledger {
         }
         self.history.apply(record);
     }
-}
-
-/// What a covered text mentions and a summary does not: names in it (paths, identifiers, quoted words), and lines that read
-/// like an instruction. A pointer for a reader, not a proof: each is quoted unchanged, in order, once.
-pub fn unmentioned(covered: &str, summary: &str) -> (Vec<String>, Vec<String>) {
-    let said = summary.to_lowercase();
-    let mut names: Vec<String> = Vec::new();
-    let mut instructions: Vec<String> = Vec::new();
-    for line in covered.lines() {
-        for name in
-            line.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | '"' | ','))
-        {
-            let name =
-                name.trim_matches(|c: char| matches!(c, '`' | '\'' | '.' | ':' | ';' | '!' | '?' | '*' | '<' | '>'));
-            if is_name(name) && !said.contains(&name.to_lowercase()) && !names.iter().any(|known| known == name) {
-                names.push(name.to_string());
-            }
-        }
-        let line = line.trim();
-        if is_instruction(line) && !carries(&said, line) && !instructions.iter().any(|known| known == line) {
-            instructions.push(line.to_string());
-        }
-    }
-    (names, instructions)
-}
-
-/// A path, a file name, or an identifier with an inner `_`, `::` or capital.
-fn is_name(word: &str) -> bool {
-    let letters = word.chars().filter(|c| c.is_alphanumeric()).count();
-    let inner_capital = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
-    let path = word.contains('/') && !word.contains("//");
-    let file = word.rsplit_once('.').is_some_and(|(stem, end)| {
-        stem.chars().any(char::is_alphabetic) && (1..=5).contains(&end.len()) && end.chars().all(char::is_alphanumeric)
-    });
-    letters >= 3 && (path || file || word.contains("::") || word.contains('_') || inner_capital)
-}
-
-fn is_instruction(line: &str) -> bool {
-    const SIGNS: [&str; 12] = [
-        "always",
-        "never",
-        "must",
-        "do not",
-        "don't",
-        "only ",
-        "prefer",
-        "should",
-        "make sure",
-        "avoid",
-        "required",
-        "use ",
-    ];
-    let lower = line.to_lowercase();
-    (8..=400).contains(&line.len()) && SIGNS.iter().any(|sign| lower.contains(sign))
-}
-
-/// Whether the summary contains most of the important words of a line.
-fn carries(said: &str, line: &str) -> bool {
-    let words: Vec<String> = line
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| word.chars().count() >= 4)
-        .map(str::to_lowercase)
-        .collect();
-    let found = words.iter().filter(|word| said.contains(word.as_str())).count();
-    words.is_empty() || found * 3 >= words.len() * 2
 }

@@ -25,6 +25,7 @@ mod compaction;
 mod epochs;
 #[cfg(test)]
 mod facts;
+mod fidelity;
 mod history;
 mod inbox;
 pub mod json;
@@ -54,10 +55,11 @@ pub use compaction::{
     estimate, history_tokens, plan, prune, shorten_unread,
 };
 pub use epochs::{Blocked, Epoch, EpochMark, Epochs};
+pub use fidelity::{CoveredText, Fidelity, KeptCount, SentenceFidelity, unmentioned};
 pub use history::History;
 pub use inbox::{Admission, Inbox, Pending};
 pub use json::{ToJson, event_json};
-pub use ledger::{Ledger, LedgerEntry, LedgerOutcome, unmentioned};
+pub use ledger::{Ledger, LedgerEntry, LedgerOutcome};
 pub use message::{Assistant, Body, Content, Message, Status, ToolCall};
 pub use messages::Messages;
 pub use permissions::{PendingQuestion, Permissions};

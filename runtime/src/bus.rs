@@ -2,7 +2,7 @@
 //! (`docs/reference/turn.md#answer`).
 
 use crate::outcome::Outcome;
-use annals_core::{Batch, CallId, RequestId, SessionId};
+use annals_core::{Batch, CallId, ModelName, RequestId, SessionId};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +16,15 @@ pub enum Notice {
     Committed(Arc<Batch>),
     /// A delta of an answer arrived; the log gets the finished fragment.
     Delta(Delta),
+    /// The window of the model is small: a turn offers fewer tools, in fewer words.
+    ToolsReduced {
+        /// The session.
+        session: SessionId,
+        /// The model.
+        model: ModelName,
+        /// The tools that are not offered.
+        left_out: Vec<String>,
+    },
     /// A Session began to run.
     Busy(SessionId),
     /// A Session is idle again.
@@ -33,7 +42,7 @@ impl Notice {
         match self {
             Self::Committed(batch) => batch.session,
             Self::Delta(delta) => delta.session,
-            Self::Busy(session) | Self::Idle { session, .. } => *session,
+            Self::Busy(session) | Self::Idle { session, .. } | Self::ToolsReduced { session, .. } => *session,
         }
     }
 }

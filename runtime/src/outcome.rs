@@ -201,6 +201,22 @@ pub enum RunError {
     /// message names as large, or select a model with a larger context.
     #[error("{0}")]
     TooLarge(RequestParts),
+    /// The window of the model cannot hold the session: system text and the smallest set of tools leave too little to the
+    /// conversation. Select a model with a larger context, or shorten the instructions.
+    #[error(
+        "the context of {model} is too small: a request may have {limit} tokens, of which the system prompt takes {system} \
+         and the tools take {tools}"
+    )]
+    WindowTooSmall {
+        /// The model.
+        model: ModelName,
+        /// The largest request, in tokens.
+        limit: u64,
+        /// The system text, in tokens.
+        system: u64,
+        /// The tool definitions, in tokens.
+        tools: u64,
+    },
     /// Everything fits what a compaction would keep.
     #[error(transparent)]
     NothingToCompact(#[from] NothingToCompact),
@@ -243,6 +259,7 @@ impl RunError {
             Self::AgentReplacementBlocked { .. } => "agent-replacement-blocked",
             Self::Provider { kind, .. } => kind.as_str(),
             Self::TooLarge(_) => ProviderErrorKind::Overflow.as_str(),
+            Self::WindowTooSmall { .. } => "window-too-small",
             Self::NothingToCompact(_) => "nothing-to-compact",
             Self::CompactionFailed(_) => "compaction-failed",
             Self::UnknownModel(_) => "unknown-model",

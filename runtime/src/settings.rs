@@ -261,6 +261,9 @@ pub struct Settings {
     /// After how many failures in a row of calls with one name, one input and one result a further such call is not made
     /// any more; 0 is never.
     pub repeat_limit: u64,
+    /// The tools that are offered, with short descriptions, where system text and tools would take more than a third of the
+    /// largest request; without them tools are always offered as they are.
+    pub small_window_tools: Option<Vec<String>>,
     /// Records in each session which process appends to it; without one nothing is recorded.
     pub process: Option<Arc<ProcessRecorder>>,
 }
@@ -278,6 +281,7 @@ impl Default for Settings {
             redactor: Some(crate::redaction::usual()),
             views: None,
             repeat_limit: REPEAT_LIMIT,
+            small_window_tools: None,
             process: None,
         }
     }

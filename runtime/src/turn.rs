@@ -22,6 +22,7 @@ mod promotion;
 mod record_request;
 mod request_profile;
 mod retry;
+mod small_window;
 pub(crate) mod title;
 
 pub(crate) use promotion::Promotion;

@@ -17,8 +17,9 @@ use std::io::Write;
 
 /// List compactions and what each removed, or undo one.
 ///
-/// For each compaction: tokens before and after, what left the model's view, and names and instructions that its
-/// summary does not mention (a heuristic, not a proof).
+/// For each compaction: tokens before and after, what left the model's view, how much of the names, paths, numbers and
+/// instructions in it is kept in the summary or the kept messages, by sentence of the user, and what the summary does not
+/// mention (a heuristic, not a proof).
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -77,10 +78,20 @@ fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> Result<(
         ];
         let left: Vec<String> =
             counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| counted(n as u64, noun)).collect();
-        let pinned = match entry.pinned.len() {
-            0 => String::new(),
-            n => format!("; {} kept", counted(n as u64, "pinned message")),
-        };
+        let stays = [
+            (entry.pinned.len(), "pinned message"),
+            (entry.replayed.len(), "unfinished input"),
+            (entry.kept.len(), "message of the tail"),
+        ];
+        let pinned: String = stays
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, noun)| match (n, noun) {
+                (1, "message of the tail") | (_, "pinned message" | "unfinished input") => counted(n as u64, noun),
+                (n, _) => format!("{n} messages of the tail"),
+            })
+            .map(|stays| format!("; {stays} kept"))
+            .collect();
         tell(&format!("replaced by the summary: {}{pinned}", left.join(", ")))?;
     }
     if let Some(request) = &entry.request {
@@ -88,6 +99,26 @@ fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> Result<(
     }
     if let Some(summary) = &item.summary {
         tell(&one_line(summary))?;
+    }
+    if let Some(fidelity) = &item.fidelity {
+        let kinds = [
+            (fidelity.names, "names"),
+            (fidelity.paths, "paths"),
+            (fidelity.numbers, "numbers"),
+            (fidelity.instructions, "instructions"),
+        ];
+        let kinds: Vec<String> = kinds
+            .into_iter()
+            .filter(|(count, _)| count.of > 0)
+            .map(|(count, kind)| format!("{kind} {} of {}", count.kept, count.of))
+            .collect();
+        if !kinds.is_empty() {
+            tell(&format!("kept in summary or tail: {}% ({})", fidelity.percent, kinds.join(", ")))?;
+        }
+        for sentence in fidelity.sentences.iter().filter(|sentence| sentence.count.kept < sentence.count.of) {
+            let (count, text) = (sentence.count, one_line(&sentence.text));
+            tell(&format!("event {}, kept {} of {}: {text}", sentence.message, count.kept, count.of))?;
+        }
     }
     for instruction in &item.unmentioned.instructions {
         tell(&format!("not in the summary: {instruction}"))?;

@@ -24,6 +24,13 @@ pub fn advice(error: &RunError, view: &SessionView) -> String {
         RunError::Reconcile(_) | RunError::AgentReplacementBlocked { .. } => {
             format!("{error}; the input waits in the session; to try again: `annals run -c`")
         }
+        RunError::TooLarge(_) => format!(
+            "{error}. Shorten or unpin what is large (`annals history`), undo the prompt (`annals revert`), or choose a model with a \
+             larger context by --model"
+        ),
+        RunError::WindowTooSmall { .. } => {
+            format!("{error}; shorten the instructions (AGENTS.md), or choose a model with a larger context by --model")
+        }
         RunError::Log(LogError::Append(_)) => format!(
             "{error}; what was shown as done is in the log. To continue once it can be written again: `annals run -c`"
         ),

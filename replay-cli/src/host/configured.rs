@@ -100,6 +100,7 @@ pub fn configured(
         title,
         redactor,
         repeat_limit: config.repeat_limit(),
+        small_window_tools: Some(SMALL_WINDOW_TOOLS.map(str::to_owned).to_vec()),
         process: Some(cli.process_recorder()),
         ..Settings::default()
     };
@@ -120,6 +121,9 @@ pub fn configured(
 fn small(config: &Config) -> Option<ModelName> {
     config.small_model().filter(|model| reachable(config, model).is_ok())
 }
+
+/// What is offered where the window of the model is small.
+const SMALL_WINDOW_TOOLS: [&str; 6] = ["bash", "edit", "glob", "grep", "read", "write"];
 
 fn agent(config: &Config, options: &Options, found: Option<&ExistingSession>) -> Result<AgentName, HostError> {
     match (&options.agent, found) {

@@ -13,7 +13,7 @@ use super::screen_tools::ShownCalls;
 use crate::layout::plain;
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, Style};
-use annals_core::{Blobs, InputId, PermissionId, SessionId, Text};
+use annals_core::{Blobs, InputId, ModelName, PermissionId, SessionId, Text};
 use annals_projections::SessionView;
 use annals_runtime::bus::{Delta, Fragment, Notice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,7 +124,10 @@ impl Screen {
                 }
                 batch.records().try_for_each(|record| self.record(&record, blobs, out))?;
             }
-            Notice::Delta(_) | Notice::Busy(_) | Notice::Idle { .. } => return Ok(()),
+            Notice::ToolsReduced { session, model, left_out } if Some(*session) == self.session => {
+                self.tools_reduced(model, left_out, out)?;
+            }
+            Notice::Delta(_) | Notice::ToolsReduced { .. } | Notice::Busy(_) | Notice::Idle { .. } => return Ok(()),
         }
         self.draw_what_runs();
         Ok(())
@@ -229,6 +232,12 @@ impl Screen {
     pub(super) fn warning(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
         self.meter.clear();
         self.line(Emphasis::Warn, text, out)
+    }
+
+    /// Which tools are not offered since the window is small.
+    fn tools_reduced(&mut self, model: &ModelName, left_out: &[String], out: &mut dyn Write) -> io::Result<()> {
+        let tools = left_out.join(", ");
+        self.aside(&format!("the context of {model} is small; tools not offered: {tools}"), out)
     }
 
     pub(super) fn aside(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {

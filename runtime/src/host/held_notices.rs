@@ -17,6 +17,7 @@ impl HeldNotices {
     pub fn keep(&mut self, notice: Notice) {
         match notice {
             Notice::Busy(_) | Notice::Idle { .. } => {}
+            Notice::ToolsReduced { .. } => self.0.push_back(notice),
             Notice::Committed(batch) => {
                 if batch.records().any(|record| !matches!(record.event, Event::Tool(ToolEvent::Progressed(_)))) {
                     self.0.push_back(Notice::Committed(batch));
@@ -39,7 +40,7 @@ impl HeldNotices {
     fn earlier(&mut self, wanted: &Delta) -> Option<&mut String> {
         let deltas = self.0.iter_mut().rev().map_while(|notice| match notice {
             Notice::Delta(delta) => Some(delta),
-            Notice::Committed(_) | Notice::Busy(_) | Notice::Idle { .. } => None,
+            Notice::Committed(_) | Notice::ToolsReduced { .. } | Notice::Busy(_) | Notice::Idle { .. } => None,
         });
         let same = |delta: &&mut Delta| {
             (delta.session, &delta.request, &delta.fragment) == (wanted.session, &wanted.request, &wanted.fragment)
@@ -89,7 +90,7 @@ mod tests {
         let told = std::iter::from_fn(|| held.pop()).map(|notice| match notice {
             Notice::Delta(delta) => delta.text,
             Notice::Committed(_) => "fact".into(),
-            Notice::Busy(_) | Notice::Idle { .. } => String::new(),
+            Notice::ToolsReduced { .. } | Notice::Busy(_) | Notice::Idle { .. } => String::new(),
         });
         assert_eq!(
             told.collect::<Vec<_>>(),

@@ -64,6 +64,10 @@ impl JsonLines {
                 });
                 line(&told, out)
             }
+            Notice::ToolsReduced { session, model, left_out } => {
+                let told = json!({"type": "tools-reduced", "session": session, "model": model, "left_out": left_out});
+                line(&told, out)
+            }
             Notice::Busy(_) | Notice::Idle { .. } => Ok(()),
         }
     }

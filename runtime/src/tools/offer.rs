@@ -2,39 +2,56 @@
 
 use super::CallError;
 use super::registry::{Registered, ToolRegistry};
-use annals_core::event::ToolsRecorded;
+use annals_core::Json;
+use annals_core::event::{ToolDefinition, ToolsRecorded};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// What one request offers, by name, with the registrations that were meant. The default offers nothing: a last step.
 #[derive(Clone, Default)]
-pub struct Offered(Vec<Arc<Registered>>);
+pub struct Offered {
+    tools: Vec<Arc<Registered>>,
+    /// Whether definitions have few words.
+    brief: bool,
+}
 
 impl Offered {
     /// Sorted by name already.
     pub(super) fn new(tools: Vec<Arc<Registered>>) -> Self {
-        Self(tools)
+        Self { tools, brief: false }
     }
 
     /// All but those of some permission actions.
     #[must_use]
     pub fn without(mut self, hidden: impl Fn(&str) -> bool) -> Self {
-        self.0.retain(|tool| !hidden(tool.action()));
+        self.tools.retain(|tool| !hidden(tool.action()));
         self
+    }
+
+    /// Those of some names, with one sentence as description and schemas without any.
+    #[must_use]
+    pub fn brief(mut self, names: &[String]) -> Self {
+        self.tools.retain(|tool| names.contains(&tool.definition().name));
+        Self { brief: true, ..self }
     }
 
     /// Whether nothing is offered.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.tools.is_empty()
     }
 
     /// The tools, by name.
     pub fn tools(&self) -> &[Arc<Registered>] {
-        &self.0
+        &self.tools
     }
 
     /// The definitions as a request sends them, and as the log records them.
     pub fn definitions(&self) -> ToolsRecorded {
-        ToolsRecorded { tools: self.0.iter().map(|tool| tool.definition().clone()).collect() }
+        let definitions = self.tools.iter().map(|tool| match self.brief {
+            true => brief(tool.definition()),
+            false => tool.definition().clone(),
+        });
+        ToolsRecorded { tools: definitions.collect() }
     }
 
     /// The tool that a call of this turn means, if it is still the one that was offered. What runs afterwards runs on
@@ -44,11 +61,69 @@ impl Offered {
     /// [`CallError::Unknown`] for a name that was not offered, [`CallError::Stale`] for one that now names another
     /// registration by now, or for none.
     pub fn resolve(&self, registry: &ToolRegistry, name: &str) -> Result<Arc<Registered>, CallError> {
-        let offered = self.0.iter().find(|tool| tool.definition().name == name);
+        let offered = self.tools.iter().find(|tool| tool.definition().name == name);
         let offered = offered.ok_or_else(|| CallError::Unknown(name.into()))?;
         match registry.current(name) {
             Some(current) if Arc::ptr_eq(&current, offered) => Ok(current),
             _ => Err(CallError::Stale(name.into())),
         }
+    }
+}
+
+/// A definition in few words: the first sentence of its description, and a schema without descriptions.
+fn brief(definition: &ToolDefinition) -> ToolDefinition {
+    let description = definition.description.inline().unwrap_or_default();
+    let line = description.lines().next().unwrap_or_default();
+    let sentence = line.split_inclusive(". ").next().unwrap_or_default().trim_end();
+    let schema = definition.schema.0.inline().and_then(|schema| serde_json::from_str::<Value>(schema).ok());
+    let schema = schema.map(|mut schema| {
+        bare(&mut schema);
+        Json::received(&annals_core::canonical::value(&schema))
+    });
+    ToolDefinition {
+        name: definition.name.clone(),
+        description: sentence.into(),
+        schema: schema.unwrap_or_else(|| definition.schema.clone()),
+    }
+}
+
+/// Removes the words of a JSON Schema. A property may have one of these names: then its value is a schema, no text.
+fn bare(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.retain(|name, value| {
+                !(value.is_string() && matches!(name.as_str(), "description" | "title" | "$schema"))
+            });
+            fields.values_mut().for_each(bare);
+        }
+        Value::Array(items) => items.iter_mut().for_each(bare),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::brief;
+    use annals_core::Json;
+    use annals_core::event::ToolDefinition;
+
+    #[test]
+    fn a_brief_definition_keeps_the_first_sentence_and_the_shape() {
+        let schema = r#"{"$schema":"x","type":"object","title":"Input","properties":{"path":{"type":"string","description":"Which."},
+            "description":{"type":"string","description":"Why."}},"required":["path"]}"#;
+        let definition = ToolDefinition {
+            name: "read".into(),
+            description: "Reads a file. With line numbers.\nMore.".into(),
+            schema: Json::received(schema),
+        };
+        let brief = brief(&definition);
+        assert_eq!(brief.name, "read");
+        assert_eq!(brief.description.inline(), Some("Reads a file."));
+        assert_eq!(
+            brief.schema.0.inline(),
+            Some(
+                r#"{"properties":{"description":{"type":"string"},"path":{"type":"string"}},"required":["path"],"type":"object"}"#
+            )
+        );
     }
 }

@@ -28,14 +28,19 @@ pub(super) async fn prepare(runner: &Runner, state: &mut TurnState) -> Result<Re
         if begun && !epoch::begin(runner, &selected, &view).await? {
             continue;
         }
+        if begun && runner.shared.ports.definitions.model(&selected.model).is_some() {
+            // A window that cannot hold the session is refused before its input is promoted.
+            RequestProfile::of_turn(runner, &selected, state.step, &*runner.lane.view().await?)?;
+        }
         if !promote(runner, state).await? {
             continue;
         }
         if !begun && epoch::check(runner, &selected, &view).await? == EpochCheck::Overtaken {
             continue;
         }
-        let profile = RequestProfile::of_turn(runner, &selected, state.step)?;
-        profile.record(&runner.lane).await?;
+        let view = runner.lane.view().await?;
+        let profile = RequestProfile::of_turn(runner, &selected, state.step, &view)?;
+        profile.record_turn(runner).await?;
         state.selected = Some(selected);
         return Ok(profile);
     }

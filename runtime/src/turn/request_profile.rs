@@ -1,7 +1,8 @@
 //! The profile of a request (agent, model, tools, options): recorded once per change, named by hash
 //! (`docs/reference/turn.md#boundary`).
 
-use super::{Runner, Selected, Stop};
+use super::{Runner, Selected, Stop, small_window};
+use crate::bus::Notice;
 use crate::lane::{Decision, Lane};
 use crate::outcome::RunError;
 use crate::redaction::Redaction;
@@ -12,7 +13,7 @@ use annals_core::event::{
     RequestOptions, RequestSent, ToolsRecorded, Usage,
 };
 use annals_core::{Digest, Event, RequestId, Text};
-use annals_projections::{Profiles, SCRIPTED_PROTOCOL};
+use annals_projections::{Profiles, SCRIPTED_PROTOCOL, SessionView};
 
 /// Agent, model, tools and options of one request.
 pub(crate) struct RequestProfile {
@@ -20,6 +21,8 @@ pub(crate) struct RequestProfile {
     pub(crate) model: ModelProfile,
     pub(crate) offered: Offered,
     pub(crate) last_step: bool,
+    /// Tools that are not offered since the window is small.
+    left_out: Vec<String>,
     options: RequestOptions,
     tools: ToolsRecorded,
     named: ProfileDigests,
@@ -39,15 +42,17 @@ impl RequestProfile {
     /// The profile of a turn's request. The last allowed step offers no tools.
     ///
     /// # Errors
-    /// [`RunError::UnknownModel`].
-    pub(super) fn of_turn(runner: &Runner, selected: &Selected, step: u32) -> Result<Self, Stop> {
+    /// [`RunError::UnknownModel`], [`RunError::WindowTooSmall`].
+    pub(super) fn of_turn(runner: &Runner, selected: &Selected, step: u32, view: &SessionView) -> Result<Self, Stop> {
         let agent = runner.agent_on(selected);
         let agent = agent.unwrap_or_else(|| bare_agent(&selected.agent));
         let last_step = agent.steps.is_some_and(|steps| step >= steps);
         let offered =
             if last_step { Offered::default() } else { runner.services.tools.materialise(&agent.permissions) };
         let offered = offered.without(|action| runner.limits.hide(action));
-        Self::new(runner, agent, selected, offered, last_step)
+        let model = definition(runner, selected)?;
+        let (offered, left_out) = small_window::fitted(runner, &agent, &model, offered, view)?;
+        Ok(Self { left_out, ..Self::new(runner, agent, selected, offered, last_step)? })
     }
 
     /// The profile of a one-shot request: no tools.
@@ -68,8 +73,7 @@ impl RequestProfile {
         last_step: bool,
     ) -> Result<Self, Stop> {
         let definitions = &runner.shared.ports.definitions;
-        let model = definitions.model(&selected.model);
-        let model = model.ok_or_else(|| RunError::UnknownModel(selected.model.clone()))?;
+        let model = definition(runner, selected)?;
         let mut options = definitions.options(&selected.agent, &selected.model);
         let mut tools = offered.definitions();
         // Before any hash is taken: the hashes name what the model reads.
@@ -83,7 +87,8 @@ impl RequestProfile {
             options: options.digest()?,
             tools: if offered.is_empty() { None } else { Some(tools.digest()?) },
         };
-        Ok(Self { agent, model, offered, last_step, options, tools, named, redacted: redaction.applied() })
+        let left_out = Vec::new();
+        Ok(Self { agent, model, offered, last_step, left_out, options, tools, named, redacted: redaction.applied() })
     }
 
     /// Resolves the name of a call: to the only offered tool that differs from it in case alone, unless the protocol is
@@ -103,6 +108,18 @@ impl RequestProfile {
     /// Records the parts that the log does not contain yet.
     pub(crate) async fn record(&self, lane: &Lane) -> Result<(), Stop> {
         lane.decide(|view| Ok(Decision::append(self.unrecorded(&view.profiles), ()))).await
+    }
+
+    /// Records a turn's parts; a set of tools that is new and has been reduced is published.
+    pub(super) async fn record_turn(&self, runner: &Runner) -> Result<(), Stop> {
+        let view = runner.lane.view().await?;
+        let new = self.named.tools.is_some_and(|tools| !view.profiles.tools.contains_key(&tools));
+        self.record(&runner.lane).await?;
+        if new && !self.left_out.is_empty() {
+            let (session, model, left_out) = (runner.lane.session(), self.model.model.clone(), self.left_out.clone());
+            runner.shared.bus.publish(&Notice::ToolsReduced { session, model, left_out });
+        }
+        Ok(())
     }
 
     fn unrecorded(&self, known: &Profiles) -> Vec<Event> {
@@ -149,6 +166,12 @@ impl RequestProfile {
             prompt,
         }
     }
+}
+
+/// The selected model.
+fn definition(runner: &Runner, selected: &Selected) -> Result<ModelProfile, Stop> {
+    let model = runner.shared.ports.definitions.model(&selected.model);
+    model.ok_or_else(|| RunError::UnknownModel(selected.model.clone()).into())
 }
 
 /// The cost of an attempt in nano-dollars; 0 without usage.

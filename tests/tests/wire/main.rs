@@ -7,4 +7,5 @@ mod answers;
 mod command;
 mod opencode;
 mod sessions;
+mod windows;
 mod world;

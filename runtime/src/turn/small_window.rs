@@ -1,0 +1,64 @@
+//! Small windows: where system text and tool definitions would take too much of a request, fewer tools are offered, in fewer
+//! words (`docs/reference/compaction.md#small-windows`).
+
+use super::{Runner, Stop};
+use crate::outcome::RunError;
+use crate::tools::Offered;
+use annals_core::event::{AgentProfile, ModelProfile};
+use annals_core::{Blobs, canonical};
+use annals_projections::{SessionView, estimate};
+
+/// Sizes of what every request of a turn contains, in tokens.
+struct FixedParts {
+    system: u64,
+    tools: u64,
+}
+
+impl FixedParts {
+    fn of(agent: &AgentProfile, offered: &Offered, view: &SessionView, blobs: &dyn Blobs) -> Self {
+        let own = agent.system.as_ref().map_or(0, |text| text.chars());
+        let baseline = view.epochs.current.as_ref().map_or(0, |epoch| epoch.text(blobs).chars().count() as u64);
+        let tools = serde_json::to_value(&offered.definitions().tools).unwrap_or_default();
+        let tools = if offered.is_empty() { 0 } else { canonical::value(&tools).chars().count() as u64 };
+        Self { system: estimate(own + baseline), tools: estimate(tools) }
+    }
+
+    fn sum(&self) -> u64 {
+        self.system + self.tools
+    }
+}
+
+/// What a turn offers and what it leaves out: all of it, or the tools of the settings with short descriptions where system text and tools would take
+/// more than a third of the largest request.
+///
+/// # Errors
+/// [`RunError::WindowTooSmall`] where even these leave less than a quarter of it to the conversation.
+pub(super) fn fitted(
+    runner: &Runner,
+    agent: &AgentProfile,
+    model: &ModelProfile,
+    offered: Offered,
+    view: &SessionView,
+) -> Result<(Offered, Vec<String>), Stop> {
+    let settings = &runner.shared.settings;
+    let (Some(kept), Some(limit)) = (&settings.small_window_tools, settings.compaction.limits(model).request) else {
+        return Ok((offered, Vec::new()));
+    };
+    let blobs = runner.lane.blobs();
+    if FixedParts::of(agent, &offered, view, &*blobs).sum() <= limit / 3 {
+        return Ok((offered, Vec::new()));
+    }
+    let names = |offered: &Offered| -> Vec<String> {
+        offered.tools().iter().map(|tool| tool.definition().name.clone()).collect()
+    };
+    let all = names(&offered);
+    let reduced = offered.brief(kept);
+    let fixed = FixedParts::of(agent, &reduced, view, &*blobs);
+    if fixed.sum() > limit - limit / 4 {
+        let FixedParts { system, tools } = fixed;
+        return Err(RunError::WindowTooSmall { model: model.model.clone(), limit, system, tools }.into());
+    }
+    let offered = names(&reduced);
+    let left_out = all.into_iter().filter(|name| !offered.contains(name)).collect();
+    Ok((reduced, left_out))
+}
