@@ -20,7 +20,7 @@ ARROWS = {
     "inspect": ("core", "projections", "providers", "store"),
     "runtime": ("core", "projections", "providers", "store"),
     "tools": ("core", "runtime"),
-    "config": ("core", "providers", "runtime", "tools"),
+    "config": ("core", "providers", "runtime", "store", "tools"),
     "scenario": ("core", "inspect", "projections", "providers", "runtime", "store"),
 }
 # These may name every crate.

@@ -5,6 +5,7 @@ use crate::agent::free;
 use crate::config::Config;
 use crate::problem::Problem;
 use crate::reading::{Setting, shown};
+use crate::retention::RetentionRule;
 use annals_core::event::{AgentProfile, ModelProfile, RequestOptions};
 use annals_core::{AgentName, ModelName};
 use annals_providers::catalog::partition;
@@ -94,6 +95,11 @@ impl Config {
                 ["compaction", "agent"] if !self.agents.contains_key(&text.into()) => {
                     let names: Vec<&str> = self.agents.keys().map(AgentName::as_str).collect();
                     wrong(setting, format!("there is no agent {text:?}; there are {}", names.join(", ")));
+                }
+                ["retention", rule] => {
+                    if let Err(why) = RetentionRule::read(rule, setting) {
+                        wrong(setting, why);
+                    }
                 }
                 ["time_zone"] => {
                     if let Err(error) = SystemClock::in_zone(text) {

@@ -80,6 +80,7 @@ impl ConfigKey {
 }
 
 const COMMANDS: &str = "it would run a command";
+const OWN_RULES: &str = "a project cannot say what is erased; put it into your own configuration";
 const OWN_KEY: &str = "only your own configuration may say what is signed with your key";
 const REDIRECTS: &str = "it could send keys and code to another server";
 
@@ -141,6 +142,12 @@ pub const KEYS: &[ConfigKey] = &[
     key("instructions", ValueKind::Table(INSTRUCTIONS), "Instruction files for the model."),
     key("skills", ValueKind::Table(SKILLS), "Folders with skills."),
     key("redaction", ValueKind::Table(REDACTION), "Secrets that are kept out of requests and the log."),
+    key(
+        "retention",
+        ValueKind::Named,
+        "Texts that `annals retention` erases: rules of `annals export --withhold`, each with an age such as 90d. Your own file only.",
+    )
+    .for_project(Project::Never(OWN_RULES)),
     key("sign", ValueKind::Table(SIGN), "Signed heads of sessions.").for_project(Project::Never(OWN_KEY)),
 ];
 

@@ -96,10 +96,23 @@ impl Batch {
         key: impl Into<Option<&'k SessionKey>>,
         blobs: &dyn Blobs,
     ) -> Result<Digest, CanonicalError> {
+        self.compute_digest_of_texts(key, blobs).map(|(digest, _)| digest)
+    }
+
+    /// As [`Batch::compute_digest`], with the number of texts in the batch, withheld ones included.
+    ///
+    /// # Errors
+    /// As [`Batch::compute_digest`].
+    pub fn compute_digest_of_texts<'k>(
+        &self,
+        key: impl Into<Option<&'k SessionKey>>,
+        blobs: &dyn Blobs,
+    ) -> Result<(Digest, u64), CanonicalError> {
         let Self { session, first, at, prev, ref events, ref states, .. } = *self;
         let hashed = Hashed { at, events: Tagging(events), first, prev, session };
         let room = canonical::ROOM * (1 + events.len() / 2);
-        canonical::committed(&hashed, first, key.into(), states, blobs, room).map(|text| Digest::of(text.as_bytes()))
+        let (text, texts) = canonical::committed(&hashed, first, key.into(), states, blobs, room)?;
+        Ok((Digest::of(text.as_bytes()), texts))
     }
 
     /// The key of the session from this batch on, if it brings one and the key is known.

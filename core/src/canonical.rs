@@ -83,7 +83,7 @@ pub(crate) fn exported<T: Serialize + ?Sized>(
 }
 
 /// As [`own`], in the form that digests are made over: a text is `{"bytes", "chars", "commitment"}`. The first event in it has
-/// the Seq `first`; `room` is about how many bytes that is.
+/// the Seq `first`; `room` is about how many bytes that is. Also gives the number of texts.
 ///
 /// # Errors
 /// As [`own`]; [`CanonicalError::MissingBlob`], [`CanonicalError::NoKey`].
@@ -94,8 +94,12 @@ pub(crate) fn committed<T: Serialize + ?Sized>(
     states: &[TextState],
     blobs: &dyn Blobs,
     room: usize,
-) -> Result<String, CanonicalError> {
-    written(value, TextForm::committed(first, key, states, blobs), room)
+) -> Result<(String, u64), CanonicalError> {
+    let mut writer = Writer::new(true, TextForm::committed(first, key, states, blobs), room);
+    value.serialize(&mut writer)?;
+    writer.form.end()?;
+    let texts = writer.form.texts();
+    Ok((writer.finish(), texts))
 }
 
 /// Compares events with the states of their texts.

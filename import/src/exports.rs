@@ -6,6 +6,7 @@ use super::report::{ImportOutcome, ImportReport, SessionReport};
 use super::text::TextFile;
 use annals_store::EventLog;
 use annals_store::exchange::{self, Imported, ImportedSession, OnProgress, verify_file};
+use annals_store::filling::{Filling, FillingError, forged_text};
 use std::path::Path;
 
 /// The name of the agent, and of the form, in the report of an export.
@@ -25,8 +26,17 @@ pub async fn import_export(
     let imported = verify_and_append(log, path, &mut bytes)
         .await
         .map_err(|source| SourceImportError::Export { path: path.to_owned(), source: Box::new(source) })?;
+    let is_fuller = imported.sessions.iter().any(|session| session.is_fuller);
     let sessions = imported.sessions.into_iter().map(session_report).collect();
-    Ok(ImportReport { sessions, ..ImportReport::default() })
+    Ok(ImportReport { sessions, is_fuller, ..ImportReport::default() })
+}
+
+/// Collects the texts of an imported export that the store was given without: see [`ImportReport::is_fuller`].
+///
+/// # Errors
+/// When the file cannot be read, or the store refuses.
+pub async fn collect_withheld(filling: &mut Filling<'_>, path: &Path) -> Result<(), FillingError> {
+    filling.add(&mut TextFile::open(path)?).await
 }
 
 async fn verify_and_append(
@@ -37,6 +47,11 @@ async fn verify_and_append(
     let mut file = TextFile::open(path)?;
     let report = verify_file(&mut file, None, progress)?;
     if !report.is_sound() {
+        file.rewind()?;
+        // The store may know which text it is that does not belong there.
+        if let Ok(Some((line, flaw))) = forged_text(log, &mut file).await {
+            return Err(exchange::ImportError::Damaged { line, flaw });
+        }
         return Err(exchange::ImportError::Unsound(Box::new(report)));
     }
     file.rewind()?;

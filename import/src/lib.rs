@@ -48,6 +48,7 @@ mod utf8;
 
 pub use discover::{Homes, ListedSession, Selection, discover, list, sources};
 pub use drive::SourceImportError;
+pub use exports::collect_withheld;
 pub use follow::ImportFollower;
 pub use identity::{Editions, IMPORTER};
 pub use import_source::import;
@@ -56,7 +57,7 @@ pub use lines::{LINE_MAX, TORN};
 pub use listing::list_sessions;
 pub use open_file::{FileLog, OpenFileError, open_file};
 pub use recognise::{ImportSource, RecogniseError, SourceForm, recognise};
-pub use report::{ImportOutcome, ImportReport, Loss, PLACES_MAX, SessionReport};
+pub use report::{FilledSession, ImportOutcome, ImportReport, Loss, PLACES_MAX, SessionReport};
 pub use sink::ReadSourceError;
 pub use text::TextFile;
 

@@ -99,6 +99,21 @@ pub struct ImportReport {
     pub damage: BTreeMap<(PathBuf, String), Loss>,
     /// Files that were not imported, each with the error, which names the file.
     pub refused: Vec<(PathBuf, String)>,
+    /// Whether an export may have texts or a key that the log was given without, and that was not erased.
+    pub is_fuller: bool,
+    /// What was filled in afterwards.
+    pub filled: Vec<FilledSession>,
+}
+
+/// A session that was imported with texts withheld, and has got some of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilledSession {
+    /// The session.
+    pub session: SessionId,
+    /// How many texts.
+    pub texts: u64,
+    /// Whether the store has its key since then.
+    pub key: bool,
 }
 
 impl SessionReport {
@@ -156,6 +171,8 @@ impl ImportReport {
     pub fn extend(&mut self, other: Self) {
         self.sessions.extend(other.sessions);
         self.refused.extend(other.refused);
+        self.is_fuller |= other.is_fuller;
+        self.filled.extend(other.filled);
         for (place, loss) in other.damage {
             let sum = self.damage.entry(place).or_default();
             sum.count += loss.count;

@@ -183,6 +183,11 @@ impl CommandContext {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).last()?.log.store()
     }
 
+    /// The log on disk that was opened last; `None` when another process owns it, or none was opened.
+    pub fn owned_log(&self) -> Option<Arc<DiskLog>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).last()?.log.disk()
+    }
+
     /// Compares both copies of the store that is only read; `None` when another process owns it, or a file is read.
     ///
     /// # Errors

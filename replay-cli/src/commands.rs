@@ -28,6 +28,7 @@ pub mod prove;
 pub mod replay;
 pub mod requests;
 pub mod rerun;
+pub mod retention;
 pub mod revert;
 pub mod run;
 pub mod scenario;

@@ -64,6 +64,15 @@ pub enum HostError {
     /// No session works here yet.
     #[error("no session in {} yet; leave out -c to start one", directory.display())]
     NothingToContinue { directory: PathBuf },
+    /// A session that was imported with texts withheld, without its key.
+    #[error(
+        "the key of session {session} is not in this store (it was imported with texts withheld); to continue in a fork: \
+         annals fork {session}, then annals run -s FORK \"...\""
+    )]
+    NoKey {
+        /// Which session, in short.
+        session: String,
+    },
     /// The directory of a session is not on this machine.
     #[error(
         "the directory of session {session}, {directory}, does not exist here; to continue in another one: \
@@ -133,6 +142,7 @@ impl HostError {
             | Self::UnknownAgent { .. }
             | Self::NothingToContinue { .. }
             | Self::NoDirectory { .. }
+            | Self::NoKey { .. }
             | Self::OtherProject { .. }
             | Self::BadDirectory { .. }
             | Self::Rerun(RerunError::NoUserMessage { .. })

@@ -13,6 +13,7 @@ mod commands;
 mod diagnostics;
 mod draw;
 mod editing;
+mod erasing;
 mod error;
 mod escape;
 mod host;

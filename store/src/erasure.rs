@@ -6,11 +6,17 @@
 //! [`plan`] chooses texts of a session by rules, and with them every content hash that one of them may have gone into, in this
 //! session and in all that inherit from it.
 
+mod planning;
+mod retention;
+
+pub use planning::plan;
+pub use retention::{RetainedSession, RetentionPlan, plan_retention};
+
 use crate::disk::DiskLog;
-use crate::exchange::{ExportError, TextSelection, WithholdRules, Withholding, ancestors, texts_of};
-use crate::log::{AppendError, Draft, EventLog, ReadError, Slice};
-use annals_core::event::{ChildEvent, SessionEvent, SessionForgotten, TextPlace, TextsErased};
-use annals_core::{BlobHash, Blobs, Digest, Event, Seq, SessionId, SessionKey, Time};
+use crate::exchange::ExportError;
+use crate::log::{AppendError, Draft, EventLog, ReadError};
+use annals_core::event::{SessionForgotten, TextPlace, TextsErased};
+use annals_core::{BlobHash, Digest, SessionId, SessionKey, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is erased, and what that reaches.
@@ -85,183 +91,31 @@ fn listed(sessions: &BTreeSet<SessionId>) -> String {
     sessions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Chooses what is erased in a session: the texts that the rules select.
-///
-/// # Errors
-/// See [`EraseError`].
-pub async fn plan(
-    log: &dyn EventLog,
-    session: SessionId,
-    rules: &WithholdRules,
-    scope: ErasureScope,
-) -> Result<ErasurePlan, EraseError> {
-    let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
-    let blobs = log.blobs();
-    let mut matches = TextSelection::new(rules);
-    let mut pages = log.pages(session, Seq::ZERO..head.next);
-    while let Some(page) = pages.next_page().await? {
-        for slice in &page {
-            matches.take(&slice.batch, &texts_of(&slice.batch, &*blobs)?);
-        }
-    }
-    if let Some(rule) = matches.unmatched() {
-        return Err(EraseError::NoMatch { session, rule: rule.to_owned() });
-    }
-    let mut planning = Planning::default();
-    let mut withholding = Withholding::new(matches);
-    let mut pages = log.pages(session, Seq::ZERO..head.next);
-    while let Some(page) = pages.next_page().await? {
-        for slice in &page {
-            planning.take(slice, &mut withholding, &*blobs)?;
-        }
-    }
-    if planning.plan.texts == 0 {
-        return Err(EraseError::NoMatch { session, rule: "this".to_owned() });
-    }
-    let inherited: Vec<_> = planning.first.iter().filter(|(owner, _)| **owner != session).collect();
-    if !inherited.is_empty() && !scope.with_ancestors {
-        let owners: BTreeSet<SessionId> = inherited.iter().map(|(owner, _)| **owner).collect();
-        let texts = planning.inherited(session);
-        return Err(EraseError::Inherited { session, texts, owners });
-    }
-    planning.plan.ancestors = inherited.into_iter().map(|(owner, _)| *owner).collect();
-    if scope.everywhere {
-        planning.everywhere(log).await?;
-    }
-    planning.taint(log, session, withholding.of_profile()).await?;
-    Ok(planning.plan)
-}
-
-/// A plan in the making.
-#[derive(Debug, Default)]
-struct Planning {
-    plan: ErasurePlan,
-    /// The first chosen text of each session that holds one.
-    first: BTreeMap<SessionId, Seq>,
-    /// How many chosen texts each of them holds.
-    held: BTreeMap<SessionId, u64>,
-    /// The hashes of the chosen texts.
-    digests: BTreeSet<Digest>,
-}
-
-impl Planning {
-    fn take(&mut self, slice: &Slice, withholding: &mut Withholding<'_>, blobs: &dyn Blobs) -> Result<(), EraseError> {
-        let batch = &slice.batch;
-        for event in &batch.events {
-            match event {
-                Event::Session(SessionEvent::Created(created)) => {
-                    self.plan.directories.insert(created.location.directory.clone());
-                    let source = created.origin.as_ref().map(|origin| (origin.agent.clone(), origin.id.clone()));
-                    self.plan.sources.extend(source);
-                }
-                Event::Session(SessionEvent::Moved(moved)) => {
-                    self.plan.directories.insert(moved.location.directory.clone());
-                }
-                Event::Child(ChildEvent::Started(started)) => {
-                    self.plan.children.insert(started.child);
-                }
-                _ => {}
-            }
-        }
-        let texts = texts_of(batch, blobs)?;
-        let decided = withholding.decide_kinds(slice, &texts);
-        for ((seq, place, text), decided) in texts.into_iter().zip(decided) {
-            let Some(text) = text.filter(|_| seq < slice.until) else { continue };
-            for name in output_files(&text) {
-                *self.plan.outputs.entry(name.to_owned()).or_default() |= decided.is_some();
-            }
-            match decided {
-                None => {}
-                Some(true) => self.hash(batch.session, seq, place, text),
-                Some(false) => self.text(batch.session, seq, place, text),
-            }
-        }
-        Ok(())
-    }
-
-    fn text(&mut self, session: SessionId, seq: Seq, place: String, text: String) {
-        if self.plan.what.entry(session).or_default().insert(TextPlace { seq, place }) {
-            self.plan.texts += 1;
-            self.plan.chars += text.chars().count() as u64;
-            *self.held.entry(session).or_default() += 1;
-            let first = self.first.entry(session).or_insert(seq);
-            *first = (*first).min(seq);
-            self.digests.insert(Digest::of(text.as_bytes()));
-            self.plan.erased.insert(text);
-        }
-    }
-
-    fn hash(&mut self, session: SessionId, seq: Seq, place: String, text: String) {
-        if place == "/digest" {
-            self.plan.requests.insert(text);
-        }
-        if self.plan.what.entry(session).or_default().insert(TextPlace { seq, place }) {
-            self.plan.hashes += 1;
-        }
-    }
-
-    fn inherited(&self, session: SessionId) -> u64 {
-        self.held.iter().filter(|(owner, _)| **owner != session).map(|(_, texts)| texts).sum()
-    }
-
-    /// Adds the texts of other sessions that are the same blobs.
-    async fn everywhere(&mut self, log: &dyn EventLog) -> Result<(), EraseError> {
-        let blobs = log.blobs();
-        for other in log.sessions().await? {
-            let mut pages = log.pages(other.session, Seq::ZERO..other.head.next);
-            while let Some(page) = pages.next_page().await? {
-                for slice in page.iter().filter(|slice| slice.batch.session == other.session) {
-                    let batch = &slice.batch;
-                    if !batch.blobs().iter().any(|named| self.digests.contains(&named.blob)) {
-                        continue;
-                    }
-                    for (seq, place, text) in texts_of(batch, &*blobs)? {
-                        match text {
-                            Some(text) if self.digests.contains(&Digest::of(text.as_bytes())) => {
-                                self.text(other.session, seq, place, text);
-                            }
-                            _ => {}
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the hashes that a chosen text may have gone into: in the rest of each log that holds one, and in all that inherit it.
-    async fn taint(&mut self, log: &dyn EventLog, planned: SessionId, of_profile: bool) -> Result<(), EraseError> {
-        let blobs = log.blobs();
-        for other in log.sessions().await? {
-            let (session, end) = (other.session, other.head.next);
-            let mut from = self.first.get(&session).copied();
-            for ancestor in ancestors(log, session, end).await? {
-                let inherits = self.first.get(&ancestor.session).filter(|first| **first < ancestor.cut);
-                from = from.into_iter().chain(inherits.copied()).min();
-            }
-            let Some(from) = from.filter(|_| session != planned) else { continue };
-            let mut withholding = Withholding::of_hashes(of_profile);
-            let mut pages = log.pages(session, from..end);
-            while let Some(page) = pages.next_page().await? {
-                for slice in page.iter().filter(|slice| slice.batch.session == session) {
-                    let texts = texts_of(&slice.batch, &*blobs)?;
-                    let decided = withholding.decide_kinds(slice, &texts);
-                    for ((seq, place, text), decided) in texts.into_iter().zip(decided) {
-                        if let Some(text) = text.filter(|_| decided == Some(true) && seq >= from) {
-                            self.hash(session, seq, place, text);
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 impl ErasurePlan {
     /// The blobs that erased texts may be.
     pub fn blobs(&self) -> BTreeSet<BlobHash> {
         self.erased.iter().map(|text| Digest::of(text.as_bytes())).collect()
+    }
+
+    /// Adds another plan to this one.
+    pub fn extend(&mut self, other: Self) {
+        for (session, what) in other.what {
+            self.what.entry(session).or_default().extend(what);
+        }
+        self.texts += other.texts;
+        self.chars += other.chars;
+        // The hashes of one session may be reached by texts of several.
+        let places: usize = self.what.values().map(BTreeSet::len).sum();
+        self.hashes = (places as u64).saturating_sub(self.texts);
+        self.erased.extend(other.erased);
+        for (name, is_named) in other.outputs {
+            *self.outputs.entry(name).or_default() |= is_named;
+        }
+        self.requests.extend(other.requests);
+        self.directories.extend(other.directories);
+        self.sources.extend(other.sources);
+        self.ancestors.extend(other.ancestors);
+        self.children.extend(other.children);
     }
 
     /// The sessions that get a `texts.erased`.
@@ -275,6 +129,8 @@ impl ErasurePlan {
 pub struct ErasureNote {
     /// Why.
     pub reason: String,
+    /// Why in one session, where that is another reason.
+    pub reasons: BTreeMap<SessionId, String>,
     /// Who asked for it.
     pub by: String,
     /// Now.
@@ -299,7 +155,8 @@ pub async fn record(
         let mut expected = log.head(*session).await?.ok_or(ReadError::NoSession(*session))?.next;
         let mut drafts = Vec::new();
         for what in in_batches(what) {
-            let (reason, by, key) = (note.reason.as_str().into(), note.by.clone(), new_key().into());
+            let reason = note.reasons.get(session).unwrap_or(&note.reason);
+            let (reason, by, key) = (reason.as_str().into(), note.by.clone(), new_key().into());
             let events = vec![TextsErased { what, reason, by, key }.into()];
             drafts.push(Draft { session: *session, expected, at: note.at, events, digest: None, states: Vec::new() });
             expected = expected.plus(1);
@@ -342,12 +199,4 @@ pub enum RecordErasureError {
     /// The disk refused.
     #[error("the erasure could not be begun: {0}")]
     Io(#[from] std::io::Error),
-}
-
-/// The names of managed tool output files in a text: `tool_` and the 26 characters of a ULID.
-fn output_files(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices("tool_").filter_map(|(at, _)| {
-        let name = text.get(at..at + "tool_".len() + 26)?;
-        name.bytes().skip("tool_".len()).all(|byte| byte.is_ascii_alphanumeric()).then_some(name)
-    })
 }

@@ -4,23 +4,28 @@
 //! blob before the first batch that names it. `fixtures/FORMAT.md` is the rule in words; `tests/verify_log.py` follows
 //! that text and nothing else. Everything here streams: memory holds one page of a log of any length.
 
+mod brought;
 mod export;
 mod import;
 mod line;
 mod reveal;
+mod rule;
 mod salvage;
 pub mod verify;
 mod withhold;
 
-pub use export::{ExportError, Exported, export, export_withheld};
+pub use export::{ExportError, Exported, export, export_withheld, has_key};
 pub use import::{ImportError, Imported, ImportedSession, import, import_file};
 pub use line::{Ancestor, FORMAT, Header, HeaderHead};
 pub use reveal::{RevealOutcome, RevealedText, compare_revealed, reveal_texts};
+pub use rule::{InvalidRule, WithholdRule};
 pub use salvage::DamagedLog;
 pub use verify::{Damage, Flaw, Proven, VerifyReport, WithheldTexts, verify_file, verify_session, verify_store};
-pub use withhold::{InvalidRule, WithholdRule, WithholdRules};
+pub use withhold::WithholdRules;
 
+pub(crate) use brought::ExportBlobs;
 pub(crate) use export::{ancestors, texts_of};
+pub(crate) use line::{HeaderKeys, Line};
 pub(crate) use withhold::{TextSelection, Withholding};
 
 /// How far a long piece of work is.

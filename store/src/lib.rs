@@ -16,6 +16,7 @@ pub mod disk;
 mod displaced;
 pub mod erasure;
 pub mod exchange;
+pub mod filling;
 pub mod following;
 mod hung_owner;
 pub mod ipc;

@@ -39,7 +39,7 @@ pub struct ErasedFiles {
 }
 
 impl ErasedTexts<'_> {
-    /// Removes the copies in a store's folder. Safe to repeat.
+    /// Removes the copies in a store's folder, durably. Safe to repeat.
     ///
     /// # Errors
     /// When a file cannot be read or removed.
@@ -68,6 +68,9 @@ impl ErasedTexts<'_> {
             }
         }
         erased.lines = self.remove_lines(&store.join(CHAT_HISTORY).reach()?)?;
+        for folder in [store.clone(), store.join(OUTPUTS), store.join(WORKTREES)] {
+            sync_folder(&folder.reach()?)?;
+        }
         Ok(erased)
     }
 
@@ -94,10 +97,20 @@ impl ErasedTexts<'_> {
         if removed > 0 {
             let unfinished = path.with_extension("new");
             fs::write(&unfinished, kept)?;
+            fs::File::open(&unfinished)?.sync_all()?;
             fs::set_permissions(&unfinished, fs::metadata(path)?.permissions())?;
             fs::rename(&unfinished, path)?;
         }
         Ok(removed)
+    }
+}
+
+/// Makes the names in a folder durable, if it exists.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match fs::File::open(folder) {
+        Ok(folder) => folder.sync_all(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) struct Marked<'w> {
     place: String,
     /// Whether the next string is a text.
     text: bool,
+    /// How many texts were written.
+    texts: u64,
 }
 
 impl<'w> TextForm<'w> {
@@ -75,7 +77,7 @@ impl<'w> TextForm<'w> {
         blobs: &'w dyn Blobs,
     ) -> Self {
         let place = String::with_capacity(64);
-        Self::Marked(Marked { purpose, key, blobs, states, applied: 0, first, begun: 0, place, text: false })
+        Self::Marked(Marked { purpose, key, blobs, states, applied: 0, first, begun: 0, place, text: false, texts: 0 })
     }
 
     /// The form whose places are kept.
@@ -94,6 +96,14 @@ impl<'w> TextForm<'w> {
         match self {
             Self::Marked(form) if form.applied < form.states.len() => Err(CanonicalError::StrayState),
             _ => Ok(()),
+        }
+    }
+
+    /// How many texts were written.
+    pub(super) fn texts(&self) -> u64 {
+        match self {
+            Self::Marked(form) => form.texts,
+            Self::Plain => 0,
         }
     }
 
@@ -161,6 +171,7 @@ impl<'w> TextForm<'w> {
 impl Marked<'_> {
     /// What the batch holds about the text at the current place.
     fn known(&mut self) -> Option<KnownText> {
+        self.texts += 1;
         if self.states.is_empty() {
             return None;
         }

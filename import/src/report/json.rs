@@ -1,6 +1,6 @@
 //! An import report for programs.
 
-use super::{ImportOutcome, ImportReport, Loss};
+use super::{FilledSession, ImportOutcome, ImportReport, Loss};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -40,7 +40,9 @@ impl ImportReport {
             .collect();
         let refused: Vec<Value> =
             self.refused.iter().map(|(path, why)| json!({"file": path.to_string_lossy(), "why": why})).collect();
-        json!({"sessions": sessions, "damage": damage, "refused": refused})
+        let filled = |it: &FilledSession| json!({"session": it.session, "texts": it.texts, "key": it.key});
+        let filled: Vec<Value> = self.filled.iter().map(filled).collect();
+        json!({"sessions": sessions, "damage": damage, "refused": refused, "filled": filled})
     }
 }
 

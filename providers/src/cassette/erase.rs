@@ -16,7 +16,7 @@ struct NamedPart {
     digest: String,
 }
 
-/// Removes the answers to these requests from a cassette, and the parts that no other request has. Returns how many files went.
+/// Removes the answers to these requests from a cassette, durably, and the parts that no other request has. Returns how many files went.
 ///
 /// # Errors
 /// When the folder cannot be read or a file not be removed; what was removed stays removed.
@@ -47,6 +47,11 @@ pub fn erase_answers(folder: &Path, requests: &BTreeSet<String>) -> io::Result<u
                 fs::remove_file(&path)?;
                 removed += 1;
             }
+        }
+    }
+    for changed in [folder, parts.as_path()] {
+        if removed > 0 && changed.is_dir() {
+            fs::File::open(changed)?.sync_all()?;
         }
     }
     Ok(removed)

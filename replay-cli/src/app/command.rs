@@ -44,6 +44,7 @@ pub(super) enum Command {
     Export(commands::export::Args),
     Erase(commands::erase::Args),
     Forget(commands::erase::ForgetArgs),
+    Retention(commands::retention::Args),
     Sign(commands::sign::Args),
     Prove(commands::prove::Args),
     Witness(commands::witness::Args),
@@ -86,6 +87,7 @@ impl Command {
             | Self::Export(_)
             | Self::Erase(_)
             | Self::Forget(_)
+            | Self::Retention(_)
             | Self::Verify(_)
             | Self::Sign(_)
             | Self::Prove(_)
@@ -158,6 +160,7 @@ impl Command {
             Self::Export(args) => commands::export::run(args, cli, out).await,
             Self::Erase(args) => commands::erase::run(args, cli, out).await,
             Self::Forget(args) => commands::erase::run_forget(args, cli, out).await,
+            Self::Retention(args) => commands::retention::run(args, cli, out).await,
             Self::Sign(args) => commands::sign::run(args, cli, out).await,
             Self::Prove(args) => commands::prove::run(args, cli, out).await,
             Self::Witness(args) => commands::witness::run(args, cli, out),

@@ -1,6 +1,7 @@
 //! `annals import`
 
 mod draw;
+mod filling;
 mod secrets;
 mod wanted;
 use crate::command_context::CommandContext;
@@ -129,11 +130,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let secrets = ImportSecrets::of(args.redact, reader.log(), &wanted.sources, cli)?;
     let log = secrets.log();
     let before = log.sessions().await?.len();
-    let mut signals = Signals::listen()?;
+    let (mut signals, mut fuller) = (Signals::listen()?, Vec::new());
     let bar = Bar::new(cli.shows_progress(), "importing").counting(wanted.sessions(), !args.redact);
     let interrupted = tokio::select! {
         imported = import_all(&log, &wanted.sources, &options, &bar, cli, &mut report) => {
-            imported?;
+            fuller = imported?;
             false
         }
         _ = signals.next() => true,
@@ -154,6 +155,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         cli.remark(&format!("interrupted: {sessions} imported; run the same command again to continue"));
         return Ok(Verdict::BadNews);
     }
+    let unfilled = match args.follow {
+        true => false,
+        false => !filling::fill_in(&fuller, &mut report, cli).await?,
+    };
     if cli.style.json {
         json::object(out, &report.to_json())?;
     } else if !(args.follow && wanted.sources.is_empty()) {
@@ -164,7 +169,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         let follower = ImportFollower::new(wanted.homes, files, selection, ImportOptions { prompts: false, ..options });
         follow(follower, &log, &secrets, &mut signals, cli, out).await?;
     }
-    Ok(Verdict::bad_if(report.has_bad_news()))
+    Ok(Verdict::bad_if(report.has_bad_news() || unfilled))
 }
 
 /// Sessions of no fewer events than this are worth a saved view.
@@ -181,7 +186,8 @@ async fn save_views(reader: &Reader, report: &ImportReport) -> Result<(), CliErr
     Ok(())
 }
 
-/// Imports one source after another into the report. One that cannot be read keeps no other from being imported.
+/// Imports one source after another into the report. One that cannot be read keeps no other from being imported. Returns the exports
+/// that may have texts which the store was given without.
 async fn import_all(
     log: &Arc<dyn EventLog>,
     sources: &[ImportSource],
@@ -189,12 +195,15 @@ async fn import_all(
     bar: &Bar,
     cli: &CommandContext,
     report: &mut ImportReport,
-) -> Result<(), CliError> {
-    let mut empty = Vec::new();
+) -> Result<Vec<PathBuf>, CliError> {
+    let (mut empty, mut fuller) = (Vec::new(), Vec::new());
     for source in sources {
         match import_into(log, source, options, bar).await {
             Ok(imported) if imported.sessions.is_empty() && imported.damage.is_empty() => empty.push(&source.path),
-            Ok(imported) => report.extend(imported),
+            Ok(imported) => {
+                fuller.extend(imported.is_fuller.then(|| source.path.clone()));
+                report.extend(imported);
+            }
             Err(error) if error.is_of_source() => {
                 let why = error.to_string();
                 cli.remarks.say(Emphasis::Bad, &why);
@@ -210,7 +219,7 @@ async fn import_all(
             cli.remark(&format!("{} without a prompt yet; nothing to import", counted(several.len() as u64, "file")));
         }
     }
-    Ok(())
+    Ok(fuller)
 }
 
 fn write_report(path: &Path, report: &ImportReport) -> Result<(), CliError> {

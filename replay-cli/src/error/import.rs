@@ -1,6 +1,7 @@
 //! How an import ends without an answer.
 
 use annals_import::{RecogniseError, SourceImportError};
+use annals_store::filling::FillingError;
 use std::path::PathBuf;
 
 /// Nothing was imported, or not everything.
@@ -18,6 +19,9 @@ pub enum ImportCommandError {
     /// A file is nothing that can be imported.
     #[error(transparent)]
     Recognise(#[from] RecogniseError),
+    /// Withheld texts could not be filled in.
+    #[error(transparent)]
+    Fill(#[from] FillingError),
     /// A folder holds nothing that can be imported.
     #[error("{}: no session of OpenCode, Codex CLI, Claude Code or annals found", path.display())]
     NothingThere { path: PathBuf },
@@ -38,7 +42,7 @@ impl ImportCommandError {
             | Self::Recognise(_)
             | Self::NothingThere { .. }
             | Self::Unredactable { .. } => 2,
-            Self::Source(_) => 1,
+            Self::Source(_) | Self::Fill(_) => 1,
         }
     }
 
@@ -47,9 +51,11 @@ impl ImportCommandError {
         match self {
             Self::Source(error) => error.is_of_source(),
             Self::Recognise(_) => true,
-            Self::NoFolderForSecret | Self::BadImportSecret | Self::NothingThere { .. } | Self::Unredactable { .. } => {
-                false
-            }
+            Self::NoFolderForSecret
+            | Self::BadImportSecret
+            | Self::NothingThere { .. }
+            | Self::Unredactable { .. }
+            | Self::Fill(_) => false,
         }
     }
 }

@@ -9,6 +9,7 @@ use annals_core::{AgentName, ModelName, SessionId};
 use annals_inspect::reader::Reader;
 use annals_runtime::{Refusal, Session};
 use annals_store::OpenMode;
+use annals_store::exchange::has_key;
 use std::path::Path;
 
 /// A Session that is there already.
@@ -96,11 +97,19 @@ pub async fn named(name: &str, cli: &CommandContext) -> Result<ExistingSession, 
 
 /// The session in which `found` is continued: itself, or the fork that takes what is added to an imported one, if it was made
 /// already.
+///
+/// # Errors
+/// [`HostError::NoKey`] when its key is not in the store.
 pub async fn continued(found: ExistingSession) -> Result<ExistingSession, CliError> {
-    match editing::local_fork(&found.reader, found.session).await? {
-        Some(fork) => described(found.reader, fork).await,
-        None => Ok(found),
+    let found = match editing::local_fork(&found.reader, found.session).await? {
+        Some(fork) => described(found.reader, fork).await?,
+        None => found,
+    };
+    // An imported one is continued by a fork anyway.
+    if !found.is_imported && !has_key(&**found.reader.log(), found.session).await? {
+        return Err(HostError::NoKey { session: super::closing::short(found.session) }.into());
     }
+    Ok(found)
 }
 
 async fn described(reader: Reader, session: SessionId) -> Result<ExistingSession, CliError> {

@@ -13,20 +13,17 @@
 //! When a segment cannot be written again (a full disk), the store opens with a remark, and the next opening tries again.
 
 use super::blobs::BlobFiles;
-use super::folder::Folder;
 use super::folder::files::{Disk, read_whole, write_whole};
-use super::folder::identity::Identity;
 use super::folder::layout::Layout;
 use super::index::rebuild;
 use super::journal::SegmentWriter;
-use super::journal::frame::{self, FrameKind, Scan};
-use super::journal::segment::{self, Segment};
+use super::journal::segment::Segment;
+use super::rewriting::{self, BatchRewrite, ErasedSession, Rewriter, RewrittenBatch};
 use super::sessions::{checked, number, take};
-use super::state::Tuning;
-use annals_core::event::ErasureEvent;
-use annals_core::{Batch, BlobHash, Blobs, Digest, Event, KnownText, Seq, SessionId, SessionKey, codec};
+use annals_core::{Batch, BlobHash, Blobs, Digest, KnownText, Seq, SessionId, SessionKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What removing erased texts came to.
@@ -102,33 +99,12 @@ impl PendingErasure {
     }
 }
 
-/// What the log says about the erased texts of a session.
-#[derive(Debug, Default)]
-struct ErasedSession {
-    /// Which texts.
-    texts: BTreeSet<(Seq, String)>,
-    /// The last `texts.erased`: batches from there on keep the key that it started.
-    last: Seq,
-    /// The key of its first batch, if it is still there.
-    key: Option<SessionKey>,
-}
-
-/// Removes erased texts from a store that is not open.
+/// Removes erased texts from a store that is being opened.
 pub(in crate::disk) struct Eraser<'a> {
-    /// The file layer.
-    pub disk: &'a Arc<dyn Disk>,
-    /// Where things lie.
-    pub layout: &'a Layout,
-    /// The folder, held open.
-    pub folder: &'a Folder,
-    /// Which store it is.
-    pub identity: &'a Identity,
-    /// Sizes.
-    pub tuning: &'a Tuning,
+    /// Writes the segments.
+    pub rewriter: &'a Rewriter<'a>,
     /// The blobs of the store.
     pub blobs: &'a dyn Blobs,
-    /// Hears how many segments are done, of how many.
-    pub progress: &'a dyn Fn(usize, usize),
 }
 
 impl Eraser<'_> {
@@ -143,112 +119,97 @@ impl Eraser<'_> {
         segments: &[Arc<Segment>],
         writer: &mut Option<SegmentWriter>,
     ) -> io::Result<ErasedCopies> {
-        let sessions = self.survey(segments)?;
-        let mut erased = ErasedCopies::default();
-        let mut named: BTreeMap<BlobHash, BTreeSet<SessionId>> = BTreeMap::new();
-        let ends = segments.iter().skip(1).map(|next| next.first).chain([u64::MAX]);
-        for (index, (segment, end)) in segments.iter().zip(ends).enumerate() {
-            (self.progress)(index, segments.len());
-            let again = self.rewritten(segment, end, pending, &sessions, &mut named, &mut erased)?;
-            if let Some(out) = again {
-                segment.write_again(&**self.disk, &self.layout.journal(), self.tuning.segment_bytes, &out)?;
-                erased.segments += 1;
-                if end == u64::MAX && writer.is_some() {
-                    let room = segment.file().len()?;
-                    *writer = Some(SegmentWriter::resume(segment.clone(), out.len() as u64, room));
-                }
-            }
-        }
+        let sessions = rewriting::erased_texts(segments)?;
+        let (erased, named) = (ErasedCopies::default(), BTreeMap::new());
+        let mut removal = TextRemoval { sessions, pending, blobs: self.blobs, named, erased };
+        let segments = self.rewriter.run(segments, writer, &mut removal)?;
+        let TextRemoval { named, mut erased, .. } = removal;
+        erased.segments = segments;
         self.remove_blobs(pending, named, &mut erased)?;
-        self.remove_derived(&mut erased)?;
-        (self.progress)(segments.len(), segments.len());
+        self.remove_set_aside(&mut erased)?;
+        self.rewriter.remove_derived()?;
         Ok(erased)
     }
 
-    /// The texts that the log says are erased.
-    fn survey(&self, segments: &[Arc<Segment>]) -> io::Result<BTreeMap<SessionId, ErasedSession>> {
-        let mut sessions: BTreeMap<SessionId, ErasedSession> = BTreeMap::new();
-        let mut keys: BTreeMap<SessionId, SessionKey> = BTreeMap::new();
-        let ends = segments.iter().skip(1).map(|next| next.first).chain([u64::MAX]);
-        for (segment, end) in segments.iter().zip(ends) {
-            let bytes = segment.load()?;
-            for batch in batches(segment, &bytes, end) {
-                match batch.events.first() {
-                    Some(Event::Erasure(ErasureEvent::TextsErased(texts))) => {
-                        let session = sessions.entry(batch.session).or_default();
-                        session.texts.extend(texts.what.iter().map(|text| (text.seq, text.place.clone())));
-                        session.last = batch.first;
-                        session.key = keys.get(&batch.session).copied();
-                    }
-                    Some(event) if event.begins() => {
-                        keys.extend(batch.session_key().map(|key| (batch.session, key)));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(sessions)
-    }
-
-    /// The bytes of a segment without the erased texts; `None` when it holds none of them.
-    fn rewritten(
+    fn remove_blobs(
         &self,
-        segment: &Segment,
-        end: u64,
         pending: &PendingErasure,
-        sessions: &BTreeMap<SessionId, ErasedSession>,
-        named: &mut BTreeMap<BlobHash, BTreeSet<SessionId>>,
+        named: BTreeMap<BlobHash, BTreeSet<SessionId>>,
         erased: &mut ErasedCopies,
-    ) -> io::Result<Option<Vec<u8>>> {
-        let bytes = segment.load()?;
-        let mut out = segment::header(segment.first, self.identity.id).to_vec();
-        let (mut changed, mut next) = (false, segment.first);
-        for found in frame::scan(&bytes, segment::HEADER) {
-            let Scan::Frame(_, frame) = found else { continue };
-            // What a failed write left behind the end of the segment may hold any text.
-            if frame.position < next || frame.position >= end {
-                changed = true;
-                continue;
+    ) -> io::Result<()> {
+        let Rewriter { disk, layout, .. } = self.rewriter;
+        let files = BlobFiles::new((*disk).clone(), layout.blobs());
+        let mut folders = BTreeSet::new();
+        for blob in pending.blobs.iter().filter(|blob| !named.contains_key(*blob)) {
+            let path = files.path(blob);
+            match disk.remove(&path) {
+                Ok(()) => erased.blobs += 1,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
             }
-            next = frame.next();
-            let decoded = match frame.kind {
-                FrameKind::Batch => codec::decode(frame.payload).ok(),
-                FrameKind::Gap => None,
-            };
-            let Some(batch) = decoded else {
-                out.extend_from_slice(frame.bytes);
-                continue;
-            };
-            let again = match sessions.get(&batch.session).filter(|session| batch.first < session.last) {
-                Some(session) => self.without_texts(&batch, session, pending)?,
-                None => None,
-            };
-            let left = match again {
-                Some((batch, encoded, texts)) => {
-                    frame::write(&mut out, FrameKind::Batch, frame.in_group, frame.position, &encoded);
-                    (changed, erased.batches, erased.texts) = (true, erased.batches + 1, erased.texts + texts);
-                    batch
-                }
-                None => {
-                    out.extend_from_slice(frame.bytes);
-                    batch
-                }
-            };
-            for blob in left.blobs().into_iter().map(|named| named.blob).filter(|blob| pending.blobs.contains(blob)) {
-                named.entry(blob).or_default().insert(left.session);
+            folders.extend(path.parent().map(Path::to_owned));
+        }
+        for (path, _) in files.list()?.unfinished {
+            disk.remove(&path)?;
+            erased.set_aside += 1;
+            folders.extend(path.parent().map(Path::to_owned));
+        }
+        // Before `erasing` is removed: a power cut must not bring a text back that nothing looks for any more.
+        for folder in folders {
+            match disk.sync_dir(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
             }
         }
-        Ok(changed.then_some(out))
+        erased.shared = named;
+        Ok(())
     }
 
+    /// Removes damaged files that were set aside: they may hold an erased text.
+    fn remove_set_aside(&self, erased: &mut ErasedCopies) -> io::Result<()> {
+        let Rewriter { disk, layout, folder, .. } = self.rewriter;
+        for damaged in disk.list(&layout.damaged())? {
+            tracing::debug!(file = %damaged.name, "a file that was set aside is removed: it may hold an erased text");
+            erased.set_aside += 1;
+        }
+        rebuild::remove_folder(folder, &layout.damaged())
+    }
+}
+
+/// Takes erased texts out of batches.
+struct TextRemoval<'a> {
+    sessions: BTreeMap<SessionId, ErasedSession>,
+    pending: &'a PendingErasure,
+    blobs: &'a dyn Blobs,
+    /// The blobs of erased texts that batches name afterwards, and whose.
+    named: BTreeMap<BlobHash, BTreeSet<SessionId>>,
+    erased: ErasedCopies,
+}
+
+impl BatchRewrite for TextRemoval<'_> {
+    const REMOVES_STRAYS: bool = true;
+
+    fn rewrite(&mut self, batch: &Batch) -> io::Result<Option<RewrittenBatch>> {
+        let Some(session) = self.sessions.get(&batch.session).filter(|session| batch.first < session.last) else {
+            return Ok(None);
+        };
+        let Some((batch, encoded, texts)) = self.without_texts(batch, session)? else { return Ok(None) };
+        self.erased.batches += 1;
+        self.erased.texts += texts;
+        Ok(Some((batch, encoded)))
+    }
+
+    fn after(&mut self, batch: &Batch) {
+        for blob in batch.blobs().into_iter().map(|named| named.blob).filter(|blob| self.pending.blobs.contains(blob)) {
+            self.named.entry(blob).or_default().insert(batch.session);
+        }
+    }
+}
+
+impl TextRemoval<'_> {
     /// A batch of a session without its erased texts, its codec form, and how many texts went; `None` when nothing is to be done.
-    fn without_texts(
-        &self,
-        batch: &Batch,
-        session: &ErasedSession,
-        pending: &PendingErasure,
-    ) -> io::Result<Option<(Batch, Vec<u8>, u64)>> {
-        let is_erased = |seq: Seq, place: &str| session.texts.contains(&(seq, place.to_owned()));
+    fn without_texts(&self, batch: &Batch, session: &ErasedSession) -> io::Result<Option<(Batch, Vec<u8>, u64)>> {
+        let is_erased = |seq: Seq, place: &str| session.names(seq, place);
         let wrong = |what: String| {
             let (session, seq) = (batch.session, batch.first);
             io::Error::other(format!("session {session}, event {seq}: {what}"))
@@ -261,7 +222,7 @@ impl Eraser<'_> {
         if own_keys && done {
             return Ok(None);
         }
-        let key = batch.session_key().or_else(|| pending.keys.get(&batch.session).copied()).or(session.key);
+        let key = batch.session_key().or_else(|| self.pending.keys.get(&batch.session).copied()).or(session.key);
         let erased = batch.erase(key.as_ref(), self.blobs, &is_erased).map_err(|error| wrong(error.to_string()))?;
         let packed = erased.pack().map_err(|error| wrong(error.to_string()))?;
         for (hash, text) in &packed.blobs {
@@ -277,64 +238,9 @@ impl Eraser<'_> {
         let texts = absent(&packed.batch).saturating_sub(before);
         Ok(Some((packed.batch, packed.encoded, texts)))
     }
-
-    fn remove_blobs(
-        &self,
-        pending: &PendingErasure,
-        named: BTreeMap<BlobHash, BTreeSet<SessionId>>,
-        erased: &mut ErasedCopies,
-    ) -> io::Result<()> {
-        let files = BlobFiles::new(self.disk.clone(), self.layout.blobs());
-        for blob in pending.blobs.iter().filter(|blob| !named.contains_key(*blob)) {
-            match self.disk.remove(&files.path(blob)) {
-                Ok(()) => erased.blobs += 1,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        for (path, _) in files.list()?.unfinished {
-            self.disk.remove(&path)?;
-            erased.set_aside += 1;
-        }
-        erased.shared = named;
-        Ok(())
-    }
-
-    /// Removes what is derived from the log, or was set aside: sled, saved views, damaged files.
-    fn remove_derived(&self, erased: &mut ErasedCopies) -> io::Result<()> {
-        for damaged in self.disk.list(&self.layout.damaged())? {
-            tracing::debug!(file = %damaged.name, "a file that was set aside is removed: it may hold an erased text");
-            erased.set_aside += 1;
-        }
-        let derived = [self.layout.damaged(), self.layout.cache()];
-        for path in derived.into_iter().chain(rebuild::folders(self.layout)) {
-            match std::fs::remove_dir_all(self.folder.reach_inside(&path)?) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        match self.disk.remove(&self.layout.checkpoint()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        self.disk.sync_dir(&self.layout.dir)
-    }
 }
 
 /// How many texts of a batch are absent.
 fn absent(batch: &Batch) -> u64 {
     batch.states.iter().filter(|state| matches!(state.known, KnownText::Absent(it) if it.erased)).count() as u64
-}
-
-/// The batches of a segment, in order.
-fn batches<'a>(segment: &Segment, bytes: &'a [u8], end: u64) -> impl Iterator<Item = Batch> + use<'a> {
-    let mut next = segment.first;
-    frame::scan(bytes, segment::HEADER).filter_map(move |found| {
-        let Scan::Frame(_, frame) = found else { return None };
-        if frame.position < next || frame.position >= end {
-            return None;
-        }
-        next = frame.next();
-        (frame.kind == FrameKind::Batch).then(|| codec::decode(frame.payload).ok()).flatten()
-    })
 }

@@ -2,6 +2,7 @@
 
 use crate::disk::blobs::BlobFiles;
 use crate::disk::erasing::{Eraser, PendingErasure};
+use crate::disk::filling::{Filler, PendingFilling};
 use crate::disk::folder::Folder;
 use crate::disk::folder::files::Disk;
 use crate::disk::folder::identity::Identity;
@@ -13,6 +14,7 @@ use crate::disk::journal::segment::Segment;
 use crate::disk::journal::{Journal, SegmentWriter};
 use crate::disk::maintenance::report::{OpeningReport, Remark};
 use crate::disk::recovery::{POSITION_MAX, Recovered, Recovery};
+use crate::disk::rewriting::Rewriter;
 use crate::disk::sessions::{Checkpoint, SessionHeads};
 use crate::disk::state::{RecentBatches, SessionTable, StoreState, Tuning};
 use crate::log::Position;
@@ -68,7 +70,7 @@ impl Opening<'_> {
     pub fn run(self, mut report: OpeningReport, in_order: bool) -> io::Result<Opened> {
         let Self { layout, folder, identity, disk, tuning, purpose, .. } = &self;
         let purpose = *purpose;
-        let pending = PendingErasure::load(&**disk, layout)?;
+        let pending = PendingWork::load(&**disk, layout)?;
         let (heads, checkpoint) = small_files(layout, &**disk, &mut report)?;
         let known = heads.is_some() && checkpoint.is_some();
         let (heads, mut checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
@@ -104,7 +106,7 @@ impl Opening<'_> {
             Some(pending) => {
                 // sled goes as a whole: it keeps what was replaced in it.
                 drop(sled);
-                self.erase(pending, &mut recovered, &mut report)?;
+                self.finish(pending, &mut recovered, &mut report)?;
                 existed = rebuild::is_there(folder, &layout.sled().join("db"))?;
                 checkpoint = if existed { checkpoint } else { 0 };
                 open_sled()
@@ -117,10 +119,10 @@ impl Opening<'_> {
         shared.end = Mutex::new(Some(watch::Sender::new(Position(next))));
         let shared = Arc::new(shared);
         let mut compared = rebuild::compare(&shared, sled, existed, checkpoint, purpose);
-        if report.erased.is_some() {
+        if report.erased.is_some() || report.filled.is_some() {
             compared.remarks.retain(|remark| !matches!(remark, Remark::SledRebuilt { .. }));
-            // The empty sled that the rebuilt one replaced.
-            if let Err(error) = rebuild::remove_folder(&shared.folder, &shared.layout.damaged()) {
+            let empty = compared.replaced.take().map(|empty| rebuild::remove_empty(&shared, &empty));
+            if let Some(Err(error)) = empty {
                 tracing::warn!(%error, "an empty index could not be removed");
             }
         }
@@ -132,23 +134,57 @@ impl Opening<'_> {
         Ok(Opened { shared, writer: recovered.writer, report, written, unread })
     }
 
-    /// Finishes an erasure. What cannot be erased now is reported, and tried again by the next opening.
-    fn erase(&self, pending: &PendingErasure, recovered: &mut Recovered, report: &mut OpeningReport) -> io::Result<()> {
+    /// Finishes an erasure, then a filling. What cannot be done now is reported, and tried again by the next opening.
+    fn finish(&self, pending: &PendingWork, recovered: &mut Recovered, report: &mut OpeningReport) -> io::Result<()> {
         let Self { layout, folder, identity, disk, tuning, progress, .. } = self;
-        if report.lost_something() {
-            let reason = "the store is damaged, and what erasing removes may be the last copy".to_owned();
-            report.remarks.push(Remark::EraseUnfinished { reason });
-            return Ok(());
-        }
+        let lost = report.lost_something();
         let blobs = BlobFiles::new(disk.clone(), layout.blobs());
-        let eraser = Eraser { disk, layout, folder, identity, tuning, blobs: &blobs, progress: *progress };
-        let erased = eraser.run(pending, &recovered.segments, &mut recovered.writer);
-        match erased.and_then(|erased| PendingErasure::remove(&**disk, layout).map(|()| erased)) {
-            Ok(erased) => report.erased = Some(erased),
-            Err(error) if crate::disk::Displaced::of(&error).is_some() => return Err(error),
-            Err(error) => report.remarks.push(Remark::EraseUnfinished { reason: error.to_string() }),
+        let rewriter = Rewriter { disk, layout, folder, identity, tuning, progress: *progress };
+        let Recovered { segments, writer, .. } = recovered;
+        let unfinished = |error: io::Error, remark: fn(String) -> Remark| match crate::disk::Displaced::of(&error) {
+            Some(_) => Err(error),
+            None => Ok(remark(error.to_string())),
+        };
+        if let Some(pending) = &pending.erasure {
+            let mut erase = || {
+                let erased = Eraser { rewriter: &rewriter, blobs: &blobs }.run(pending, segments, writer)?;
+                PendingErasure::remove(&**disk, layout).map(|()| erased)
+            };
+            let last = "the store is damaged, and what erasing removes may be the last copy";
+            match if lost { Err(io::Error::other(last)) } else { erase() } {
+                Ok(erased) => report.erased = Some(erased),
+                Err(error) => {
+                    report.remarks.push(unfinished(error, |reason| Remark::EraseUnfinished { reason })?);
+                    // What is filled in is never more important.
+                    return Ok(());
+                }
+            }
+        }
+        if let Some(pending) = &pending.filling {
+            let mut fill = || {
+                let filled = Filler { rewriter: &rewriter, blobs: &blobs }.run(pending, segments, writer)?;
+                PendingFilling::remove(&**disk, layout).map(|()| filled)
+            };
+            match if lost { Err(io::Error::other("the store is damaged")) } else { fill() } {
+                Ok(filled) => report.filled = Some(filled),
+                Err(error) => report.remarks.push(unfinished(error, |reason| Remark::FillUnfinished { reason })?),
+            }
         }
         Ok(())
+    }
+}
+
+/// What an earlier process began.
+struct PendingWork {
+    erasure: Option<PendingErasure>,
+    filling: Option<PendingFilling>,
+}
+
+impl PendingWork {
+    /// Reads it; `None` when there is nothing to finish.
+    fn load(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Self>> {
+        let (erasure, filling) = (PendingErasure::load(disk, layout)?, PendingFilling::load(disk, layout)?);
+        Ok((erasure.is_some() || filling.is_some()).then_some(Self { erasure, filling }))
     }
 }
 

@@ -3,6 +3,7 @@ mod copies;
 mod damage;
 mod erasing;
 mod failed_writes;
+mod filling;
 mod identity;
 mod looking;
 mod room;

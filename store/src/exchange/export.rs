@@ -260,6 +260,20 @@ async fn keys(
     }
 }
 
+/// Whether the key of a session is in the store: without it, nothing can be appended to it.
+///
+/// # Errors
+/// [`ReadError::NoSession`], or when the log cannot be read.
+pub async fn has_key(log: &dyn EventLog, session: SessionId) -> Result<bool, ReadError> {
+    let end = log.head(session).await?.ok_or(ReadError::NoSession(session))?.next;
+    let from = ancestors(log, session, end).await?.last().map_or(Seq::ZERO, |ancestor| ancestor.cut);
+    let first = log.read(session, from, 1).await?;
+    if first.first().is_some_and(|slice| slice.batch.session_key().is_some()) {
+        return Ok(true);
+    }
+    Ok(key_after_erasure(log, session, session, from..end).await?.is_some())
+}
+
 /// The key that the last erasure of texts started, in the part of a session's log that is read.
 async fn key_after_erasure(
     log: &dyn EventLog,

@@ -1,11 +1,16 @@
 //! Import: an export back into a log, with the digests that it had.
 
+use super::ExportBlobs;
 use super::line::{Ancestor, Header, HeaderKeys, Line};
 use super::verify::{Flaw, VerifyReport, verify_file};
 use super::{OnProgress, Progress};
+use crate::append_rules::NO_KEY;
 use crate::log::{AppendError, Appended, Draft, EventLog};
 use annals_core::exported::{Unprovable, digest_of_line};
-use annals_core::{Batch, BlobHash, Digest, Seq, SessionId};
+use annals_core::{
+    AbsentText, Batch, BlobHash, Digest, Disclosure, FillError, FillKeys, KnownText, Seq, SessionId, SessionKey,
+};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -30,6 +35,8 @@ pub struct ImportedSession {
     pub known: u64,
     /// Blobs that came along.
     pub blobs: u64,
+    /// Whether the file may have texts or a key that the log was given without: see [`crate::filling`].
+    pub is_fuller: bool,
 }
 
 /// An import stopped. What was appended before stays: it is an unaltered beginning of the session, and importing a
@@ -149,8 +156,16 @@ struct Import<'a> {
     log: &'a dyn EventLog,
     imported: Imported,
     section: Option<ImportSection>,
-    /// Batches to append together, with their lines.
-    gathered: Vec<(u64, Draft)>,
+    /// Batches to append together.
+    gathered: Vec<GatheredBatch>,
+}
+
+/// A batch to append.
+struct GatheredBatch {
+    line: u64,
+    draft: Draft,
+    /// The key of the session that its texts are proved with, if the file has it.
+    key: Option<SessionKey>,
 }
 
 /// The export that is being read.
@@ -160,6 +175,9 @@ struct ImportSection {
     last: Option<(SessionId, Seq, Digest)>,
     ancestors: Vec<Ancestor>,
     keys: HeaderKeys,
+    blobs: ExportBlobs,
+    /// Where each session ended before.
+    heads: BTreeMap<SessionId, Seq>,
 }
 
 impl<'a> Import<'a> {
@@ -168,8 +186,9 @@ impl<'a> Import<'a> {
         if let Line::Header(header) = read {
             self.end().await?;
             let keys = HeaderKeys::new(header.keys.clone().unwrap_or_default());
-            let session = ImportedSession { header, new: 0, known: 0, blobs: 0 };
-            self.section = Some(ImportSection { line, session, last: None, ancestors: Vec::new(), keys });
+            let session = ImportedSession { header, new: 0, known: 0, blobs: 0, is_fuller: false };
+            let (blobs, heads) = (ExportBlobs::new(self.log.blobs()), BTreeMap::new());
+            self.section = Some(ImportSection { line, session, last: None, ancestors: Vec::new(), keys, blobs, heads });
             return Ok(());
         }
         let Some(section) = &mut self.section else {
@@ -181,21 +200,23 @@ impl<'a> Import<'a> {
                 found: Some(found),
                 reason: "its text has another hash".into(),
             })),
-            Line::Blob { line: blob, .. } => {
+            Line::Blob { line: blob, found, .. } => {
                 section.session.blobs += 1;
-                self.put(line, blob.text).await.map(|_| ())
+                section.blobs.take(found, blob.text);
+                Ok(())
             }
-            Line::Batch { mut batch, value, .. } => {
+            Line::Batch { mut batch, value, named, .. } => {
                 let key = section.keys.take(&batch);
                 let (session, seq, expected) = (batch.session, batch.first, batch.digest);
-                let found = digest_of_line(&value, key.as_ref(), &*self.log.blobs()).map_err(|error| match error {
+                let found = digest_of_line(&value, key.as_ref(), &section.blobs).map_err(|error| match error {
                     Unprovable::Key => damaged(Flaw::Key { reason: error.to_string() }),
                     Unprovable::Blob(blob) => {
                         ImportError::Append { line, source: AppendError::MissingBlob { session, seq, blob } }
                     }
                 })?;
                 if found != expected {
-                    return Err(damaged(Flaw::Digest { session, seq, expected, found }));
+                    let flaw = Flaw::Digest { session, seq, expected, found };
+                    return Err(damaged(self.forged(&batch, key).await.unwrap_or(flaw)));
                 }
                 if let (Some(begins), Some(key)) = (batch.events.first_mut(), key) {
                     begins.set_key(key);
@@ -204,42 +225,88 @@ impl<'a> Import<'a> {
                     section.ancestors.push(Ancestor { session: before, cut: batch.first });
                 }
                 section.last = Some((batch.session, batch.next(), batch.digest));
-                self.append(line, batch).await
+                self.put(line, &batch, named.into_iter().map(|named| named.blob).collect()).await?;
+                self.append(line, batch, key).await
             }
             Line::Opaque { reason, .. } => Err(damaged(Flaw::Line { reason })),
             Line::Header(_) => Ok(()),
         }
     }
 
-    async fn put(&mut self, line: u64, text: String) -> Result<BlobHash, ImportError> {
-        self.log.put_blob(text).await.map_err(|source| ImportError::Append { line, source })
+    /// The text of a batch that does not match the commitment which the log has; `None` when that does not say which it is.
+    async fn forged(&self, batch: &Batch, key: Option<SessionKey>) -> Option<Flaw> {
+        let blobs = &self.section.as_ref()?.blobs;
+        let stored = self.log.batch_at(batch.session, batch.first).await.ok()??;
+        let keys = FillKeys { kept: None, fuller: key.as_ref() };
+        match stored.batch.fill(batch, keys, blobs, &|_, _| false) {
+            Err(FillError::Text { session, seq, place }) => Some(Flaw::Text { session, seq, place }),
+            _ => None,
+        }
     }
 
-    async fn append(&mut self, line: u64, batch: Batch) -> Result<(), ImportError> {
-        let Batch { session, first, at, events, digest, states, .. } = batch;
-        let draft = Draft { session, expected: first, at, events, digest: Some(digest), states };
-        self.gathered.push((line, draft));
+    /// Stores the blobs that a new batch names.
+    async fn put(&mut self, line: u64, batch: &Batch, named: Vec<BlobHash>) -> Result<(), ImportError> {
+        let Some(section) = self.section.as_mut().filter(|_| !named.is_empty()) else { return Ok(()) };
+        let head = match section.heads.get(&batch.session) {
+            Some(head) => *head,
+            None => {
+                let failed = |_| AppendError::Unknown;
+                let head = self.log.head(batch.session).await.map_err(failed);
+                let head = head.map_err(|source| ImportError::Append { line, source })?;
+                let head = head.map_or(Seq::ZERO, |head| head.next);
+                section.heads.insert(batch.session, head);
+                head
+            }
+        };
+        match batch.first < head {
+            true => Ok(()),
+            false => store(self.log, line, &mut section.blobs, &named).await,
+        }
+    }
+
+    async fn append(&mut self, line: u64, batch: Batch, key: Option<SessionKey>) -> Result<(), ImportError> {
+        self.gathered.push(GatheredBatch { line, draft: drafted(batch), key });
         if self.gathered.len() < WINDOW { Ok(()) } else { self.land().await }
     }
 
     /// Appends what was gathered.
     async fn land(&mut self) -> Result<(), ImportError> {
-        let gathered = std::mem::take(&mut self.gathered);
-        let drafts = gathered.iter().map(|(_, draft)| draft.clone()).collect();
-        let Appended { committed, refused } = self.log.append_all(drafts).await;
-        for committed in &committed {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        while !gathered.is_empty() {
+            let drafts = gathered.iter().map(|batch| batch.draft.clone()).collect();
+            let Appended { committed, refused } = self.log.append_all(drafts).await;
+            let mut rest = gathered.split_off(committed.len());
             if let Some(section) = &mut self.section {
-                let session = &mut section.session;
-                *(if committed.known { &mut session.known } else { &mut session.new }) += 1;
+                for (GatheredBatch { line, draft, .. }, committed) in gathered.iter().zip(&committed) {
+                    let session = &mut section.session;
+                    *(if committed.known { &mut session.known } else { &mut session.new }) += 1;
+                    if committed.known {
+                        session.is_fuller |= is_fuller(draft, &committed.batch);
+                        // One that the store has lost.
+                        let named: Vec<_> = committed.batch.blobs().into_iter().map(|named| named.blob).collect();
+                        store(self.log, *line, &mut section.blobs, &named).await?;
+                    }
+                }
             }
-        }
-        match (gathered.get(committed.len()), refused) {
-            (Some((line, draft)), Some(AppendError::Conflict { .. } | AppendError::Diverged { .. })) => {
-                Err(self.diverged(*line, draft).await)
+            let (Some(first), Some(refused)) = (rest.first(), refused) else { return Ok(()) };
+            match (refused, first.key) {
+                (AppendError::Conflict { .. } | AppendError::Diverged { .. }, _) => {
+                    return Err(self.diverged(first.line, &first.draft).await);
+                }
+                // The store has the session without its key: until that is filled in, each text has a key of its own.
+                (AppendError::Misplaced { reason: NO_KEY, .. }, Some(_)) => {
+                    let Some(section) = &mut self.section else { return Ok(()) };
+                    let of = first.draft.session;
+                    for batch in rest.iter_mut().filter(|batch| batch.draft.session == of) {
+                        batch.disclose(&section.blobs)?;
+                    }
+                    section.session.is_fuller = true;
+                }
+                (source, _) => return Err(ImportError::Append { line: first.line, source }),
             }
-            (Some((line, _)), Some(source)) => Err(ImportError::Append { line: *line, source }),
-            _ => Ok(()),
+            gathered = rest;
         }
+        Ok(())
     }
 
     async fn diverged(&self, line: u64, draft: &Draft) -> ImportError {
@@ -264,4 +331,50 @@ impl<'a> Import<'a> {
         self.imported.sessions.push(session);
         Ok(())
     }
+}
+
+impl GatheredBatch {
+    /// Gives each text a key of its own in place of the session's.
+    fn disclose(&mut self, blobs: &ExportBlobs) -> Result<(), ImportError> {
+        let Some(key) = self.key.take() else { return Ok(()) };
+        let Draft { session, expected: first, at, events, digest, states } = self.draft.clone();
+        let digest = digest.unwrap_or(Digest([0; 32]));
+        let batch = Batch { session, first, at, prev: None, events, digest, states };
+        let disclosed = batch.disclose(Some(&key), blobs, &mut |_| Disclosure::Disclose);
+        let reason = |error: annals_core::DiscloseError| Flaw::Line { reason: error.to_string() };
+        let line = self.line;
+        self.draft = drafted(disclosed.map_err(|error| ImportError::Damaged { line, flaw: reason(error) })?);
+        Ok(())
+    }
+}
+
+fn drafted(batch: Batch) -> Draft {
+    let Batch { session, first, at, events, digest, states, .. } = batch;
+    Draft { session, expected: first, at, events, digest: Some(digest), states }
+}
+
+/// Stores those of these blobs that the export brought and the store does not hold.
+async fn store(
+    log: &dyn EventLog,
+    line: u64,
+    brought: &mut ExportBlobs,
+    named: &[BlobHash],
+) -> Result<(), ImportError> {
+    for blob in named {
+        if let Some(text) = brought.give(blob) {
+            log.put_blob(text).await.map_err(|source| ImportError::Append { line, source })?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a draft has a text or the key of its session that the log's batch lacks, and that was not erased here.
+fn is_fuller(draft: &Draft, stored: &Batch) -> bool {
+    let key = |events: &[annals_core::Event]| events.first().and_then(|event| event.stored_key()?.key);
+    let is_absent = |known: KnownText| matches!(known, KnownText::Absent(AbsentText { erased: false, .. }));
+    let lacks = |at: &annals_core::TextState| {
+        let known = draft.states.iter().find(|state| (state.event, &state.place) == (at.event, &at.place));
+        is_absent(at.known) && known.is_none_or(|state| !is_absent(state.known))
+    };
+    (key(&draft.events).is_some() && key(&stored.events).is_none()) || stored.states.iter().any(lacks)
 }

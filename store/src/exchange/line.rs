@@ -75,14 +75,14 @@ impl Header {
 /// A blob, before the first batch that names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct BlobLine {
+pub(crate) struct BlobLine {
     pub blob: BlobHash,
     pub text: String,
 }
 
 /// A line, read and checked by itself.
 #[derive(Debug)]
-pub(super) enum Line {
+pub(crate) enum Line {
     Header(Header),
     Blob {
         line: BlobLine,
@@ -169,7 +169,7 @@ impl Line {
 
 /// The keys that a header gives, and which of them are in force: from the batch on whose first event names the hash of the key.
 #[derive(Debug, Default)]
-pub(super) struct HeaderKeys {
+pub(crate) struct HeaderKeys {
     keys: BTreeMap<SessionId, SessionKey>,
     /// The hash that each session names last, if one of its batches was read.
     named: BTreeMap<SessionId, Option<Digest>>,
@@ -209,7 +209,7 @@ impl HeaderKeys {
 /// A Batch line whose events this version cannot read: what is known of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Envelope {
+pub(crate) struct Envelope {
     pub session: SessionId,
     pub first: Seq,
     #[serde(rename = "at")]

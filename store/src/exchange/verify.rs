@@ -3,6 +3,7 @@
 //! Damage never ends a verification: each is reported once, with its place, and the rest is checked as well. The rules are
 //! those of `fixtures/FORMAT.md`, for a file and for a log alike.
 
+mod absent;
 mod chain;
 mod file;
 mod log;

@@ -1,80 +1,14 @@
 //! Which texts an export withholds (`docs/reference/digest.md#withheld-and-erased-texts`).
 
+use super::rule::{Selector, WithholdRule};
 use crate::log::Slice;
 use annals_core::event::{ChildEvent, ContextEvent, PermissionEvent, SessionEvent, ToolEvent};
 use annals_core::{Batch, CallId, Event, PermissionId, Seq, SessionId};
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 use regex::Regex;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 use std::path::Path;
-use std::str::FromStr;
-
-/// One rule that selects texts, as a user writes it: `tool:read`, `path:**/.env`, `text:REGEX`, `seq:41`, `seq:41-50`,
-/// `kind:tool.settled`.
-#[derive(Clone, Debug)]
-pub struct WithholdRule {
-    written: String,
-    selects: Selector,
-}
-
-#[derive(Clone, Debug)]
-enum Selector {
-    /// The calls of a tool.
-    Tool(String),
-    /// Calls and events with a path that matches.
-    Path(GlobMatcher),
-    /// Texts that match.
-    Text(Regex),
-    /// Events by their numbers.
-    Seqs(RangeInclusive<u64>),
-    /// Events by their kind.
-    Kind(String),
-}
-
-/// A rule is not one of the forms.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{written:?} is not a rule: {reason}")]
-pub struct InvalidRule {
-    /// The rule as written.
-    pub written: String,
-    /// What is wrong.
-    pub reason: String,
-}
-
-impl WithholdRule {
-    /// Whether it is a rule `text:REGEX` that matches.
-    pub fn matches_text(&self, text: &str) -> bool {
-        matches!(&self.selects, Selector::Text(regex) if regex.is_match(text))
-    }
-}
-
-impl FromStr for WithholdRule {
-    type Err = InvalidRule;
-
-    fn from_str(written: &str) -> Result<Self, InvalidRule> {
-        let invalid = |reason: String| InvalidRule { written: written.into(), reason };
-        let forms = || invalid("expected tool:NAME, path:GLOB, text:REGEX, seq:N, seq:N-M or kind:KIND".into());
-        let (form, value) = written.split_once(':').filter(|(_, value)| !value.is_empty()).ok_or_else(forms)?;
-        let selects = match form {
-            "tool" => Selector::Tool(value.into()),
-            "path" => {
-                let glob = GlobBuilder::new(value).literal_separator(true).build();
-                Selector::Path(glob.map_err(|error| invalid(error.to_string()))?.compile_matcher())
-            }
-            "text" => Selector::Text(Regex::new(value).map_err(|error| invalid(error.to_string()))?),
-            "seq" => {
-                let (from, to) = value.split_once('-').unwrap_or((value, value));
-                let number = |text: &str| text.parse().map_err(|_| invalid(format!("{text:?} is not an event number")));
-                Selector::Seqs(number(from)?..=number(to)?)
-            }
-            "kind" => Selector::Kind(value.into()),
-            _ => return Err(forms()),
-        };
-        Ok(Self { written: written.into(), selects })
-    }
-}
 
 /// The rules of an export.
 #[derive(Clone, Debug)]
@@ -141,7 +75,7 @@ impl<'a> TextSelection<'a> {
                     Selector::Seqs(seqs) => !own.is_empty() && seqs.contains(&record.seq.0),
                     Selector::Kind(kind) => !own.is_empty() && record.event.kind().name() == kind,
                 };
-                if !selects {
+                if !(selects && rule.reaches(batch.at)) {
                     continue;
                 }
                 if let Some(matched) = self.matched.get_mut(at) {
@@ -158,7 +92,12 @@ impl<'a> TextSelection<'a> {
     /// The first rule that selects nothing, as it was written.
     pub fn unmatched(&self) -> Option<&str> {
         let rules = self.rules.rules().iter().zip(&self.matched);
-        rules.into_iter().find(|(_, matched)| !**matched).map(|(rule, _)| rule.written.as_str())
+        rules.into_iter().find(|(_, matched)| !**matched).map(|(rule, _)| rule.written())
+    }
+
+    /// The rules that select something, as indices.
+    pub fn matched(&self) -> Vec<usize> {
+        self.matched.iter().enumerate().filter(|(_, matched)| **matched).map(|(at, _)| at).collect()
     }
 
     /// Whether a rule selects each of these texts of a batch.
@@ -173,7 +112,8 @@ impl<'a> TextSelection<'a> {
             event = Some((*seq, whole));
             let called = usize::try_from(seq.0 - batch.first.0).ok().and_then(|at| batch.events.get(at));
             let name_of_tool = matches!(called, Some(Event::Tool(ToolEvent::Called(_)))) && place == "/name";
-            let by_text = self.rules.rules().iter().any(|rule| match &rule.selects {
+            let mut reaching = self.rules.rules().iter().filter(|rule| rule.reaches(batch.at));
+            let by_text = reaching.any(|rule| match &rule.selects {
                 Selector::Text(regex) => matches_text(regex, text.as_deref()),
                 // A rule of calls leaves it visible which tool was called.
                 Selector::Seqs(seqs) => name_of_tool && seqs.contains(&seq.0),
@@ -193,13 +133,14 @@ impl<'a> TextSelection<'a> {
         let (call, paths) = (self.call(event), paths(event, &own));
         self.rules.rules().iter().zip(&self.calls).any(|(rule, calls)| {
             let of_call = call.as_ref().is_some_and(|call| calls.contains(call));
-            match &rule.selects {
-                Selector::Tool(_) => of_call,
-                Selector::Path(glob) => of_call || paths.iter().any(|path| self.path_matches(glob, path)),
-                Selector::Seqs(seqs) => seqs.contains(&seq.0),
-                Selector::Kind(kind) => event.kind().name() == kind,
-                Selector::Text(_) => false,
-            }
+            rule.reaches(batch.at)
+                && match &rule.selects {
+                    Selector::Tool(_) => of_call,
+                    Selector::Path(glob) => of_call || paths.iter().any(|path| self.path_matches(glob, path)),
+                    Selector::Seqs(seqs) => seqs.contains(&seq.0),
+                    Selector::Kind(kind) => event.kind().name() == kind,
+                    Selector::Text(_) => false,
+                }
         })
     }
 

@@ -8,6 +8,9 @@ use std::process::Command;
 const SECRET: &str = "Ottilie Brandauer";
 const OUTPUT: &str = "TOKEN=Zebra-Quartz-9917";
 
+/// The name of a file with the whole output of a tool.
+const OUTPUT_FILE: &str = "tool_00000000000000000000000000";
+
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
@@ -28,7 +31,7 @@ fn store() -> Annals {
             {"tool": {"name": "read", "output": OUTPUT, "required": ["path"]}},
             {"provider": [{"text": "I will look.",
                 "calls": [{"id": "c1", "tool": "read", "input": {"path": "/project/.env"}}]}]},
-            {"provider": [{"text": "Nothing of note."}]}, {"prompt": format!("My name is {SECRET}")},
+            {"provider": [{"text": "Nothing of note."}]}, {"prompt": format!("My name is {SECRET} ({OUTPUT_FILE})")},
             {"provider": [{"text": "Done again."}]}, {"prompt": "A second question"},
         ],
     });
@@ -185,6 +188,64 @@ fn a_source_that_grew_continues_behind_erased_texts_and_restores_none() {
     ends(&other, 0, &["import", &text(&source)]);
     let kept = |annals: &Annals| ends(annals, 0, &["transcript", "@last"]).lines().count();
     assert!(kept(&annals).abs_diff(kept(&other)) < 8);
+}
+
+/// Copies of the personal data outside the log: an output file, a line of the chat history, an answer in a cassette.
+fn plant_copies(annals: &Annals) -> std::path::PathBuf {
+    let (outputs, cassette) = (annals.store().join("outputs"), annals.file("cassette"));
+    std::fs::create_dir_all(&outputs).unwrap();
+    std::fs::write(outputs.join(OUTPUT_FILE), format!("hello {SECRET}")).unwrap();
+    std::fs::write(annals.store().join("chat-history"), format!("#V2\nMy name is {SECRET}\nsomething else\n")).unwrap();
+    std::fs::create_dir_all(cassette.join("parts")).unwrap();
+    let requests = ends(annals, 0, &["requests", "@last", "--json"]);
+    let requests: serde_json::Value = serde_json::from_str(requests.trim()).unwrap_or_else(|_| {
+        serde_json::Value::Array(requests.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    });
+    let digest = digests(&requests).into_iter().next().unwrap();
+    let line = format!(r#"{{"cassette":1,"request":"{digest}","parts":[]}}"#);
+    std::fs::write(cassette.join(format!("{digest}.1.jsonl")), format!("{line}\n{SECRET}\n")).unwrap();
+    cassette
+}
+
+/// The digests of requests in an answer.
+fn digests(value: &serde_json::Value) -> Vec<String> {
+    match value {
+        serde_json::Value::Object(members) => {
+            let own = members.get("digest").and_then(serde_json::Value::as_str).map(str::to_owned);
+            own.into_iter().chain(members.values().flat_map(digests)).collect()
+        }
+        serde_json::Value::Array(items) => items.iter().flat_map(digests).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Copies outside the log go first, so that a command that stops there is repeated as it was.
+#[test]
+fn an_erasure_that_fails_outside_the_log_is_repeated_and_reaches_every_copy() {
+    let annals = store();
+    let cassette = plant_copies(&annals);
+    let folder = text(&cassette);
+    let erase = ["erase", "@last", "--matching", "Ottilie", "--reason", "a test", "--yes", "--cassette", &folder];
+    // Each kind of copy cannot be removed in turn: nothing is recorded, and the same command works afterwards.
+    let history = annals.store().join("chat-history");
+    let content = std::fs::read(&history).unwrap();
+    std::fs::remove_file(&history).unwrap();
+    std::fs::create_dir(&history).unwrap();
+    ends(&annals, 2, &erase);
+    assert!(!ends(&annals, 0, &["log", "@last"]).contains("texts.erased"));
+    std::fs::remove_dir(&history).unwrap();
+    std::fs::write(&history, content).unwrap();
+    let moved = annals.file("moved");
+    std::fs::rename(&cassette, &moved).unwrap();
+    ends(&annals, 2, &erase);
+    assert!(!ends(&annals, 0, &["log", "@last"]).contains("texts.erased"));
+    assert!(!containing(&annals.store(), SECRET).is_empty() && !containing(&moved, SECRET).is_empty());
+    std::fs::rename(&moved, &cassette).unwrap();
+    ends(&annals, 0, &erase);
+    assert_eq!(containing(&annals.store(), SECRET), Vec::<String>::new());
+    assert_eq!(containing(&cassette, SECRET), Vec::<String>::new());
+    assert!(std::fs::read_to_string(&history).unwrap().contains("something else"));
+    ends(&annals, 0, &["verify"]);
 }
 
 #[test]

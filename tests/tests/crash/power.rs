@@ -1,6 +1,8 @@
 //! Simulated power cuts: whatever was not flushed to the device may be there, gone or torn. Every cut of a short story
 //! with `ANNALS_POWER_CUTS=all`, a sample otherwise.
 
+mod texts;
+
 use annals_core::Seq;
 use annals_store::conformance::material::session;
 use annals_store::disk::fault_injection::{FaultyDisk, WriteFate};
@@ -10,7 +12,7 @@ use annals_store::{EventLog, OpenMode, OpeningReport};
 use annals_tests::crash::{self, Dice};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 const SESSIONS: u64 = 6;
@@ -46,16 +48,10 @@ async fn story(dir: &Path, lab: &FaultyDisk) -> Vec<(u64, Seq)> {
     acknowledged
 }
 
-async fn survives(image: BTreeMap<PathBuf, Vec<u8>>, from: &Path, acknowledged: &[(u64, Seq)], told: &str) {
-    let dir = tempfile::tempdir().unwrap();
-    for (path, bytes) in image {
-        let path = dir.path().join(path.strip_prefix(from).unwrap());
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, bytes).unwrap();
-    }
-    check(dir.path(), acknowledged, told).await;
+async fn survives(dir: &Path, acknowledged: &[(u64, Seq)], told: &str) {
+    check(dir, acknowledged, told).await;
     // What was mended stays mended.
-    let again = check(dir.path(), acknowledged, told).await;
+    let again = check(dir, acknowledged, told).await;
     assert_eq!(again.remarks, vec![], "{told}: opened again");
 }
 
@@ -89,17 +85,13 @@ struct Cut {
     told: String,
 }
 
-#[test]
-fn nothing_acknowledged_is_missing_after_a_power_cut() {
-    let dir = tempfile::tempdir().unwrap();
-    let lab = FaultyDisk::new();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let acknowledged = runtime.block_on(story(dir.path(), &lab));
+/// The cuts to try: all with `ANNALS_POWER_CUTS=all`, a sample otherwise; none before the first mark where `marked` is set.
+fn cuts(lab: &FaultyDisk, marked: bool) -> Vec<Cut> {
     let every = std::env::var("ANNALS_POWER_CUTS").is_ok_and(|cuts| cuts == "all");
     let step = if every { 1 } else { (lab.cuts() / 40).max(1) };
     let mut dice = Dice::new(7);
     let mut cuts = Vec::new();
-    for at in (0..=lab.cuts()).step_by(step) {
+    for at in (0..=lab.cuts()).step_by(step).filter(|at| !marked || lab.marked(*at).is_some()) {
         let before = usize::try_from(lab.marked(at).unwrap_or(0)).unwrap();
         let unflushed = lab.unflushed(at);
         // Every prefix of what was not flushed; the next write is torn in the middle of a page or at its border.
@@ -129,8 +121,31 @@ fn nothing_acknowledged_is_missing_after_a_power_cut() {
         let told = format!("cut {at}, any of {unflushed}");
         cuts.push(Cut { at, acknowledged: before, names: usize::MAX, fates, told });
     }
-    crash::in_parallel("power cuts", &cuts, async |cut| {
-        let image = lab.image(cut.at, cut.names, |write, _| cut.fates.get(write).copied().unwrap_or(WriteFate::Lost));
-        survives(image, dir.path(), &acknowledged[..cut.acknowledged], &cut.told).await;
+    cuts
+}
+
+impl Cut {
+    /// Writes what the cut leaves of the store in `from` into a folder.
+    fn leave(&self, lab: &FaultyDisk, from: &Path) -> tempfile::TempDir {
+        let fate = |write: usize, _| self.fates.get(write).copied().unwrap_or(WriteFate::Lost);
+        let dir = tempfile::tempdir().unwrap();
+        for (path, bytes) in lab.image(self.at, self.names, fate) {
+            let path = dir.path().join(path.strip_prefix(from).unwrap());
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        dir
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_missing_after_a_power_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let lab = FaultyDisk::new();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let acknowledged = runtime.block_on(story(dir.path(), &lab));
+    crash::in_parallel("power cuts", &cuts(&lab, false), async |cut| {
+        let left = cut.leave(&lab, dir.path());
+        survives(left.path(), &acknowledged[..cut.acknowledged], &cut.told).await;
     });
 }

@@ -18,6 +18,13 @@ pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> Result
         let line = format!("{}{}: {what}", plain(&path.to_string_lossy()), places(loss));
         writeln!(out, "{}", style.paint(Emphasis::Warn, &line))?;
     }
+    for filled in &report.filled {
+        let (session, texts) = (filled.session, counted(filled.texts, "text"));
+        match filled.texts {
+            0 => writeln!(out, "added the key of session {session}")?,
+            _ => writeln!(out, "filled in {texts} of session {session}")?,
+        }
+    }
     writeln!(out, "{}", style.paint(Emphasis::Strong, &total(report)))?;
     Ok(())
 }
@@ -36,7 +43,10 @@ fn total(report: &ImportReport) -> String {
     if changed > 0 && changed < report.sessions.len() as u64 {
         total.push_str(&format!(", {} changed", thousands(changed)));
     }
+    let filled: u64 = report.filled.iter().map(|filled| filled.texts).sum();
     total.push_str(&match (sum(&|it| it.events), sum(&|it| it.new)) {
+        (_, 0) if filled > 0 => format!(", {} filled in", counted(filled, "text")),
+        (_, 0) if !report.filled.is_empty() => ", no new text".to_owned(),
         (_, 0) => ", nothing new".to_owned(),
         (0, new) => format!(", {}", counted(new, "new batch")),
         (events, _) => format!(", {}", counted(events, "new event")),

@@ -57,6 +57,11 @@ impl Layout {
         self.dir.join("erasing")
     }
 
+    /// Present while withheld texts are being filled in: which ones.
+    pub fn filling(&self) -> PathBuf {
+        self.dir.join("filling")
+    }
+
     /// What could not be read and was set aside.
     pub fn damaged(&self) -> PathBuf {
         self.dir.join("damaged")

@@ -38,6 +38,8 @@ pub struct Comparison {
     pub written: bool,
     /// The first position that could not be read: sled is complete only before it.
     pub unread: Option<u64>,
+    /// Where the empty sled is that opening made and a rebuilt one replaced.
+    pub replaced: Option<PathBuf>,
     /// Remarks for the user.
     pub remarks: Vec<Remark>,
 }
@@ -79,7 +81,8 @@ pub fn compare(
         (Some(reason), opened) => match rebuild(shared, opened.ok(), next) {
             Ok(Rebuilt { sled, batches, set_aside, unsaved, unread }) => {
                 (compared.sled, compared.written, compared.unread) = (Some(sled), true, unread);
-                let set_aside = set_aside.filter(|_| existed);
+                let (set_aside, replaced) = if existed { (set_aside, None) } else { (None, set_aside) };
+                compared.replaced = replaced;
                 // Then it is kept: compacting removes only what it was made for.
                 let reason = match unsaved {
                     Some(error) => format!("{reason}; not all of the old one could be read: {error}"),
@@ -271,5 +274,14 @@ pub fn remove_folder(folder: &Folder, path: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(folder.reach_inside(path)?) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
+    }
+}
+
+/// Removes a sled without a batch that was set aside, and the folder of what is set aside if nothing else is in it.
+pub fn remove_empty(shared: &StoreState, sled: &Path) -> io::Result<()> {
+    remove_folder(&shared.folder, sled)?;
+    match std::fs::remove_dir(shared.folder.reach_inside(&shared.layout.damaged())?) {
+        Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => Err(error),
+        _ => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 
 use super::open_error::FormatFile;
 use crate::disk::erasing::ErasedCopies;
+use crate::disk::filling::FilledTexts;
 use crate::log::Position;
 use crate::store_id::StoreId;
 use annals_core::{Digest, Seq, SessionId};
@@ -20,6 +21,8 @@ pub struct OpeningReport {
     pub caught_up: u64,
     /// What was erased, if a pending erasure was finished by this call.
     pub erased: Option<ErasedCopies>,
+    /// What was filled in, if a pending filling was finished by this call.
+    pub filled: Option<FilledTexts>,
     /// Everything that a user should know, in the order of the store.
     pub remarks: Vec<Remark>,
 }
@@ -178,6 +181,12 @@ pub enum Remark {
     /// Texts that the log says are erased are still there: removing them failed.
     #[error("erased texts are still in the store ({reason}); the next command that writes tries again")]
     EraseUnfinished {
+        /// The reason.
+        reason: String,
+    },
+    /// Texts that an import brought for withheld ones are not filled in yet.
+    #[error("imported texts are not filled in ({reason}); the next command that writes tries again")]
+    FillUnfinished {
         /// The reason.
         reason: String,
     },

@@ -55,6 +55,7 @@ impl Remark {
                 "remarks about the second copy"
             }
             Self::EraseUnfinished { .. } => "unfinished erasures",
+            Self::FillUnfinished { .. } => "unfinished imports of withheld texts",
             Self::Reread { .. } => "files that were read again",
             Self::Blob { .. } => "damaged blobs",
             Self::Moved { .. } => "moves of the store",

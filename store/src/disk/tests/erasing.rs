@@ -14,11 +14,11 @@ use annals_core::{Digest, Event, Seq, SessionId, SessionKey, Time};
 use std::path::Path;
 use std::sync::Arc;
 
-const SECRET: &str = "the-planted-secret";
+pub(super) const SECRET: &str = "the-planted-secret";
 const NEW_KEY: SessionKey = SessionKey([0x77; 32]);
 
 /// A log on disk with texts around a secret: inline, as a blob, and many batches, so that segments are sealed and packed.
-async fn planted(dir: &Path, tuning: Tuning) -> Vec<(SessionId, Digest)> {
+pub(super) async fn planted(dir: &Path, tuning: Tuning) -> Vec<(SessionId, Digest)> {
     let (log, _) = DiskLog::open_with(dir, OpenMode::Create, tuning, Arc::new(RealDisk)).unwrap();
     for n in 1..=2 {
         let session = material::session(n);
@@ -48,18 +48,24 @@ async fn heads(dir: &Path) -> Vec<(SessionId, Digest)> {
 }
 
 /// Records the erasure of everything that holds the secret in one session.
-async fn record(dir: &Path, session: SessionId, tuning: Tuning) {
+pub(super) async fn record(dir: &Path, session: SessionId, tuning: Tuning) {
     let (log, _) = DiskLog::open_with(dir, OpenMode::Existing, tuning, Arc::new(RealDisk)).unwrap();
     let rules = WithholdRules::Withhold(vec![format!("text:{SECRET}").parse().unwrap()]);
     let plan = erasure::plan(&log, session, &rules, ErasureScope::default()).await.unwrap();
     assert_eq!((plan.texts, plan.what.len()), (2, 1));
-    let note = ErasureNote { reason: "asked".into(), by: "ada".into(), at: Time(1_790_000_000_000), forgets: None };
+    let note = ErasureNote {
+        reason: "asked".into(),
+        reasons: Default::default(),
+        by: "ada".into(),
+        at: Time(1_790_000_000_000),
+        forgets: None,
+    };
     erasure::record(&log, &plan, &note, &|| NEW_KEY).await.unwrap();
     log.close().await.unwrap();
 }
 
 /// The files of a folder that contain some bytes, unpacked segments included.
-fn containing(dir: &Path, bytes: &[u8]) -> Vec<String> {
+pub(super) fn containing(dir: &Path, bytes: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -190,6 +196,63 @@ async fn what_was_not_recorded_is_not_erased() {
     assert_eq!((erased.texts, erased.batches), (0, 0));
     assert_eq!(heads(dir.path()).await, before);
     assert!(!containing(dir.path(), SECRET.as_bytes()).is_empty());
+}
+
+/// A large text goes in every session that holds it, on request; a short one only where it was chosen.
+#[tokio::test]
+async fn a_large_text_is_erased_everywhere_on_request() {
+    let dir = folder();
+    planted(dir.path(), Tuning::default()).await;
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    let rules = WithholdRules::Withhold(vec![format!("text:{SECRET}").parse().unwrap()]);
+    let scope = ErasureScope { everywhere: true, ..ErasureScope::default() };
+    let plan = erasure::plan(&log, material::session(1), &rules, scope).await.unwrap();
+    let sessions: Vec<_> = plan.sessions().collect();
+    assert_eq!((plan.texts, sessions), (3, vec![material::session(1), material::session(2)]));
+    let (reason, by, at) = ("asked".to_owned(), "ada".to_owned(), Time(1_790_000_000_000));
+    let note = ErasureNote { reason, reasons: Default::default(), by, at, forgets: None };
+    erasure::record(&log, &plan, &note, &|| NEW_KEY).await.unwrap();
+    log.close().await.unwrap();
+    drop(log);
+    let erased = DiskLog::finish_erasure(dir.path(), Tuning::default(), &|_, _| {}).unwrap().erased.unwrap();
+    assert_eq!((erased.texts, erased.blobs, erased.shared.len()), (3, 1, 0));
+    assert_eq!(containing(dir.path(), format!("{SECRET} x").as_bytes()), Vec::<String>::new());
+    assert!(!containing(dir.path(), SECRET.as_bytes()).is_empty(), "the short text of the other session stays");
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    assert!(verify_store(&log, &mut |_| {}).await.unwrap().is_sound());
+    log.close().await.unwrap();
+}
+
+/// The file `erasing` may hold the only copy of keys: a second erasure does not replace it.
+#[tokio::test]
+async fn no_erasure_begins_while_an_earlier_one_is_unfinished() {
+    let (dir, session) = (folder(), material::session(1));
+    let before = planted(dir.path(), Tuning::default()).await;
+    record(dir.path(), session, Tuning::default()).await;
+    // A store that has lost something opens, and keeps the erasure pending.
+    let segment = std::fs::read_dir(dir.path().join("journal")).unwrap().next().unwrap().unwrap().path();
+    let (sound, sled) = (std::fs::read(&segment).unwrap(), dir.path().join("sled"));
+    std::fs::remove_dir_all(&sled).unwrap();
+    let mut damaged = sound.clone();
+    damaged[400] ^= 1;
+    std::fs::write(&segment, damaged).unwrap();
+    let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    assert!(report.remarks.iter().any(|remark| matches!(remark, Remark::EraseUnfinished { .. })));
+    let pending = std::fs::read(dir.path().join("erasing")).unwrap();
+    let refused = log.begin_erasure([material::session(2)], Default::default()).unwrap_err();
+    assert!(refused.to_string().contains("an earlier erasure is unfinished"), "{refused}");
+    assert_eq!(std::fs::read(dir.path().join("erasing")).unwrap(), pending);
+    log.close().await.unwrap();
+    drop(log);
+    // With the journal whole again, the first erasure is finished, and a second one may begin.
+    for entry in std::fs::read_dir(dir.path().join("journal")).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    std::fs::write(&segment, sound).unwrap();
+    std::fs::remove_dir_all(&sled).unwrap();
+    is_erased(dir.path(), &before, session).await;
+    record(dir.path(), material::session(2), Tuning::default()).await;
+    assert!(DiskLog::finish_erasure(dir.path(), Tuning::default(), &|_, _| {}).unwrap().erased.is_some());
 }
 
 /// What is set aside or in sled may be the last copy of what the journal lost: then nothing is removed.

@@ -1,12 +1,12 @@
 //! Verifying a file: lines are read in order, checked by themselves on every core, and linked in order.
 
+use super::absent::AbsentTexts;
 use super::chain::{Chain, Link};
 use super::proving::{self, ComputedDigest, ProvingContext};
-use super::report::{DamagePlace, Flaw, KeptDigest, Proven, VerifyReport, WithheldTexts};
+use super::report::{DamagePlace, Flaw, KeptDigest, Proven, VerifyReport};
 use crate::exchange::line::{Ancestor, Header, HeaderKeys, Line};
 use crate::exchange::{OnProgress, Progress};
-use annals_core::event::ErasureEvent;
-use annals_core::{Batch, BlobHash, BlobRef, Digest, Event, KnownText, Seq, SessionId};
+use annals_core::{Batch, BlobHash, BlobRef, Digest, Seq, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 use std::num::NonZero;
@@ -31,8 +31,7 @@ pub fn verify_file(
         kept,
         line: 0,
         section: None,
-        texts: WithheldTexts::default(),
-        absent: BTreeSet::new(),
+        texts: AbsentTexts::default(),
         given: ProvingContext::default(),
     };
     let (mut chunk, mut ends, mut progress) = (Vec::new(), Vec::new(), Progress::default());
@@ -85,9 +84,7 @@ struct File {
     kept: Option<Digest>,
     line: u64,
     section: Option<Section>,
-    texts: WithheldTexts,
-    /// The places of absent texts that nothing says are erased.
-    absent: BTreeSet<(SessionId, Seq, String)>,
+    texts: AbsentTexts,
     /// What the lines before the chunk gave to prove digests with.
     given: ProvingContext,
 }
@@ -177,8 +174,7 @@ impl File {
                 }
             }
             Ok(Line::Batch { batch, named, texts, .. }) => {
-                self.texts.texts += texts;
-                self.count_absent(&batch);
+                self.texts.take(&batch, texts);
                 self.report.note_erasure(&batch, &annals_core::NoBlobs);
                 let Some(section) = &mut self.section else { return };
                 section.batch(&mut self.report, line, &batch, found, &named);
@@ -198,22 +194,6 @@ impl File {
                 note_kept(&mut self.report, self.kept, digest, first.plus(envelope.events.len() as u64));
             }
             Ok(Line::Header(_)) => {}
-        }
-    }
-
-    /// Counts the texts that a batch withholds, and those that it says are erased.
-    fn count_absent(&mut self, batch: &Batch) {
-        for state in batch.states.iter().filter(|state| matches!(state.known, KnownText::Absent(_))) {
-            let seq = batch.first.plus(u64::from(state.event));
-            self.absent.insert((batch.session, seq, state.place.clone()));
-        }
-        for event in &batch.events {
-            if let Event::Erasure(ErasureEvent::TextsErased(erased)) = event {
-                for text in &erased.what {
-                    let was_absent = self.absent.remove(&(batch.session, text.seq, text.place.clone()));
-                    self.texts.erased += u64::from(was_absent);
-                }
-            }
         }
     }
 
@@ -252,8 +232,7 @@ impl File {
             );
         }
         settle_kept(&mut self.report, self.kept);
-        self.texts.withheld = self.absent.len() as u64;
-        self.report.withheld = Some(self.texts).filter(|texts| texts.withheld + texts.erased > 0);
+        self.report.withheld = self.texts.end();
         self.report
     }
 }

@@ -1,5 +1,6 @@
 //! Verifying a log: what it reads back, session by session, hashed on every core.
 
+use super::absent::AbsentTexts;
 use super::chain::{Chain, Link};
 use super::file::{note_kept, settle_kept};
 use super::report::{DamagePlace, Flaw, Proven, VerifyReport};
@@ -94,6 +95,7 @@ struct SessionVerifier<'a> {
     keys: BTreeMap<SessionId, Option<SessionKey>>,
     /// Blobs that were hashed and found right: 48 bytes each.
     sound: HashSet<BlobRef>,
+    texts: AbsentTexts,
     progress: Progress,
     tell: OnProgress<'a>,
 }
@@ -101,7 +103,8 @@ struct SessionVerifier<'a> {
 impl<'a> SessionVerifier<'a> {
     fn new(log: &'a dyn EventLog, kept: Option<Digest>, progress: Progress, tell: OnProgress<'a>) -> Self {
         let (blobs, report) = (log.blobs(), VerifyReport::default());
-        Self { log, blobs, kept, report, keys: BTreeMap::new(), sound: HashSet::new(), progress, tell }
+        let (keys, sound, texts) = (BTreeMap::new(), HashSet::new(), AbsentTexts::default());
+        Self { log, blobs, kept, report, keys, sound, texts, progress, tell }
     }
 
     async fn session(&mut self, session: SessionId, head: Head, from: Seq, mut chain: Chain) -> Result<(), ReadError> {
@@ -166,6 +169,7 @@ impl<'a> SessionVerifier<'a> {
         report.batches += 1;
         report.events += batch.events.len() as u64;
         report.note_erasure(batch, &*self.blobs);
+        self.texts.take(batch, checked.texts);
         let found = checked.digest.as_ref().ok().copied();
         match checked.digest {
             Ok(found) if found == batch.digest => {}
@@ -206,6 +210,7 @@ impl<'a> SessionVerifier<'a> {
 
     fn end(mut self) -> VerifyReport {
         settle_kept(&mut self.report, self.kept);
+        self.report.withheld = self.texts.end();
         self.report
     }
 }
@@ -214,6 +219,8 @@ impl<'a> SessionVerifier<'a> {
 struct Checked {
     /// The digest; else what prevents its proof, unless that is reported already.
     digest: Result<Digest, Option<Flaw>>,
+    /// How many texts the batch has; 0 where it cannot be hashed.
+    texts: u64,
     /// Every blob that was looked at, and what is wrong with it.
     blobs: Vec<(BlobRef, Option<Flaw>)>,
 }
@@ -232,7 +239,7 @@ fn check(page: &[(&Slice, Option<SessionKey>)], blobs: &(dyn Blobs + Send + Sync
             .collect();
         let lost = || {
             let reason = "checking it failed inside the program".into();
-            Checked { digest: Err(Some(Flaw::Unreadable { reason })), blobs: Vec::new() }
+            Checked { digest: Err(Some(Flaw::Unreadable { reason })), texts: 0, blobs: Vec::new() }
         };
         let joined = workers
             .into_iter()
@@ -245,7 +252,9 @@ fn check_batch(batch: &Batch, key: Option<&SessionKey>, blobs: &(dyn Blobs + Sen
     let stored = batch.events.first().and_then(Event::stored_key);
     let key = key.filter(|key| stored.is_none_or(|stored| stored.hash == key.hash()));
     let reading = BlobReader { blobs, found: RefCell::default() };
-    let digest = batch.compute_digest(key, &reading).map_err(|error| match error {
+    let computed = batch.compute_digest_of_texts(key, &reading);
+    let texts = computed.as_ref().map_or(0, |(_, texts)| *texts);
+    let digest = computed.map(|(digest, _)| digest).map_err(|error| match error {
         CanonicalError::MissingBlob(_) => None,
         // Where the first batch of the session cannot be read, that is reported already.
         CanonicalError::NoKey => {
@@ -254,11 +263,11 @@ fn check_batch(batch: &Batch, key: Option<&SessionKey>, blobs: &(dyn Blobs + Sen
         error => Some(Flaw::Unreadable { reason: error.to_string() }),
     });
     if reading.found.borrow().is_empty() {
-        return Checked { digest, blobs: Vec::new() };
+        return Checked { digest, texts, blobs: Vec::new() };
     }
     // The first one that is missing ends the computation: the others are looked at as well.
     let blobs = batch.blobs().into_iter().map(|named| (named, reading.flaw(&named))).collect();
-    Checked { digest, blobs }
+    Checked { digest, texts, blobs }
 }
 
 /// Gives the texts of blobs that have their hash, and remembers what was found.

@@ -21,7 +21,7 @@ pub struct VerifyReport {
     pub blobs: u64,
     /// Whether the digest that was kept elsewhere is in the chain; `None` when none was given.
     pub kept: Option<KeptDigest>,
-    /// The withheld texts of a file; `None` when there are none.
+    /// The withheld and erased texts; `None` when there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withheld: Option<WithheldTexts>,
     /// What was erased, as the log records it.
@@ -169,6 +169,15 @@ pub enum Flaw {
         /// The digest of its content.
         found: Digest,
     },
+    /// A text is not the one that the store has the commitment to.
+    Text {
+        /// Who wrote it.
+        session: SessionId,
+        /// The event.
+        seq: Seq,
+        /// The RFC 6901 pointer of the text in the export form of the event.
+        place: String,
+    },
     /// The batch does not name the digest of the batch before it.
     Prev {
         /// The digest of the batch before it.
@@ -229,6 +238,7 @@ impl Flaw {
             Self::Line { .. } => "line",
             Self::Unreadable { .. } => "unreadable",
             Self::Digest { .. } => "digest",
+            Self::Text { .. } => "text",
             Self::Prev { .. } => "prev",
             Self::Seq { .. } => "seq",
             Self::Begin { .. } => "begin",
@@ -249,6 +259,9 @@ impl fmt::Display for Flaw {
             Self::Unreadable { reason } => write!(f, "the batch cannot be read: {reason}"),
             Self::Digest { expected, found, .. } => {
                 write!(f, "content altered: recorded digest {expected}, actual digest {found}")
+            }
+            Self::Text { session, seq, place } => {
+                write!(f, "session {session}, event {seq}: the text at {place} does not match its commitment")
             }
             Self::Prev { expected, found } => write!(
                 f,
