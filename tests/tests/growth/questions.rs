@@ -53,7 +53,8 @@ pub const QUESTIONS: [(Question, Growth, Growth); 20] = {
     use Growth::{Flat, Linear};
     [
         (Question::Show, Flat, Flat),
-        (Question::Seen, Flat, Flat),
+        // A saved view lists every request.
+        (Question::Seen, Flat, Linear),
         (Question::Usage, Flat, Flat),
         // Ids that were used are part of the saved counts, and marks of requests of the saved list.
         (Question::Statistics, Flat, Linear),
@@ -109,7 +110,7 @@ impl Question {
             Self::When => assert_eq!(past.when("Prompt 101:").await.unwrap().sightings.len(), 1),
             Self::DiffViews => assert!(!past.diff_views(Seq(last.0 - 100)).await.unwrap().is_empty()),
             Self::TranscriptBegin => assert_eq!(messages(past, reader, 40).await, 40),
-            Self::Transcript => assert!(messages(past, reader, usize::MAX).await > 1_000),
+            Self::Transcript => assert!(messages(past, reader, usize::MAX).await > 300),
             Self::Timeline => {
                 let mut entries = 0;
                 past.timeline(|_| entries += 1).await.unwrap();
