@@ -57,6 +57,22 @@ impl Digest {
     }
 }
 
+/// Hashes bytes that come piece by piece: the digest is that of all of them together.
+#[derive(Clone, Debug, Default)]
+pub struct Digester(blake3::Hasher);
+
+impl Digester {
+    /// Adds bytes. Large pieces are faster than many small ones.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all bytes so far.
+    pub fn digest(&self) -> Digest {
+        Digest(*self.0.finalize().as_bytes())
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(str::from_utf8(&self.hex()).unwrap_or_default())

@@ -48,7 +48,7 @@ pub use absent::{AbsentText, KnownText, TextState, TextStates};
 pub use batch::{Batch, Cut, Record};
 pub use commitment::{Commitment, ImportSecret, SessionKey, StoredKey, TextKey};
 pub use context::{Entry, Key, Snapshot};
-pub use digest::{BlobHash, Digest};
+pub use digest::{BlobHash, Digest, Digester};
 pub use disclose::{DiscloseError, Disclosure, TextAt};
 pub use event::{Event, Kind};
 pub use fill::{FillError, FillKeys, FilledBatch};

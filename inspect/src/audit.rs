@@ -19,12 +19,24 @@ pub struct SessionAudit {
 }
 
 impl SessionAt {
+    /// Verifies the session.
+    ///
+    /// # Errors
+    /// When the log cannot be read at all.
+    pub async fn integrity(&self) -> Result<VerifyReport, ReadError> {
+        verify_session(self.log(), self.session, None, &mut |_| {}).await
+    }
+
     /// Verifies the session and counts what it contains. Damage is in the answer.
     ///
     /// # Errors
     /// When the log cannot be read at all.
     pub async fn audit(&self) -> Result<SessionAudit, ReadError> {
-        let report = verify_session(self.log(), self.session, None, &mut |_| {}).await?;
+        let report = self.integrity().await?;
+        // What cannot be read is in no saved view.
+        if report.is_sound() {
+            return Ok(SessionAudit { statistics: self.statistics().await?, report, unreadable: None });
+        }
         let mut statistics = Statistics::default();
         let mut pages = self.log().pages(self.session, Seq::ZERO..self.until);
         let unreadable = loop {

@@ -170,7 +170,7 @@ impl Search<'_> {
                 _ => {}
             }
         }
-        Ok(Place { cut: good, view: self.past.view(good).await?, messages })
+        Ok(Place { cut: good, view: self.past.seen(good).await?, messages })
     }
 
     fn holds(&mut self, place: &Place) -> Result<bool, AskError> {
@@ -214,6 +214,9 @@ impl Search<'_> {
                 }
             })
             .await?;
+        if view.is_stale() {
+            view = self.past.view(until).await?;
+        }
         Ok(Place { cut: until, view, messages })
     }
 

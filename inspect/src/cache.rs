@@ -12,7 +12,7 @@ pub use cause::Cause;
 use super::{AskError, Fact, IndexedRequest, Lack, RequestIndex, SessionAt, each_request};
 use annals_core::event::{Purpose, Usage};
 use annals_core::{Digest, Seq};
-use prefix::{Before, compare};
+use prefix::Prefixes;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -113,9 +113,9 @@ pub async fn ask(past: &SessionAt, asking: Asking) -> Result<Cached, AskError> {
         turns.drain(..from);
     }
     let mut answer = Cached { requests: Vec::new(), damaged: 0, breaks: 0, price: 0, lacks: BTreeSet::new() };
-    let mut before: Option<Before> = None;
+    let mut prefixes = Prefixes::default();
     let mut open: Vec<(usize, Seq, Seq, cause::Differs)> = Vec::new();
-    each_request(past, &turns, |step, built, view| {
+    each_request(past, &turns, |step, built, epoch| {
         let (request, lacks) = match built {
             Ok(built) => built,
             Err(error) => {
@@ -124,13 +124,12 @@ pub async fn ask(past: &SessionAt, asking: Asking) -> Result<Cached, AskError> {
             }
         };
         answer.lacks.extend(lacks.iter().copied());
-        let now = Before::of(step, &request, lacks, view);
-        let (shared, differs) = compare(before.as_ref(), &now, request.model.prices, asking.ttl_ms);
-        if let (Some(differs), Some(before)) = (differs, &before) {
-            open.push((answer.requests.len(), before.step.seq, step.seq, differs));
+        let before = prefixes.before().map(|before| before.seq);
+        let (shared, differs) = prefixes.next(step, &request, lacks, epoch, asking.ttl_ms);
+        if let (Some(differs), Some(before)) = (differs, before) {
+            open.push((answer.requests.len(), before, step.seq, differs));
         }
         answer.requests.push(shared);
-        before = Some(now);
     })
     .await?;
     for (at, from, until, differs) in open {

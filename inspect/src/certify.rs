@@ -1,8 +1,9 @@
 //! The proof that another version of the program folds an archive to the same views and the same request bodies.
 
-use super::{AskError, SessionAt, views};
+mod digests;
+
+use super::{AskError, SessionAt};
 use annals_core::{Digest, Seq, SessionId};
-use annals_projections::{Projection, SessionView};
 use annals_store::EventLog;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -62,7 +63,6 @@ pub struct Difference {
 pub const FORM: u32 = 2;
 /// The first form whose reports hold request bodies.
 const WITH_BODIES: u32 = 2;
-const AT_TURNS: [&str; 4] = ["history", "baseline", "snapshot", "usage"];
 
 /// Certifies every session of a log.
 ///
@@ -72,37 +72,18 @@ pub async fn certify(log: &Arc<dyn EventLog>, file: &str) -> Result<Vec<Certifie
     let mut all = Vec::new();
     for head in log.sessions().await? {
         let past = SessionAt::new(Arc::clone(log), None, head.session, head.head.next);
-        let view = past.view(head.head.next).await?;
-        let json = views::json(&past, &view, head.head.next, &views::NAMES).await?;
-        let named = views::NAMES
-            .iter()
-            .map(|name| ((*name).to_owned(), views::digest(json.get(*name).unwrap_or(&serde_json::Value::Null))));
-        let mut bodies = Vec::new();
-        views::bodies(&past, past.until, |body| bodies.push(Digest::of(body.as_bytes()))).await?;
+        let (views, bodies) = digests::of_views(&past).await?;
         all.push(Certified {
             file: file.to_owned(),
             session: head.session,
             next: head.head.next,
             head: head.head.digest,
-            views: named.collect(),
-            turns: turns(&past).await?,
+            views,
+            turns: digests::of_turns(&past).await?,
             bodies,
         });
     }
     Ok(all)
-}
-
-/// The views where each user message joined, and at the end: what a fold does on the way is certified too.
-async fn turns(past: &SessionAt) -> Result<Digest, AskError> {
-    let users = past.steps().await?.users;
-    let (mut view, mut from, mut digests) = (SessionView::default(), Seq::ZERO, Vec::new());
-    for until in users.into_iter().chain([past.until]) {
-        past.each(from, until, |record| view.apply(record)).await?;
-        from = until;
-        let json = views::json(past, &view, until, &AT_TURNS).await?;
-        digests.push(views::digest(&json));
-    }
-    Ok(Digest::of_all(&digests))
 }
 
 impl Report {

@@ -1,13 +1,15 @@
 //! The compactions of a session: what each replaced and what its summary does not mention; and whether one can be undone.
 
 use crate::SessionAt;
-use annals_core::{Blobs, Seq, SessionId};
+use annals_core::event::{CompactionEvent, StepEvent};
+use annals_core::{Blobs, Event, Record, Seq, SessionId};
 use annals_projections::{
     Body, Content, CoveredText, Fidelity, Ledger, LedgerEntry, Message, Messages, Projection, SessionView, ToJson,
     estimate, unmentioned,
 };
 use annals_store::ReadError;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// One compaction, and what its summary does not mention of what it replaced.
 #[derive(Clone, Debug, Serialize)]
@@ -72,13 +74,23 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read.
     pub async fn compactions(&self) -> Result<Vec<ListedCompaction>, ReadError> {
+        // What a compaction covered is in memory no longer than until its summary was compared with it.
+        if let Some(listed) = CompactionFold::of(self).await? {
+            return Ok(listed);
+        }
         let (mut ledger, mut messages) = (Ledger::default(), Messages::default());
         self.each(Seq::ZERO, self.until, |record| {
             ledger.apply(record);
             messages.apply(record);
         })
         .await?;
-        Ok(ledger.entries.into_iter().map(|entry| listed(entry, &messages, self.blobs())).collect())
+        let blobs = self.blobs();
+        let listed = ledger.entries.into_iter().map(|entry| {
+            let message = entry.ended.and_then(|seq| messages.get(seq));
+            let compared = message.and_then(|message| compare(&entry, message, |seq| messages.get(seq), blobs));
+            listed(entry, compared)
+        });
+        Ok(listed.collect())
     }
 
     /// The end of the compaction in force that started or ended at `seq`, if the model can take the history without it:
@@ -114,11 +126,83 @@ impl SessionAt {
     }
 }
 
-fn listed(entry: LedgerEntry, messages: &Messages, blobs: &dyn Blobs) -> ListedCompaction {
-    let summary = entry.ended.and_then(|seq| messages.get(seq)).and_then(|message| message.summary_as_sent(blobs));
-    let summary = summary.map(|summary| summary.into_owned());
+/// The compactions so far, each compared with what it covered.
+struct CompactionFold<'a> {
+    blobs: &'a dyn Blobs,
+    ledger: Ledger,
+    /// Each comparison by the end of its compaction.
+    compared: BTreeMap<Seq, ComparedSummary>,
+    /// The message of the newest step, and the newest compaction.
+    step: Option<Seq>,
+    compaction: Option<Seq>,
+    /// Something that was evicted is needed.
+    failed: bool,
+}
+
+impl CompactionFold<'_> {
+    /// Every compaction; `None` where what was evicted is needed again: a revert or an undoing returned it, or an answer
+    /// continued after it was covered.
+    async fn of(past: &SessionAt) -> Result<Option<Vec<ListedCompaction>>, ReadError> {
+        let (blobs, ledger, compared) = (past.blobs(), Ledger::default(), BTreeMap::new());
+        let mut fold = CompactionFold { blobs, ledger, compared, step: None, compaction: None, failed: false };
+        past.each(Seq::ZERO, past.until, |record| fold.apply(record)).await?;
+        let CompactionFold { ledger, mut compared, failed, .. } = fold;
+        let listed = ledger.entries.into_iter().map(|entry| {
+            let compared = entry.ended.and_then(|ended| compared.remove(&ended));
+            listed(entry, compared)
+        });
+        Ok((!failed).then(|| listed.collect()))
+    }
+
+    fn apply(&mut self, record: &Record<'_>) {
+        if self.failed {
+            return;
+        }
+        self.ledger.apply(record);
+        match record.event {
+            Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_)) => {
+                self.compaction = Some(record.seq);
+                let history = self.ledger.history();
+                let entry = self.ledger.entries.iter().rev().find(|entry| entry.ended == Some(record.seq));
+                let compared = entry
+                    .zip(history.message(record.seq))
+                    .and_then(|(entry, message)| compare(entry, message, |seq| history.message(seq), self.blobs));
+                self.compared.extend(compared.map(|compared| (record.seq, compared)));
+                self.ledger.evict();
+            }
+            Event::Step(StepEvent::Started(_)) => self.step = Some(record.seq),
+            Event::Step(StepEvent::TextEnded(_)) if self.step < self.compaction => self.failed = true,
+            _ => self.failed = self.ledger.history().is_stale(),
+        }
+    }
+}
+
+/// What the comparison of a summary with what it covered gives.
+struct ComparedSummary {
+    summary: String,
+    fidelity: Fidelity,
+    unmentioned: Unmentioned,
+}
+
+fn listed(entry: LedgerEntry, compared: Option<ComparedSummary>) -> ListedCompaction {
+    match compared {
+        Some(ComparedSummary { summary, fidelity, unmentioned }) => {
+            ListedCompaction { entry, summary: Some(summary), fidelity: Some(fidelity), unmentioned }
+        }
+        None => ListedCompaction { entry, summary: None, fidelity: None, unmentioned: Unmentioned::default() },
+    }
+}
+
+/// Compares the summary of a compaction with what it covered and what stays.
+fn compare<'a>(
+    entry: &LedgerEntry,
+    compaction: &Message,
+    message: impl Fn(Seq) -> Option<&'a Message>,
+    blobs: &dyn Blobs,
+) -> Option<ComparedSummary> {
+    let summary = compaction.summary_as_sent(blobs)?.into_owned();
     let of = |seqs: &mut dyn Iterator<Item = &Seq>| -> Vec<CoveredText> {
-        let messages = seqs.filter_map(|seq| messages.get(*seq));
+        let messages = seqs.filter_map(|seq| message(*seq));
         messages
             .flat_map(|message| {
                 let user = matches!(message.body, Body::User { .. });
@@ -129,10 +213,9 @@ fn listed(entry: LedgerEntry, messages: &Messages, blobs: &dyn Blobs) -> ListedC
     let covered = of(&mut entry.messages.iter().chain(&entry.replayed).chain(&entry.context_messages));
     let stays = of(&mut entry.pinned.iter().chain(&entry.replayed).chain(&entry.kept));
     let joined = |texts: &[CoveredText]| texts.iter().map(|text| text.text.as_str()).collect::<Vec<_>>().join("\n");
-    let fidelity = summary.as_ref().map(|summary| Fidelity::of(&covered, &format!("{summary}\n{}", joined(&stays))));
-    let unmentioned = summary.as_ref().map(|summary| unmentioned(&joined(&covered), summary));
-    let unmentioned = unmentioned.map(|(names, instructions)| Unmentioned { names, instructions });
-    ListedCompaction { entry, summary, fidelity, unmentioned: unmentioned.unwrap_or_default() }
+    let fidelity = Fidelity::of(&covered, &format!("{summary}\n{}", joined(&stays)));
+    let (names, instructions) = unmentioned(&joined(&covered), &summary);
+    Some(ComparedSummary { summary, fidelity, unmentioned: Unmentioned { names, instructions } })
 }
 
 /// What people and instructions wrote in a message: that is what a summary must carry. Tool outputs are not.

@@ -7,7 +7,14 @@ mod sessions;
 pub use requests::{First, Part, RequestDiff, requests};
 pub use sessions::{Pair, SessionDiff, Turn, TurnEntry, sessions};
 
+use crate::SessionAt;
+use annals_store::ReadError;
 use serde::Serialize;
+
+/// Makes the index of what messages say, where pages are kept.
+pub(crate) async fn index(past: &SessionAt) -> Result<(), ReadError> {
+    said::index(past).await
+}
 
 /// Lines that two texts differ in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

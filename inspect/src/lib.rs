@@ -30,6 +30,7 @@ pub mod diff;
 mod error;
 pub mod format;
 pub mod goldens;
+mod joined;
 pub mod message_ref;
 pub mod pins;
 pub mod pricing;
@@ -37,8 +38,10 @@ pub mod prove;
 mod questions;
 pub mod reader;
 mod request;
+mod request_fold;
 pub mod requests;
 pub mod reverts;
+mod saved;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod search;

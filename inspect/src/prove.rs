@@ -1,10 +1,11 @@
 //! Rebuilds the requests of a session from its log and compares digests.
 
 use crate::SessionAt;
+use crate::request_fold::RequestFold;
 use crate::withheld::{WithheldBefore, WithheldParts};
 use annals_core::event::{RequestSent, SessionEvent, StepEvent};
 use annals_core::{Blobs, Event, Seq, SessionId};
-use annals_projections::{Projection, Request, RequestMark, SessionView, rebuild};
+use annals_projections::{Projection, Request, RequestMark, Requests};
 use annals_providers::wire::{RequestBody, encode};
 use annals_store::ReadError;
 use serde_json::{Value, json};
@@ -40,38 +41,36 @@ pub enum Wire {
 /// # Errors
 /// When the log cannot be read. A request that is not proved is in the answer.
 pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadError> {
-    let session = past.session;
-    let mut view = SessionView::default();
-    let mut proofs: Vec<Proof> = Vec::new();
-    let mut visit = |record: &annals_core::Record<'_>, withheld: WithheldBefore| {
-        let proved = match record.event {
-            Event::Step(StepEvent::RequestSent(sent)) => {
-                Some(prove(&view, sent, past.blobs(), wire.then_some(session), withheld))
-            }
-            _ => None,
-        };
-        view.apply(record);
-        match (proved, record.event) {
-            (Some((result, wire)), _) => {
-                let (flaw, withheld) = match result {
-                    Ok(()) => (None, None),
-                    Err(Unproved::Flaw(flaw)) => (Some(flaw), None),
-                    Err(Unproved::Withheld(parts)) => (None, Some(parts)),
-                };
-                let mark = view.requests.marks.last().cloned();
-                proofs.extend(mark.map(|mark| Proof { mark, flaw, withheld, wire }));
-            }
-            // What a fork inherits was sent by its parent.
-            (None, Event::Session(SessionEvent::Forked(_))) => proofs.clear(),
-            (None, _) => {}
-        }
-    };
-    let mut withheld = WithheldBefore::default();
-    let mut pages = past.log().pages(session, Seq::ZERO..past.until);
+    let (mut fold, mut requests) = (RequestFold::default(), Requests::default());
+    let (mut proofs, mut withheld): (Vec<Proof>, _) = (Vec::new(), WithheldBefore::default());
+    let mut pages = past.log().pages(past.session, Seq::ZERO..past.until);
     while let Some(slices) = pages.next_page().await? {
         for slice in &slices {
             withheld.note(&slice.batch);
-            slice.records().for_each(|record| visit(&record, withheld));
+            for record in slice.records() {
+                let proved = match record.event {
+                    Event::Step(StepEvent::RequestSent(sent)) => {
+                        Some(prove(&mut fold, sent, past.blobs(), wire.then_some(past.session), withheld))
+                    }
+                    // What a fork inherits was sent by its parent.
+                    Event::Session(SessionEvent::Forked(_)) => {
+                        proofs.clear();
+                        None
+                    }
+                    _ => None,
+                };
+                requests.apply(&record);
+                fold.apply(&record);
+                fold.restore(past, &record).await?;
+                if let (Some((result, wire)), Some(mark)) = (proved, requests.marks.pop()) {
+                    let (flaw, withheld) = match result {
+                        Ok(()) => (None, None),
+                        Err(Unproved::Flaw(flaw)) => (Some(flaw), None),
+                        Err(Unproved::Withheld(parts)) => (None, Some(parts)),
+                    };
+                    proofs.push(Proof { mark, flaw, withheld, wire });
+                }
+            }
         }
     }
     Ok(proofs)
@@ -88,31 +87,32 @@ enum Unproved {
 /// Whether a request is proved by the view before it, and the result for the body that `session` sent. The
 /// bytes of a proved body are not kept: there may be many.
 fn prove(
-    view: &SessionView,
+    fold: &mut RequestFold,
     sent: &RequestSent,
     blobs: &dyn Blobs,
     session: Option<SessionId>,
     withheld: WithheldBefore,
 ) -> (Result<(), Unproved>, Option<Wire>) {
-    let rebuilt = rebuild(view, sent, blobs);
-    let flaw = match &rebuilt {
-        Ok(request) if request.digest() == sent.digest => None,
-        Ok(request) => Some(format!("recorded {}, rebuilt {}", sent.digest.short(), request.digest().short())),
-        Err(error) => Some(error.to_string()),
-    };
-    let request = match (rebuilt, flaw) {
-        (Ok(request), None) => request,
-        (rebuilt, flaw) => {
-            let parts = withheld.of(sent, rebuilt.as_ref());
-            return (Err(parts.map_or(Unproved::Flaw(flaw.unwrap_or_default()), Unproved::Withheld)), None);
+    let built = match fold.build(sent, blobs) {
+        Ok(built) => built,
+        Err(error) => {
+            let parts = withheld.of(sent, Err(&error));
+            return (Err(parts.map_or_else(|| Unproved::Flaw(error.to_string()), Unproved::Withheld)), None);
         }
     };
+    let digest = built.digest();
+    if digest != sent.digest {
+        let parts = withheld.of(sent, Ok(&built.request()));
+        let flaw = || Unproved::Flaw(format!("recorded {}, rebuilt {}", sent.digest.short(), digest.short()));
+        return (Err(parts.map_or_else(flaw, Unproved::Withheld)), None);
+    }
+    let Some(session) = session else { return (Ok(()), None) };
     let bare = |wire| match wire {
         Wire::Proved(body) => Wire::Proved(RequestBody { bytes: Vec::new(), ..body }),
         Wire::Differs(why, _) => Wire::Differs(why, None),
         other => other,
     };
-    (Ok(()), session.map(|session| bare(body_of(&request, sent, session))))
+    (Ok(()), Some(bare(body_of(&built.request(), sent, session))))
 }
 
 /// Encodes a rebuilt request again and compares it with what was recorded.

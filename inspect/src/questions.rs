@@ -9,7 +9,8 @@ use crate::view_diff::{self, Change};
 use crate::when::{self, When};
 use crate::why::{self, Why};
 use crate::{AskError, views};
-use annals_core::Seq;
+use annals_core::event::FilesEvent;
+use annals_core::{Event, Seq};
 use annals_projections::{Projection, Statistics, Timeline, TimelineEntry, UsageByModel};
 use annals_store::ReadError;
 use serde_json::Value;
@@ -53,7 +54,26 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read.
     pub async fn diff_views(&self, until: Seq) -> Result<Vec<Change>, ReadError> {
-        let (before, after) = (self.view(until.min(self.until)).await?, self.view(self.until).await?);
+        let until = until.min(self.until);
+        let before = self.seen(until).await?;
+        let mut after = before.clone();
+        let mut reverts = false;
+        self.each(until, self.until, |record| {
+            let event = |event: &FilesEvent| {
+                matches!(
+                    event,
+                    FilesEvent::RevertStaged(_) | FilesEvent::RevertCleared(_) | FilesEvent::RevertCommitted(_)
+                )
+            };
+            reverts |= matches!(record.event, Event::Files(files) if event(files));
+            after.apply(record);
+        })
+        .await?;
+        // A revert changes items that may have been evicted from both.
+        if reverts || after.is_stale() {
+            let (before, after) = (self.view(until).await?, self.view(self.until).await?);
+            return Ok(view_diff::changes(&before, &after, self.blobs()));
+        }
         Ok(view_diff::changes(&before, &after, self.blobs()))
     }
 
@@ -103,9 +123,7 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read.
     pub async fn statistics(&self) -> Result<Statistics, ReadError> {
-        let mut statistics = Statistics::default();
-        self.each(Seq::ZERO, self.until, |record| statistics.apply(record)).await?;
-        Ok(statistics)
+        self.saved().await
     }
 
     /// Tokens and cost by model; [`crate::pricing::Pricing`] estimates what was not recorded.
@@ -113,9 +131,7 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read.
     pub async fn usage(&self) -> Result<UsageByModel, ReadError> {
-        let mut usage = UsageByModel::default();
-        self.each(Seq::ZERO, self.until, |record| usage.apply(record)).await?;
-        Ok(usage)
+        self.saved().await
     }
 
     /// Views by their names ([`views::NAMES`]) in their public JSON form.

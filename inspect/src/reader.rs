@@ -9,16 +9,18 @@ pub use names::short_ids;
 use crate::SessionAt;
 use annals_core::event::{SessionCreated, SessionEvent};
 use annals_core::{Blobs, Event, Record, Seq, SessionId};
-use annals_projections::{Catalogue, CatalogueEntry, Messages, Projection, SessionView, Transcript};
+use annals_projections::{Body, Catalogue, CatalogueEntry, Message, Messages, Projection, SessionView, Transcript};
 use annals_store::cache::ViewCache;
 use annals_store::disk::StorePath;
 use annals_store::views::Views;
-use annals_store::{EventLog, Head, Pages, ReadError};
+use annals_store::{EventLog, Head, Pages, ReadError, Slice};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How many messages of a transcript are folded at a time.
 const PAGE: usize = 64;
+/// How many batches are read at a time where the first lines are waited for.
+const SCREEN: usize = 128;
 
 /// A log that is read: sessions by name, records, views.
 #[derive(Clone)]
@@ -235,5 +237,27 @@ impl Reader {
             at = end;
         }
         Ok(())
+    }
+
+    /// Visits every message of a transcript, oldest first, each as soon as no later event can change it.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or what `visit` gives.
+    pub async fn each_message<E: From<FindError>>(
+        &self,
+        session: SessionId,
+        until: Seq,
+        mut visit: impl FnMut(&Message) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut messages = Messages::default();
+        let mut pages = self.pages(session, Seq::ZERO, until).at_most(SCREEN);
+        let shown = |message: &&Message| !matches!(message.body, Body::System { .. });
+        while let Some(slices) = pages.next_page().await.map_err(FindError::from)? {
+            slices.iter().flat_map(Slice::records).for_each(|record| {
+                messages.apply(&record);
+            });
+            messages.take_settled().iter().filter(shown).try_for_each(&mut visit)?;
+        }
+        messages.list().iter().filter(shown).try_for_each(visit)
     }
 }

@@ -1,11 +1,13 @@
 //! Requests as they were sent; where an import did not record one, as the views just before its answer give it.
 
 use super::{AskError, IndexedRequest, SessionAt};
+use crate::request_fold::RequestFold;
 use annals_core::event::{
     AgentProfile, ModelProfile, Prices, Purpose, RequestOptions, RequestSent, StepEvent, SystemMessages,
 };
-use annals_core::{Blobs, Digest, Event, RequestId};
-use annals_projections::{BuildError, Projection, Request, SessionView, rebuild};
+use annals_core::{Blobs, Digest, Event, RequestId, Seq};
+use annals_projections::{BuildError, BuiltRequest, Request, SessionView};
+use annals_store::Slice;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -82,7 +84,7 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read or lacks what shaped a recorded request.
     pub async fn request(&self, step: &IndexedRequest) -> Result<Asked, AskError> {
-        let mut view = self.view(step.seq).await?;
+        let mut fold = RequestFold::new(self.seen(step.seq).await?);
         let mut sent = None;
         self.each(step.seq, step.seq.plus(1), |record| {
             if let Event::Step(StepEvent::RequestSent(found)) = record.event {
@@ -90,62 +92,96 @@ impl SessionAt {
             }
         })
         .await?;
-        let (request, lacks) = build(step, sent.as_ref(), &mut view, self.blobs())
+        let built = build(step, sent.as_ref(), &mut fold, self.blobs());
+        let (request, lacks) = built
+            .map(|(built, lacks)| (built.request(), lacks))
             .map_err(|source| AskError::Build { session: self.session, seq: step.seq, source })?;
-        Ok(Asked { step: step.clone(), request, view, lacks })
+        Ok(Asked { step: step.clone(), request, view: fold.view, lacks })
     }
 }
 
 /// What a visit gets: the request and what the log lacks of it, or why it cannot be rebuilt.
-pub type Built = Result<(Request, BTreeSet<Lack>), BuildError>;
+pub type Built<'a> = Result<(BuiltRequest<'a>, BTreeSet<Lack>), BuildError>;
 
-/// Visits every request of `steps` in order, each with the view that it was made from: one fold for all of them. One that
-/// a damaged log does not give back is visited like the others.
+/// Visits every request of `steps` in order, each with the event that opened its baseline: one fold for all of them, and each
+/// request shares what did not change with the one before it. One that a damaged log does not give back is visited like the
+/// others.
 ///
 /// # Errors
 /// When the log cannot be read.
 pub async fn each_request(
     past: &SessionAt,
     steps: &[IndexedRequest],
-    mut visit: impl FnMut(&IndexedRequest, Built, &SessionView),
+    mut visit: impl FnMut(&IndexedRequest, Built<'_>, Option<Seq>),
 ) -> Result<(), AskError> {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Ok(()) };
-    let mut view = past.view(first.seq).await?;
+    let mut fold = RequestFold::new(past.seen(first.seq).await?);
     let mut ahead = steps.iter().peekable();
-    past.each(first.seq, last.seq.plus(1), |record| {
-        if let Some(step) = ahead.next_if(|step| step.seq == record.seq) {
-            let sent = match record.event {
-                Event::Step(StepEvent::RequestSent(sent)) => Some(&**sent),
-                _ => None,
-            };
-            let built = build(step, sent, &mut view, past.blobs());
-            visit(step, built, &view);
+    let mut pages = past.log().pages(past.session, first.seq..last.seq.plus(1).min(past.until));
+    while let Some(slices) = pages.next_page().await? {
+        for record in slices.iter().flat_map(Slice::records) {
+            if let Some(step) = ahead.next_if(|step| step.seq == record.seq) {
+                let sent = match record.event {
+                    Event::Step(StepEvent::RequestSent(sent)) => Some(&**sent),
+                    _ => None,
+                };
+                let epoch = fold.view.epochs.current.as_ref().map(|epoch| epoch.mark.seq);
+                visit(step, build(step, sent, &mut fold, past.blobs()), epoch);
+            }
+            fold.apply(&record);
+            fold.restore(past, &record).await?;
         }
-        view.apply(record);
-    })
-    .await?;
+    }
     Ok(())
 }
 
-/// The request of a step. Without a recorded one, or where its profiles are withheld, the view lends what the log has, and empty profiles for the rest: they
-/// are never part of what is shown, and `lacks` names them.
-fn build(step: &IndexedRequest, sent: Option<&RequestSent>, view: &mut SessionView, blobs: &dyn Blobs) -> Built {
+/// The request of a step. Without a recorded one, or where its profiles are withheld, the view lends what the log has, and empty
+/// profiles for the rest: they are never part of what is shown, and `lacks` names them.
+fn build<'a>(
+    step: &IndexedRequest,
+    sent: Option<&RequestSent>,
+    fold: &'a mut RequestFold,
+    blobs: &dyn Blobs,
+) -> Built<'a> {
     let mut lacks = BTreeSet::new();
-    let baseline_lacks = view.epochs.current.as_ref().is_none_or(|epoch| !epoch.known);
+    let baseline_lacks = fold.view.epochs.current.as_ref().is_none_or(|epoch| !epoch.known);
     if let Some(sent) = sent {
         if sent.purpose == Purpose::Turn && baseline_lacks {
             lacks.insert(Lack::Baseline);
         }
-        match rebuild(view, sent, blobs) {
-            // As where none is recorded: what the log has shows what it can.
-            Err(BuildError::Withheld(_)) => {}
-            rebuilt => return Ok((rebuilt?, lacks)),
+        // As where none is recorded: what the log has shows what it can.
+        if !is_withheld(fold, sent) {
+            return Ok((fold.build(sent, blobs)?, lacks));
         }
     }
     lacks.insert(Lack::Request);
     if baseline_lacks {
         lacks.insert(Lack::Baseline);
     }
+    let sent = lent(step, sent, &mut fold.view, &mut lacks);
+    Ok((fold.build(&sent, blobs)?, lacks))
+}
+
+/// Whether a profile that the request names is withheld, so that it cannot be rebuilt as it was sent.
+fn is_withheld(fold: &RequestFold, sent: &RequestSent) -> bool {
+    let profiles = &fold.view.profiles;
+    let names = [
+        Some((sent.agent_profile, profiles.agents.contains_key(&sent.agent_profile))),
+        Some((sent.model_profile, profiles.models.contains_key(&sent.model_profile))),
+        Some((sent.options, profiles.options.contains_key(&sent.options))),
+        sent.tools.map(|tools| (tools, profiles.tools.contains_key(&tools))),
+    ];
+    // The first that is missing is what rebuilding names.
+    names.into_iter().flatten().find(|(_, known)| !known).is_some_and(|(digest, _)| digest.is_withheld())
+}
+
+/// A request as the view just before its answer gives it.
+fn lent(
+    step: &IndexedRequest,
+    sent: Option<&RequestSent>,
+    view: &mut SessionView,
+    lacks: &mut BTreeSet<Lack>,
+) -> RequestSent {
     let known = &mut view.profiles;
     let agent_profile = *known.agent.entry(step.agent.clone()).or_insert_with(|| {
         lacks.insert(Lack::AgentText);
@@ -174,7 +210,7 @@ fn build(step: &IndexedRequest, sent: Option<&RequestSent>, view: &mut SessionVi
     lacks.extend([Lack::Tools, Lack::Options]);
     let options = RequestOptions::default();
     let options = lend(&mut known.options, options.digest().ok(), options);
-    let sent = RequestSent {
+    RequestSent {
         request: RequestId([0; 16]),
         purpose: step.purpose,
         attempt: step.attempt,
@@ -188,8 +224,7 @@ fn build(step: &IndexedRequest, sent: Option<&RequestSent>, view: &mut SessionVi
         options,
         last_step: sent.is_some_and(|sent| sent.last_step),
         prompt: sent.and_then(|sent| sent.prompt.clone()),
-    };
-    Ok((rebuild(view, &sent, blobs)?, lacks))
+    }
 }
 
 fn lend<T>(known: &mut std::collections::BTreeMap<Digest, T>, digest: Option<Digest>, value: T) -> Digest {

@@ -5,7 +5,7 @@ use crate::prove::{Wire, body_of, prove_all};
 use crate::withheld::{WithheldBefore, WithheldParts};
 use annals_core::event::{Purpose, RequestSent, StepEvent};
 use annals_core::{AgentName, Digest, Event, ModelName, RequestId, Seq, SessionId, Time};
-use annals_projections::{BuildError, Projection, Request, RequestMark, Requests, Span, rebuild};
+use annals_projections::{BuildError, Request, RequestMark, Requests, Span, rebuild};
 use annals_store::ReadError;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ impl SessionAt {
     /// # Errors
     /// When there is no such request, it cannot be rebuilt, or the log cannot be read.
     pub async fn rebuilt_request(&self, number: usize) -> Result<RebuiltRequest, RebuildError> {
-        let (marks, withheld) = self.marks_and_withheld().await?;
+        let marks = self.request_marks().await?;
         let none = RebuildError::NoRequest { session: self.session, wanted: number, count: marks.len() };
         let Some(mark) = number.checked_sub(1).and_then(|at| marks.into_iter().nth(at)) else { return Err(none) };
         let slice = self.log().batch_at(self.session, mark.seq).await?;
@@ -121,27 +121,24 @@ impl SessionAt {
         let Some(Event::Step(StepEvent::RequestSent(sent))) = record.map(|record| record.event) else {
             return Err(none);
         };
-        let rebuilt = rebuild(&self.view(mark.seq).await?, sent, self.blobs());
+        let rebuilt = rebuild(&self.seen(mark.seq).await?, sent, self.blobs());
         let proved = rebuilt.as_ref().is_ok_and(|request| request.digest() == sent.digest);
-        let withheld = if proved { None } else { withheld.of(sent, rebuilt.as_ref()) };
+        let withheld = if proved { None } else { self.withheld().await?.of(sent, rebuilt.as_ref()) };
         let request = rebuilt.map_err(|error| withheld.map_or(error.into(), RebuildError::Withheld))?;
         Ok(RebuiltRequest { session: self.session, mark, sent: (**sent).clone(), request, withheld })
     }
 
     async fn request_marks(&self) -> Result<Vec<RequestMark>, ReadError> {
-        Ok(self.marks_and_withheld().await?.0)
+        Ok(self.saved::<Requests>().await?.marks)
     }
 
-    async fn marks_and_withheld(&self) -> Result<(Vec<RequestMark>, WithheldBefore), ReadError> {
-        let (mut requests, mut withheld) = (Requests::default(), WithheldBefore::default());
+    async fn withheld(&self) -> Result<WithheldBefore, ReadError> {
+        let mut withheld = WithheldBefore::default();
         let mut pages = self.log().pages(self.session, Seq::ZERO..self.until);
         while let Some(slices) = pages.next_page().await? {
-            for slice in &slices {
-                withheld.note(&slice.batch);
-                slice.records().for_each(|record| requests.apply(&record));
-            }
+            slices.iter().for_each(|slice| withheld.note(&slice.batch));
         }
-        Ok((requests.marks, withheld))
+        Ok(withheld)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{AskError, RequestIndex};
 use annals_core::{Blobs, Record, Seq, SessionId, Time};
-use annals_projections::{Projection, SessionView};
-use annals_store::cache::{FoldVersion, Saved, ViewCache};
+use annals_projections::SessionView;
+use annals_store::cache::ViewCache;
 use annals_store::views::{Leaf, Page, Views};
 use annals_store::{EventLog, ReadError, Slice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,6 @@ use std::sync::Arc;
 
 /// Wanted records that are read at a time at most.
 const PAGE: usize = 256;
-/// The index of steps is saved again when this many events came since.
-const WORTH_SAVING: u64 = 2_000;
-const STEPS: FoldVersion<'static> = FoldVersion { name: RequestIndex::NAME, version: RequestIndex::VERSION };
-
 /// How many records fill a page of an index.
 const LEAF: u64 = 512;
 
@@ -93,35 +89,30 @@ impl SessionAt {
         Ok(self.views.whole(self.session, until.min(self.until)).await?.0)
     }
 
+    /// All views at the cut before `until` as far as the model sees them: what is selected of the history, epochs, profiles, and
+    /// what is in the transcript of that. Older items of lists that grow with the log may be evicted.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn seen(&self, until: Seq) -> Result<SessionView, ReadError> {
+        let until = until.min(self.until);
+        let view = self.views.bounded(self.session, until).await?.0;
+        let oldest = view.transcript.items.first().filter(|_| view.transcript.dropped > 0).map(|item| item.seq);
+        let cut_off = |oldest| view.history.selected().any(|message| message.seq < oldest);
+        // A pinned message may be older than every item that was kept.
+        if oldest.is_some_and(cut_off) { self.view(until).await } else { Ok(view) }
+    }
+
     /// The index of the requests, resumed from a saved one.
     ///
     /// # Errors
     /// When the log cannot be read.
     pub async fn steps(&self) -> Result<RequestIndex, ReadError> {
-        let (mut steps, from) = self.saved_steps().await.unwrap_or_default();
-        let mut last = None;
-        self.each(from, self.until, |record| {
-            steps.apply(record);
-            last = Some(record.seq);
-        })
-        .await?;
-        if let (Some(cache), Some(last)) = (&self.cache, last)
-            && last.0.saturating_sub(from.0) >= WORTH_SAVING
-            && let Some(slice) = self.log.batch_at(self.session, last).await?
-            && slice.batch.next() == last.plus(1)
-            && let Ok(bytes) = serde_json::to_vec(&steps)
-        {
-            // Without it the next reader folds again: slower, and equally right.
-            drop(cache.put(self.session, STEPS, &Saved { seq: last.plus(1), digest: slice.batch.digest, bytes }));
-        }
-        Ok(steps)
+        self.saved().await
     }
 
-    async fn saved_steps(&self) -> Option<(RequestIndex, Seq)> {
-        let saved = self.cache.as_ref()?.nearest(self.session, STEPS, self.until)?;
-        let batch = self.log.batch_at(self.session, Seq(saved.seq.0.checked_sub(1)?)).await.ok()??.batch;
-        let sound = batch.next() == saved.seq && batch.digest == saved.digest;
-        Some((serde_json::from_slice(&saved.bytes).ok().filter(|_| sound)?, saved.seq))
+    pub(crate) fn view_cache(&self) -> Option<&ViewCache> {
+        self.cache.as_deref()
     }
 
     /// Visits the records in `[from, until)`.

@@ -1,10 +1,14 @@
 //! Every view of a session by name, in its public JSON form (scenarios/FORMAT.md, "Views").
 
+mod request_texts;
+
+pub(crate) use request_texts::RequestTexts;
+
 use super::{AskError, Lack, SessionAt, each_request};
 use annals_core::event::Purpose;
 use annals_core::{Blobs, Digest, Seq, canonical};
 use annals_projections::json::RequestJson;
-use annals_projections::{Messages, SessionView, ToJson};
+use annals_projections::{BuildError, IndexedRequest, Messages, SessionView, ToJson};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -95,6 +99,12 @@ pub(super) async fn list(past: &SessionAt, until: Seq, name: &str) -> Result<Vec
     Ok(events)
 }
 
+/// A request that cannot be rebuilt, as an item of the view `requests`.
+pub(super) fn failed(step: &IndexedRequest, error: &BuildError) -> Value {
+    let (seq, purpose, error) = (step.seq, step.purpose, Some(error.to_string()));
+    json!(RequestItem { request: None, error, seq, purpose, lacks: BTreeSet::new() })
+}
+
 /// Every request before a cut. One that an import did not record is rebuilt and marked as such; one that a damaged log does
 /// not contain is listed with the reason.
 async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, AskError> {
@@ -105,13 +115,11 @@ async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, Ask
         let (seq, purpose) = (step.seq, step.purpose);
         let item = match &built {
             Ok((request, lacks)) => {
-                let (request, lacks) = (Some(RequestJson::of(request)), lacks.clone());
+                let request = request.request();
+                let (request, lacks) = (Some(RequestJson::of(&request)), lacks.clone());
                 json!(RequestItem { request, error: None, seq, purpose, lacks })
             }
-            Err(error) => {
-                let error = Some(error.to_string());
-                json!(RequestItem { request: None, error, seq, purpose, lacks: BTreeSet::new() })
-            }
+            Err(error) => failed(step, error),
         };
         requests.push((seq, item));
     })
@@ -127,20 +135,9 @@ async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, Ask
 pub async fn bodies(past: &SessionAt, until: Seq, mut visit: impl FnMut(&str)) -> Result<(), AskError> {
     let steps = past.steps().await?;
     let before = steps.requests.partition_point(|step| step.seq < until);
+    let mut texts = RequestTexts::default();
     each_request(past, steps.requests.get(..before).unwrap_or_default(), |step, built, _| {
-        let body = match built {
-            Ok((request, lacks)) => json!({
-                "seq": step.seq, "purpose": step.purpose, "agent": request.agent, "lacks": lacks,
-                "model": {
-                    "model": request.model.model, "protocol": request.model.protocol, "encoding": request.model.encoding,
-                },
-                "system": request.system.iter().map(|system| &system.text).collect::<Vec<_>>(),
-                "messages": request.messages, "tools": request.tools, "tool_choice": request.tool_choice,
-                "options": request.options, "digest": request.digest(),
-            }),
-            Err(error) => json!({ "seq": step.seq, "purpose": step.purpose, "error": error.to_string() }),
-        };
-        visit(&canonical::value(&body));
+        visit(texts.body(step, &built));
     })
     .await
 }

@@ -15,6 +15,7 @@ use annals_core::event::{
 };
 use annals_core::{Event, Record, Seq};
 use annals_projections::{Epochs, History, Projection};
+use annals_store::ReadError;
 use holds::{Holder, Holds, Occurrence};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -169,6 +170,11 @@ struct TextMatch {
 pub async fn ask(past: &SessionAt, text: &str) -> Result<When, AskError> {
     let wanted = words::wanted(past, text).await?;
     told(past, text, wanted.as_ref()).await
+}
+
+/// Makes the index of words, where pages are kept.
+pub(crate) async fn index(past: &SessionAt) -> Result<(), ReadError> {
+    words::index(past).await
 }
 
 /// The same answer from all records: what the index must agree with.

@@ -8,7 +8,7 @@ use crate::reduced::ReducedOutputs;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use annals_core::event::{
-    CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, ReplayedInput, SessionEvent,
+    CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, PermissionEvent, ReplayedInput, SessionEvent,
 };
 use annals_core::{Event, Record, Seq};
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,17 @@ struct Compacted {
 impl History {
     /// The selected messages in the order in which they are sent.
     pub fn selected(&self) -> impl Iterator<Item = &Message> {
+        self.selected_from(Seq::ZERO)
+    }
+
+    /// The selected messages from a place on that [`History::take`] returned; all of them from `Seq::ZERO` on.
+    pub fn selected_from(&self, from: Seq) -> impl Iterator<Item = &Message> {
+        let whole = from == Seq::ZERO;
+        let first = (whole).then(|| self.selected_before_kept()).into_iter().flatten();
+        first.chain(self.kept_from(from))
+    }
+
+    fn selected_before_kept(&self) -> impl Iterator<Item = &Message> {
         let standing = self.standing();
         let older = standing.map_or(&[][..], |compacted| self.older_than(compacted.first_kept));
         let before = older.iter().filter(|message| match message.body {
@@ -61,7 +72,7 @@ impl History {
             _ => self.is_pinned(message.seq) && is_said(&message.body),
         });
         let compaction = standing.and_then(|compacted| self.messages.get(compacted.seq));
-        before.chain(compaction).chain(self.replayed()).chain(self.kept())
+        before.chain(compaction).chain(self.replayed())
     }
 
     /// The inputs that the compaction in force replays, as they are sent. Pinned ones are sent before it.
@@ -73,8 +84,12 @@ impl History {
     /// The selected messages from the first one on that the compaction in force keeps; all of them without one. They are in
     /// the order of their Seqs.
     pub fn kept(&self) -> impl DoubleEndedIterator<Item = &Message> {
-        let first = self.standing().map_or(0, |compacted| self.older_than(compacted.first_kept).len());
-        let kept = self.messages.list().get(first..).unwrap_or_default();
+        self.kept_from(Seq::ZERO)
+    }
+
+    fn kept_from(&self, from: Seq) -> impl DoubleEndedIterator<Item = &Message> {
+        let from = self.standing().map_or(from, |compacted| compacted.first_kept.max(from));
+        let kept = self.messages.list().get(self.older_than(from).len()..).unwrap_or_default();
         kept.iter().filter(|message| match message.body {
             Body::System { .. } => self.baseline.is_none_or(|baseline| message.seq > baseline),
             _ => is_said(&message.body),
@@ -208,7 +223,29 @@ impl Projection for History {
     const VERSION: u32 = 4;
 
     fn apply(&mut self, record: &Record<'_>) {
-        self.messages.apply(record);
+        self.take(record);
+    }
+}
+
+impl History {
+    /// Applies a record; returns a place such that all selected messages before it are the same ones as before, in the same
+    /// order and with the same content. `Seq::ZERO` where any may have changed; `None` when nothing changed.
+    pub fn take(&mut self, record: &Record<'_>) -> Option<Seq> {
+        let changed = match self.messages.apply(record) {
+            // The state of open calls changes, which may be in messages of any age.
+            None if matches!(record.event, Event::Permission(PermissionEvent::Replied(_))) => {
+                self.messages.open().min()
+            }
+            changed => changed,
+        };
+        let changed = if self.turn(record) { Some(Seq::ZERO) } else { changed };
+        // What the compaction in force keeps is sent after it, also what is older.
+        let compaction = self.standing().map(|compacted| compacted.seq);
+        changed.map(|seq| if compaction.is_some_and(|compaction| seq <= compaction) { Seq::ZERO } else { seq })
+    }
+
+    /// Applies what changes the selection or marks; returns whether the record may do so anywhere.
+    fn turn(&mut self, record: &Record<'_>) -> bool {
         match record.event {
             Event::Context(ContextEvent::EpochStarted(started)) => {
                 // Messages between a compaction and the epoch that it caused are not part of that epoch's baseline.
@@ -237,9 +274,10 @@ impl Projection for History {
                 self.mark_replayed();
             }
             Event::Files(FilesEvent::RevertCommitted(committed)) => self.remove_from(committed.first_removed),
+            // Open calls end, in messages of any age.
+            Event::Session(SessionEvent::Forked(_)) => {}
             Event::Session(
                 SessionEvent::Created(_)
-                | SessionEvent::Forked(_)
                 | SessionEvent::Titled(_)
                 | SessionEvent::AgentSwitched(_)
                 | SessionEvent::ProcessAttached(_)
@@ -275,8 +313,9 @@ impl Projection for History {
                 | FilesEvent::DepartureEnded(_),
             )
             | Event::Child(_)
-            | Event::Erasure(_) => {}
+            | Event::Erasure(_) => return false,
         }
+        true
     }
 }
 

@@ -96,7 +96,19 @@ impl ToJson for History {
     }
 }
 
+impl History {
+    /// The JSON of one selected message, as the view `history` shows it.
+    pub fn message_json(&self, message: &Message, blobs: &dyn Blobs) -> Value {
+        value(MessageJson::of(message, self.is_pinned(message.seq), false, blobs))
+    }
+}
+
 impl Transcript {
+    /// The JSON of one message, marked if it was undone.
+    pub fn message_json(&self, message: &Message, blobs: &dyn Blobs) -> Value {
+        value(MessageJson::of(message, false, self.is_reverted(message.seq), blobs))
+    }
+
     /// The JSON of the messages that `messages` (a fold over a range of records) contains, each marked if it was undone.
     pub fn page_json(&self, messages: &Messages, blobs: &dyn Blobs) -> Value {
         let reverted = |message: &Message| self.is_reverted(message.seq);

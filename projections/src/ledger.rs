@@ -87,6 +87,16 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// The history of which compactions cover parts.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Evicts what no compaction to come can cover, unless one is undone or reverted: see [`History::evict`].
+    pub fn evict(&mut self) {
+        self.history.evict();
+    }
+
     fn open(&mut self) -> Option<&mut LedgerEntry> {
         self.entries.last_mut().filter(|entry| entry.outcome == LedgerOutcome::Open)
     }
@@ -121,15 +131,16 @@ impl Ledger {
         }
     }
 
-    /// Sorts what was selected before a compaction into what left by it and what stayed.
+    /// Applies a compaction to the history, and sorts what was selected before it into what left by it and what stayed.
     fn cover(&mut self, record: &Record<'_>) {
-        let mut after = self.history.clone();
-        after.apply(record);
+        let before: Vec<Seq> = self.history.selected().map(|message| message.seq).collect();
+        self.history.apply(record);
+        let after = &self.history;
         let stays: BTreeSet<Seq> = after.selected().map(|message| message.seq).collect();
         let replayed: BTreeSet<Seq> = after.replayed().map(|message| message.seq).collect();
         let first_kept = after.kept().next().map_or(record.seq, |message| message.seq);
         let Some(entry) = self.entries.last_mut().filter(|entry| entry.outcome == LedgerOutcome::Open) else { return };
-        for message in self.history.selected() {
+        for message in before.into_iter().filter_map(|seq| after.message(seq)) {
             let covered = message.seq < first_kept;
             match &message.body {
                 Body::System { .. } if covered => entry.context_messages.push(message.seq),
@@ -182,10 +193,12 @@ impl Projection for Ledger {
                 }
             }
             Event::Compaction(CompactionEvent::Ended(ended)) => {
-                self.completed(record, ended.reason, (ended.estimate, ended.usage, ended.cost));
+                // The history has it already.
+                return self.completed(record, ended.reason, (ended.estimate, ended.usage, ended.cost));
             }
             Event::Compaction(CompactionEvent::Completed(ended)) => {
-                self.completed(record, ended.reason, (ended.estimate, ended.usage, ended.cost));
+                // The history has it already.
+                return self.completed(record, ended.reason, (ended.estimate, ended.usage, ended.cost));
             }
             Event::Compaction(CompactionEvent::Failed(failed)) => {
                 self.ending(record, failed.reason);
@@ -210,7 +223,7 @@ impl Projection for Ledger {
                     entry.outcome = LedgerOutcome::Reverted { by: record.seq };
                 }
             }
-            // The rest changes only the history, which is given every record below.
+            // The rest changes only the history, which is given every other record below.
             Event::Session(_)
             | Event::Input(_)
             | Event::Context(_)

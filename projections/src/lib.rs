@@ -65,8 +65,8 @@ pub use messages::Messages;
 pub use permissions::{PendingQuestion, Permissions};
 pub use profiles::Profiles;
 pub use request::{
-    Block, BuildError, LAST_STEP, Request, RequestMessage, Role, Span, SystemText, ToolChoice, ToolResult, rebuild,
-    wrapped,
+    Block, BuildError, BuiltRequest, LAST_STEP, LoweredMessage, Request, RequestBuilder, RequestHead, RequestMessage,
+    Role, Span, SystemText, ToolChoice, ToolResult, rebuild, wrapped,
 };
 pub use request_index::{IndexedRequest, RequestEnd, RequestIndex};
 pub use requests::{RequestMark, Requests};

@@ -47,6 +47,13 @@ impl Messages {
         self.list.retain(|message| step == Some(message.seq) || open.iter().any(|(holder, _)| *holder == message.seq));
     }
 
+    /// Removes the messages before the first one that a later record can change, and returns them.
+    pub fn take_settled(&mut self) -> Vec<Message> {
+        let first = self.open().chain(self.step).min();
+        let end = first.map_or(self.list.len(), |first| self.list.partition_point(|message| message.seq < first));
+        self.list.drain(..end).collect()
+    }
+
     pub(crate) fn get_mut(&mut self, seq: Seq) -> Option<&mut Message> {
         self.list.binary_search_by_key(&seq, |message| message.seq).ok().and_then(|at| self.list.get_mut(at))
     }

@@ -2,8 +2,12 @@
 //!
 //! Every text in it carries the Seq that put it there. Wire encoding belongs to the protocol adapters.
 
+mod builder;
+mod head;
 mod lower;
 
+pub use builder::{BuiltRequest, LoweredMessage, RequestBuilder};
+pub use head::RequestHead;
 pub use lower::wrapped;
 pub(crate) use lower::{is_sent, resolved};
 
@@ -12,10 +16,9 @@ use crate::message::Message;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
-use annals_core::canonical;
 use annals_core::event::{Attachment, ModelProfile, Purpose, RequestOptions, RequestSent, ToolDefinition};
-use annals_core::text::Texts;
 use annals_core::{AgentName, Blobs, CallId, Digest, Key, Seq};
+use head::{model_json, own, value};
 use serde::Serialize;
 
 /// How the message begins and what it says that an agent's last allowed step adds.
@@ -235,25 +238,16 @@ impl Request {
 
     /// Gives its parts in order, each with its name and the canonical text that its digest is made over.
     pub fn each_part(&self, mut part: impl FnMut(String, &str)) {
-        fn own<T: Serialize + ?Sized>(part: &T) -> String {
-            // Parts hold text, booleans and text-keyed maps only: writing one cannot fail.
-            canonical::own(part).unwrap_or_default()
-        }
-        fn value<T: Serialize + ?Sized>(part: &T) -> String {
-            // Not `own` of it: attachments and flattened results are serialized through a value.
-            canonical::value(&serde_json::to_value(part).unwrap_or_default())
-        }
         for (at, system) in self.system.iter().enumerate() {
             part(alloc::format!("system {at}"), &own(system.text.as_str()));
         }
         for (at, message) in self.messages.iter().enumerate() {
-            part(alloc::format!("message {at}"), &value(message));
+            part(alloc::format!("message {at}"), &message_json(message));
         }
         part("tools".to_owned(), &value(&self.tools));
         part("tool choice".to_owned(), &own(&self.tool_choice));
         part("options".to_owned(), &value(&self.options));
-        let model = (self.model.model.as_str(), self.model.protocol.as_str(), self.model.encoding);
-        part("model".to_owned(), &own(&model));
+        part("model".to_owned(), &model_json(&self.model));
     }
 
     /// The request digest: the hash over the digests of its parts, without attempt, time and ids.
@@ -289,40 +283,27 @@ impl Request {
 /// # verify(&[]).unwrap();
 /// ```
 pub fn rebuild(view: &SessionView, sent: &RequestSent, blobs: &dyn Blobs) -> Result<Request, BuildError> {
-    let profiles = &view.profiles;
-    let missing = |what, digest: Digest| match digest.is_withheld() {
-        true => BuildError::Withheld(what),
-        false => BuildError::NotRecorded { what, digest },
-    };
-    let agent = profiles.agents.get(&sent.agent_profile).ok_or(missing("agent profile", sent.agent_profile))?;
-    let model = profiles.models.get(&sent.model_profile).ok_or(missing("model profile", sent.model_profile))?;
-    let mut options = profiles.options.get(&sent.options).ok_or(missing("options", sent.options))?.clone();
-    let mut tools = match sent.tools {
-        Some(digest) => profiles.tools.get(&digest).ok_or(missing("tool set", digest))?.clone(),
-        None => Vec::new(),
-    };
-    // The digest covers the content, inline or in a blob.
-    options.texts(&mut |text| *text = text.resolve(blobs).into_owned().into());
-    tools.texts(&mut |text| *text = text.resolve(blobs).into_owned().into());
-    let (system, messages) = match (sent.purpose, &sent.prompt) {
+    let head = RequestHead::of(view, sent, blobs)?;
+    let messages = match (sent.purpose, &sent.prompt) {
         (Purpose::Turn, _) => {
-            let mut messages = lower::messages(view.history.selected(), model, blobs);
+            let lowered = lower::messages(view.history.selected(), &head.model, blobs);
+            let mut messages: Vec<RequestMessage> = lowered.into_iter().map(|lowered| lowered.message).collect();
             if sent.last_step {
                 messages.push(lower::text(Role::Assistant, LAST_STEP.to_owned(), None));
             }
-            (lower::system(agent, view.epochs.current.as_ref(), blobs), messages)
+            messages
         }
         (Purpose::Summary | Purpose::Title, Some(prompt)) => {
-            (Vec::new(), alloc::vec![lower::text(Role::User, prompt.resolve(blobs).into_owned(), None)])
+            alloc::vec![lower::text(Role::User, prompt.resolve(blobs).into_owned(), None)]
         }
         (purpose, None) => return Err(BuildError::NoPrompt(purpose)),
     };
-    let tool_choice = if tools.is_empty() { ToolChoice::None } else { ToolChoice::Auto };
-    let tool_choice = if sent.last_step { ToolChoice::None } else { tool_choice };
+    let tool_choice = head.tool_choice(sent);
+    let RequestHead { model, system, tools, options, .. } = head;
     Ok(Request {
         purpose: sent.purpose,
         agent: sent.agent.clone(),
-        model: model.clone(),
+        model,
         system,
         messages,
         tools,
@@ -331,9 +312,14 @@ pub fn rebuild(view: &SessionView, sent: &RequestSent, blobs: &dyn Blobs) -> Res
     })
 }
 
+/// A message as a part of the digest: its canonical JSON.
+fn message_json(message: &RequestMessage) -> String {
+    value(message)
+}
+
 /// The messages that one message of the history alone gives.
 pub(crate) fn alone(message: &Message, model: &ModelProfile, blobs: &dyn Blobs) -> Vec<RequestMessage> {
-    lower::messages(core::iter::once(message), model, blobs)
+    lower::messages(core::iter::once(message), model, blobs).into_iter().map(|lowered| lowered.message).collect()
 }
 
 impl SystemText {

@@ -6,7 +6,7 @@ use crate::{
     UsageTotals,
 };
 use alloc::vec::Vec;
-use annals_core::{Cut, Record};
+use annals_core::{Cut, Record, Seq};
 use serde::{Deserialize, Serialize};
 
 /// How many messages and requests a view for looking keeps.
@@ -75,7 +75,11 @@ impl SessionView {
     /// by what is shown. A writer resumes from the whole view.
     pub fn evict(&mut self) {
         self.history.evict();
-        self.transcript.evict(SCREENS);
+        // What the model sees keeps its items.
+        let covered = self.history.kept().next().map_or(Seq::ZERO, |message| message.seq);
+        let items = &self.transcript.items;
+        let seen = items.len() - items.partition_point(|item| item.seq < covered);
+        self.transcript.evict(SCREENS.max(seen));
         self.requests.evict(SCREENS);
         self.inbox.evict();
         self.calls.evict();

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many views of one fold are kept for a session: the oldest go first, except that places far apart stay.
-const KEPT: usize = 16;
+const KEPT: usize = 32;
 
 /// What a saved view is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,6 +108,11 @@ impl ViewCache {
     /// A cache that goes with the process: for a log in memory.
     pub fn in_memory() -> Self {
         Self { place: CacheStorage::CachedViews(Mutex::default()) }
+    }
+
+    /// Whether what is put is kept: not in a store that is only read.
+    pub fn keeps(&self) -> bool {
+        !matches!(&self.place, CacheStorage::CacheFiles { files: CacheFiles { writes: false, .. }, .. })
     }
 
     /// The saved view of a fold that is nearest to a place, at it or before.

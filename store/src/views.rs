@@ -9,7 +9,8 @@ pub use pages::{Leaf, Page};
 
 use crate::cache::{FoldVersion, Saved, ViewCache};
 use crate::{EventLog, Followed, Position, ReadError, Scope};
-use annals_core::{Digest, Record, Seq, SessionId};
+use annals_core::event::CompactionEvent;
+use annals_core::{Digest, Event, Record, Seq, SessionId};
 use annals_projections::{Catalogue, Projection, SessionView};
 use futures_util::StreamExt;
 use serde::Serialize;
@@ -121,20 +122,34 @@ impl Views {
     ) -> Result<(SessionView, Folded), ReadError> {
         let head = self.log.head(session).await?.ok_or(ReadError::NoSession(session))?;
         let until = until.min(head.next);
-        let mut at_most = until;
+        let (mut at_most, mut evicts) = (until, fold.name == BOUNDED.name);
         loop {
-            let (mut view, from) = match self.resumable(session, fold, at_most).await {
+            let (view, from) = match self.resumable(session, fold, at_most).await {
                 Some((view, from)) => (view, from),
                 None => (SessionView::default(), Seq::ZERO),
             };
-            let (records, end) = self.feed(session, from, until, |record| view.apply(record)).await?;
-            if view.is_stale() && from > Seq::ZERO {
-                // Something that the saved view evicted is needed again: start from an earlier one.
-                at_most = Seq(from.0.saturating_sub(1));
+            let mut view = view;
+            let apply = |record: &Record<'_>| {
+                view.apply(record);
+                if evicts
+                    && matches!(
+                        record.event,
+                        Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_))
+                    )
+                {
+                    view.evict();
+                }
+            };
+            let (records, end) = self.feed(session, from, until, apply).await?;
+            if view.is_stale() && (evicts || from > Seq::ZERO) {
+                // Something that was evicted is needed again: evict nothing on the way, then start from an earlier saved view.
+                at_most = if evicts { at_most } else { Seq(from.0.saturating_sub(1)) };
+                evicts = false;
                 continue;
             }
             if let Some(digest) = end
                 && records >= WORTH_SAVING
+                && self.cache.as_ref().is_some_and(|cache| cache.keeps())
             {
                 let next = view.cut().next;
                 if fold.name == BOUNDED.name {
@@ -208,7 +223,7 @@ impl Views {
     }
 
     fn save<V: Serialize>(&self, session: SessionId, fold: FoldVersion<'_>, seq: Seq, digest: Digest, view: &V) {
-        let Some(cache) = &self.cache else { return };
+        let Some(cache) = self.cache.as_ref().filter(|cache| cache.keeps()) else { return };
         let saved = serde_json::to_vec(view)
             .map_err(std::io::Error::other)
             .and_then(|bytes| cache.put(session, fold, &Saved { seq, digest, bytes }));

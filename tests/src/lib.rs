@@ -4,6 +4,7 @@ pub mod aimock;
 pub mod crash;
 pub mod crash_stories;
 pub mod fuzz;
+pub mod long_session;
 pub mod model;
 pub mod needed;
 pub mod scenarios;

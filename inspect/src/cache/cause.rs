@@ -6,9 +6,7 @@ use annals_core::event::{
     CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, ProfileEvent, SessionEvent, ToolEvent,
 };
 use annals_core::{CallId, Event, Record, Seq, SessionId};
-use annals_projections::{Block, Request, SessionView};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// Why a request does not begin with all of the one before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -68,25 +66,12 @@ impl Cause {
     }
 }
 
-/// What of a request the next one is judged by.
+/// What of a request the next one is judged by, apart from its pieces.
 pub(super) struct PrefixBasis {
-    agent_text: bool,
+    /// Whether the first system text is the agent's own.
+    pub(super) agent_text: bool,
     /// The event that opened the baseline.
-    epoch: Option<Seq>,
-    /// Which call a result answers.
-    calls: BTreeMap<Seq, CallId>,
-}
-
-impl PrefixBasis {
-    pub(super) fn of(request: &Request, view: &SessionView) -> Self {
-        let agent_text = request.system.first().is_some_and(|it| it.spans.iter().all(|span| span.seq.is_none()));
-        let results = request.messages.iter().flat_map(|message| &message.blocks).filter_map(|block| match block {
-            Block::Result { result, seq: Some(seq) } => Some((*seq, result.id.clone())),
-            _ => None,
-        });
-        let epoch = view.epochs.current.as_ref().map(|epoch| epoch.mark.seq);
-        Self { agent_text, epoch, calls: results.collect() }
-    }
+    pub(super) epoch: Option<Seq>,
 }
 
 /// What an event between two requests did that can break a prefix.
@@ -214,7 +199,7 @@ impl Differs {
         }
         let seq = before.and_then(|piece| piece.seq);
         Self::Message {
-            call: seq.and_then(|seq| kept.calls.get(&seq).cloned()),
+            call: before.and_then(|piece| piece.call.clone()),
             now: now.and_then(|piece| piece.seq),
             same_event: seq.is_some() && seq == now.and_then(|piece| piece.seq),
         }

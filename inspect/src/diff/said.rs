@@ -143,6 +143,14 @@ fn digest(entries: &[TurnEntry]) -> Digest {
     Digest::of_all(&each)
 }
 
+/// Makes the index, where pages are kept.
+///
+/// # Errors
+/// When the log cannot be read.
+pub(super) async fn index(past: &SessionAt) -> Result<(), ReadError> {
+    past.pages(|_: Leaf<Said>| {}).await
+}
+
 /// The turns of a session, without what committed reverts removed; the first contains everything before the first user
 /// message.
 ///

@@ -118,7 +118,8 @@ impl<'a> RequestShape<'a> {
 }
 
 impl<'a> RequestMessageJson<'a> {
-    pub(super) fn of(message: &'a RequestMessage) -> Self {
+    /// A message.
+    pub fn of(message: &'a RequestMessage) -> Self {
         let (text, calls, results, attachments) = (None, Vec::new(), Vec::new(), Vec::new());
         let mut json = Self { role: message.role, text, calls, results, attachments };
         for block in &message.blocks {

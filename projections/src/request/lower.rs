@@ -38,15 +38,23 @@ pub(super) fn text(role: Role, text: String, seq: Option<Seq>) -> RequestMessage
     RequestMessage { role, blocks: alloc::vec![Block::Text { text, metadata: None, seq }] }
 }
 
+/// A message of a request and the message of the history that it begins with.
+pub(super) struct Lowered {
+    pub(super) from: Seq,
+    pub(super) message: RequestMessage,
+}
+
 /// The selected history as the model is sent it.
 pub(super) fn messages<'a>(
     history: impl Iterator<Item = &'a Message>,
     model: &ModelProfile,
     blobs: &dyn Blobs,
-) -> Vec<RequestMessage> {
+) -> Vec<Lowered> {
+    let mut lowered: Vec<Lowered> = Vec::new();
     let mut out: Vec<RequestMessage> = Vec::new();
     for message in history {
-        let seq = Some(message.seq);
+        let from = message.seq;
+        let seq = Some(from);
         match &message.body {
             Body::User { text, attachments, shortened, .. } => {
                 let text = shortened.as_ref().unwrap_or(text);
@@ -69,14 +77,17 @@ pub(super) fn messages<'a>(
                 let told = told.resolve(blobs);
                 match model.system_messages {
                     SystemMessages::Native => out.push(text(Role::System, told.into_owned(), seq)),
-                    SystemMessages::Wrapped => wrap(&mut out, &told, seq),
+                    SystemMessages::Wrapped => {
+                        out.extend(wrap(lowered.last_mut().map(|last| &mut last.message), &told, seq));
+                    }
                 }
             }
             Body::Assistant(assistant) => answer(&mut out, assistant, model, blobs),
             Body::AgentSwitched { .. } | Body::ModelSwitched { .. } => {}
         }
+        lowered.extend(out.drain(..).map(|message| Lowered { from, message }));
     }
-    out
+    lowered
 }
 
 /// The text in which a context message reaches a model as a user's words (`docs/reference/wire.md#context-messages`).
@@ -87,13 +98,14 @@ pub fn wrapped(told: &str) -> String {
 
 /// A context message for a model without a system role inside the conversation: joined to the user message right before
 /// it, otherwise a user message of its own.
-fn wrap(out: &mut Vec<RequestMessage>, told: &str, seq: Option<Seq>) {
+fn wrap(before: Option<&mut RequestMessage>, told: &str, seq: Option<Seq>) -> Option<RequestMessage> {
     let wrapped = wrapped(told);
-    match out.last_mut() {
+    match before {
         Some(previous) if previous.role == Role::User => {
             previous.blocks.push(Block::Text { text: alloc::format!("\n{wrapped}"), metadata: None, seq });
+            None
         }
-        _ => out.push(text(Role::User, wrapped, seq)),
+        _ => Some(text(Role::User, wrapped, seq)),
     }
 }
 

@@ -7,6 +7,7 @@ mod every_fold;
 mod folding;
 mod reading;
 mod reverts;
+mod selection;
 #[path = "../story/mod.rs"]
 mod story;
 mod talk;

@@ -89,9 +89,11 @@ async fn cuts(
     let from = reader.until(session, Some(Seq(from))).await?;
     let last = to;
     let to = reader.until(session, to.map(Seq)).await?;
-    let before = reader.view(session, from).await?;
-    let after = reader.view(session, to).await?;
-    let found = changes(&before, &after, reader.blobs());
+    let found = if from <= to {
+        reader.session_at(session, to).diff_views(from).await?
+    } else {
+        changes(&reader.view(session, from).await?, &reader.view(session, to).await?, reader.blobs())
+    };
     if cli.style.json {
         json::object(out, &found)?;
     } else if stat {

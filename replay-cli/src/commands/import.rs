@@ -175,12 +175,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 /// Sessions of no fewer events than this are worth a saved view.
 const LONG: u64 = 2_000;
 
-/// Saves views of long sessions for commands that only read, which save nothing.
+/// Saves views and indexes of long sessions for commands that only read, which save nothing.
 async fn save_views(reader: &Reader, report: &ImportReport) -> Result<(), CliError> {
     for one in report.sessions.iter().filter(|one| one.new > 0) {
         let Some(head) = reader.log().head(one.session).await? else { continue };
         if head.next.0 >= LONG {
-            reader.bounded(one.session, head.next).await?;
+            reader.session_at(one.session, head.next).save_views().await?;
         }
     }
     Ok(())

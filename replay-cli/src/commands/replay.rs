@@ -3,7 +3,7 @@
 mod head;
 mod step;
 
-use crate::command_context::{CommandContext, Target};
+use crate::command_context::{CommandContext, FoundSession, Target};
 use crate::draw::timeline::{Detail, draw};
 use crate::error::{CliError, Verdict};
 use crate::json;
@@ -12,16 +12,17 @@ use crate::style::Emphasis;
 use annals_core::{Seq, Time};
 use annals_inspect::SessionAt;
 use annals_inspect::audit::SessionAudit;
-use annals_projections::{Projection, Timeline, TimelineEntry};
+use annals_inspect::pricing::Cost;
+use annals_projections::{Projection, Statistics, Timeline, TimelineEntry};
 use annals_store::ReadError;
-use annals_store::exchange::Damage;
+use annals_store::exchange::{Damage, VerifyReport};
 use std::io::Write;
 use std::time::Duration;
 
 /// Show a session as a readable timeline (verified).
 ///
-/// SESSION may be a file: a session of OpenCode, Codex CLI or Claude Code, or an export. Nothing is written. Exit
-/// status 1 if the log is damaged.
+/// SESSION may be a file: a session of OpenCode, Codex CLI or Claude Code, or an export. Nothing is written. A session of
+/// 5,000 events or more is verified after its last line is printed. Exit status 1 if the log is damaged.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -53,6 +54,11 @@ fn speed(text: &str) -> Result<f64, String> {
 
 /// No pause of a played session is longer than this.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// How many batches are read at a time: the first lines are waited for.
+const SCREEN: usize = 128;
+
+/// A session of no fewer events is shown at once, and verified while its last lines are on the screen.
+const LONG: u64 = 5_000;
 
 /// Runs the command.
 ///
@@ -60,54 +66,112 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// When there is no such session, the store refuses, or the output does. Damage is an answer, not an error.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(&args.target).await?;
-    let (reader, session) = (&found.reader, found.session);
-    let audit = SessionAt::from(&found).audit().await?;
+    let past = SessionAt::from(&found);
+    if found.until.0 >= LONG && !cli.style.json {
+        match past.statistics().await {
+            Ok(statistics) => return shown_first(args, &found, &statistics, cli, out).await,
+            // What can be read is shown below.
+            Err(ReadError::Damaged { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let audit = past.audit().await?;
     let verdict = Verdict::bad_if(!audit.is_clean());
     if cli.style.json {
-        json::object(out, &audit.to_json(reader.blobs()))?;
+        json::object(out, &audit.to_json(found.reader.blobs()))?;
         return Ok(verdict);
     }
     if args.step {
         step::run(&found, cli).await?;
         return Ok(verdict);
     }
-    let SessionAudit { statistics, report, unreadable } = audit;
+    let SessionAudit { statistics, report, .. } = audit;
+    let mut sheet = sheet(&statistics, cli, out);
+    head::head(&statistics, &mut sheet)?;
+    head::verdict(&report, &mut sheet)?;
+    timeline(args, &found, &statistics, &report.damage, &mut sheet).await?;
+    head::foot(&statistics, &report, cost(&statistics, cli), &mut sheet)?;
+    Ok(verdict)
+}
+
+/// Shows a long session before it is verified; damage is listed at the end.
+async fn shown_first(
+    args: &Args,
+    found: &FoundSession,
+    statistics: &Statistics,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
+    let clean = |report: &VerifyReport| report.is_sound() && statistics.anomaly_count() == 0;
+    if args.step {
+        step::run(found, cli).await?;
+        return Ok(Verdict::bad_if(!clean(&SessionAt::from(found).integrity().await?)));
+    }
+    let mut sheet = sheet(statistics, cli, out);
+    head::head(statistics, &mut sheet)?;
+    head::verified_last(statistics.events, &mut sheet)?;
+    let readable = timeline(args, found, statistics, &[], &mut sheet).await?;
+    let report = SessionAt::from(found).integrity().await?;
+    writeln!(sheet.out)?;
+    head::verdict(&report, &mut sheet)?;
+    head::foot(statistics, &report, cost(statistics, cli), &mut sheet)?;
+    Ok(Verdict::bad_if(!readable || !clean(&report)))
+}
+
+fn sheet<'a>(statistics: &Statistics, cli: &'a CommandContext, out: &'a mut (dyn Write + Send)) -> Sheet<'a> {
+    let names = statistics.tools.keys().map(String::as_str).chain(statistics.agents.iter().map(|agent| agent.as_str()));
+    Sheet::for_names(out, &cli.style, names)
+}
+
+fn cost(statistics: &Statistics, cli: &CommandContext) -> Cost {
+    cli.pricing().cost(statistics.usage.cost, &statistics.unpriced.tokens)
+}
+
+/// Draws the timeline, with damage at its events; returns whether all of it could be read.
+async fn timeline(
+    args: &Args,
+    found: &FoundSession,
+    statistics: &Statistics,
+    damage: &[Damage],
+    sheet: &mut Sheet<'_>,
+) -> Result<bool, CliError> {
+    let reader = &found.reader;
     let mut detail = if args.full { Detail::full() } else { Detail::default() };
     detail.directory = statistics.session.location.as_ref().map(|at| at.directory.clone()).unwrap_or_default();
     detail.undone = statistics.undone.clone();
-    let names = statistics.tools.keys().map(String::as_str).chain(statistics.agents.iter().map(|agent| agent.as_str()));
-    let mut sheet = Sheet::for_names(out, &cli.style, names);
-    head::head(&statistics, &report, &mut sheet)?;
-    let mut timeline = Timeline::default();
+    let (mut timeline, mut unreadable) = (Timeline::default(), None);
     let mut pace = args.speed.map(|speed| Playback { speed, last: None });
-    let mut pages = reader.pages(session, Seq::ZERO, found.until);
-    while let Some(slice) = match pages.next_slice().await {
-        Err(ReadError::Damaged { .. }) => None,
-        other => other?,
-    } {
+    let mut pages = reader.pages(found.session, Seq::ZERO, found.until).at_most(SCREEN);
+    loop {
+        let slice = match pages.next_slice().await {
+            Ok(Some(slice)) => slice,
+            Ok(None) => break,
+            Err(error @ ReadError::Damaged { .. }) => {
+                unreadable = Some(error);
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        };
         for record in slice.records() {
             for anomaly in statistics.anomalies_at(record.seq) {
                 timeline.anomaly(&record, &anomaly.what);
             }
-            let here = |damage: &&Damage| damage.place.seq == Some(record.seq);
-            for damage in report.damage.iter().filter(here) {
+            for damage in damage.iter().filter(|damage| damage.place.seq == Some(record.seq)) {
                 timeline.anomaly(&record, &damage.flaw.to_string());
             }
             timeline.apply(&record);
         }
         while let Some(entry) = timeline.pop() {
-            show(&entry, &mut pace, &mut sheet, &detail, reader).await?;
+            show(&entry, &mut pace, sheet, &detail, reader).await?;
         }
     }
     for entry in timeline.finish() {
-        show(&entry, &mut pace, &mut sheet, &detail, reader).await?;
+        show(&entry, &mut pace, sheet, &detail, reader).await?;
     }
     if let Some(error) = &unreadable {
         sheet.row(None, ("damaged", Emphasis::Bad), (&error.to_string(), Emphasis::Bad), ("", Emphasis::Dim))?;
     }
-    let cost = cli.pricing().cost(statistics.usage.cost, &statistics.unpriced.tokens);
-    head::foot(&statistics, &report, cost, &mut sheet)?;
-    Ok(verdict)
+    Ok(unreadable.is_none())
 }
 
 async fn show(

@@ -118,7 +118,7 @@ impl Views {
         let blobs = self.log.blobs();
         let watched = Watched::new(&*blobs);
         let (mut reading, mut end) = (self.log.pages(session, from..until), from);
-        let mut sealing = self.cache.is_some();
+        let mut sealing = self.cache.as_ref().is_some_and(|cache| cache.keeps());
         while let Some(slices) = reading.next_page().await? {
             for slice in &slices {
                 slice.records().for_each(|record| page.apply(&record, &watched));
@@ -159,7 +159,8 @@ impl Views {
             slices.iter().flat_map(Slice::records).for_each(|record| page.apply(&record, &watched));
         }
         page.close(&watched);
-        if let (Some(cache), Ok(bytes), false) = (&self.cache, serde_json::to_vec(&page), watched.missed())
+        if let Some(cache) = self.cache.as_ref().filter(|cache| cache.keeps() && !watched.missed())
+            && let Ok(bytes) = serde_json::to_vec(&page)
             && let Err(error) = cache.put_page(&bytes)
         {
             tracing::warn!(%session, %from, %error, "a page of an index could not be saved");

@@ -12,8 +12,8 @@ use std::io;
 /// Columns of the names in the summary.
 const NAME: usize = 11;
 
-/// Who, where, when, and whether it is unaltered.
-pub fn head(statistics: &Statistics, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
+/// Who, where and when.
+pub fn head(statistics: &Statistics, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let (session, style) = (&statistics.session, sheet.style);
     let opening = statistics.opening.as_ref().and_then(|text| text.inline()).map(one_line);
     let title = session.title.as_deref().filter(|title| !title.trim().is_empty());
@@ -55,6 +55,18 @@ pub fn head(statistics: &Statistics, report: &VerifyReport, sheet: &mut Sheet<'_
             writeln!(sheet.out, "{}", style.paint(Emphasis::Dim, &line))?;
         }
     }
+    Ok(())
+}
+
+/// That the session is verified after it is shown.
+pub fn verified_last(events: u64, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    let line = format!("{}, verified at the end", counted(events, "event"));
+    writeln!(sheet.out, "{}", sheet.style.paint(Emphasis::Dim, &line))
+}
+
+/// Whether it is unaltered.
+pub fn verdict(report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    let style = sheet.style;
     let facts = counted(report.events, "event");
     if report.is_sound() {
         writeln!(sheet.out, "{} {facts}, integrity verified", style.paint(Emphasis::Good, "✓"))

@@ -1,0 +1,157 @@
+//! The questions, and how each may grow with the session.
+
+use annals_core::Seq;
+use annals_inspect::cache::Asking;
+use annals_inspect::reader::{FindError, Reader};
+use annals_inspect::{SessionAt, bisect, certify};
+
+/// How something may grow when the session has four times the events.
+#[derive(Clone, Copy, Debug)]
+pub enum Growth {
+    /// Not at all.
+    Flat,
+    /// With the number of events.
+    Linear,
+}
+
+impl Growth {
+    /// The most, in tenths.
+    pub fn tenths(self) -> u64 {
+        match self {
+            Self::Flat => 13,
+            Self::Linear => 45,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Question {
+    Show,
+    Seen,
+    Usage,
+    Statistics,
+    Requests,
+    Rebuilt,
+    Why,
+    WhyText,
+    When,
+    DiffViews,
+    TranscriptBegin,
+    Transcript,
+    Timeline,
+    Compactions,
+    Cache,
+    CacheLast,
+    Prove,
+    Bisect,
+    Certify,
+    Audit,
+}
+
+/// Each question, and how the records that it reads and the bytes that it allocates may grow.
+pub const QUESTIONS: [(Question, Growth, Growth); 20] = {
+    use Growth::{Flat, Linear};
+    [
+        (Question::Show, Flat, Flat),
+        // A saved view lists every request.
+        (Question::Seen, Flat, Linear),
+        (Question::Usage, Flat, Flat),
+        // Ids that were used are part of the saved counts, and marks of requests of the saved list.
+        (Question::Statistics, Flat, Linear),
+        (Question::Requests, Flat, Linear),
+        (Question::Rebuilt, Flat, Linear),
+        (Question::Why, Flat, Linear),
+        (Question::WhyText, Flat, Linear),
+        // All events that change what the model sees are read.
+        (Question::When, Linear, Linear),
+        (Question::DiffViews, Flat, Flat),
+        (Question::TranscriptBegin, Flat, Flat),
+        (Question::Transcript, Linear, Linear),
+        (Question::Timeline, Linear, Linear),
+        (Question::Compactions, Linear, Linear),
+        (Question::Cache, Linear, Linear),
+        (Question::CacheLast, Flat, Linear),
+        (Question::Prove, Linear, Linear),
+        (Question::Bisect, Linear, Linear),
+        (Question::Certify, Linear, Linear),
+        (Question::Audit, Linear, Linear),
+    ]
+};
+
+/// Enough was seen, or the log cannot be read.
+#[derive(Debug)]
+enum Stopped {
+    Enough,
+    Failed,
+}
+
+impl From<FindError> for Stopped {
+    fn from(_: FindError) -> Self {
+        Self::Failed
+    }
+}
+
+impl Question {
+    /// Asks it, and looks at the answer.
+    pub async fn ask(self, past: &SessionAt, reader: &Reader) {
+        let last = Seq(past.until.0 - 1);
+        match self {
+            Self::Show => assert!(past.log().batch_at(past.session, Seq(past.until.0 / 2)).await.unwrap().is_some()),
+            Self::Seen => assert!(past.seen(past.until).await.unwrap().history.selected().next().is_some()),
+            Self::Usage => assert!(past.usage().await.unwrap().total.attempts > 0),
+            Self::Statistics => assert_eq!(past.statistics().await.unwrap().events, past.until.0),
+            Self::Requests => assert!(!past.requests(false).await.unwrap().is_empty()),
+            Self::Rebuilt => {
+                let count = past.requests(false).await.unwrap().len();
+                assert!(past.rebuilt_request(count).await.unwrap().is_proved());
+            }
+            Self::Why => assert!(past.why(None, None).await.unwrap().of > 0),
+            Self::WhyText => assert!(!past.why(None, Some("Prompt")).await.unwrap().spans.is_empty()),
+            Self::When => assert_eq!(past.when("Prompt 101:").await.unwrap().sightings.len(), 1),
+            Self::DiffViews => assert!(!past.diff_views(Seq(last.0 - 100)).await.unwrap().is_empty()),
+            Self::TranscriptBegin => assert_eq!(messages(past, reader, 40).await, 40),
+            Self::Transcript => assert!(messages(past, reader, usize::MAX).await > 300),
+            Self::Timeline => {
+                let mut entries = 0;
+                past.timeline(|_| entries += 1).await.unwrap();
+                assert!(entries > 1_000);
+            }
+            Self::Compactions => assert!(past.compactions().await.unwrap().len() > 3),
+            Self::Cache => assert!(cache(past, None).await > 500),
+            Self::CacheLast => assert_eq!(cache(past, Some(10)).await, 10),
+            Self::Prove => {
+                let proofs = past.prove(false).await.unwrap();
+                assert!(proofs.len() > 500 && proofs.iter().all(|proof| proof.flaw.is_none()));
+            }
+            Self::Bisect => {
+                let wanted = past.until.0 * 2 / 3;
+                let holds = move |views: &serde_json::Value| {
+                    let newest = views["history"].as_array().and_then(|list| list.last()?["seq"].as_u64());
+                    newest.is_some_and(|seq| seq >= wanted)
+                };
+                let judge = bisect::Judge::Where { holds: Box::new(holds), views: vec!["history"] };
+                assert!(past.bisect(Seq(1), last, &judge).await.unwrap().bad.0 >= wanted);
+            }
+            Self::Certify => {
+                assert_eq!(certify::certify(reader.log(), "memory").await.unwrap().len(), 1);
+            }
+            Self::Audit => assert!(past.audit().await.unwrap().is_clean()),
+        }
+    }
+}
+
+async fn cache(past: &SessionAt, last: Option<usize>) -> usize {
+    past.cache(Asking { last, ttl_ms: 300_000 }).await.unwrap().requests.len()
+}
+
+/// Visits so many messages of the transcript; gives how many there were.
+async fn messages(past: &SessionAt, reader: &Reader, most: usize) -> usize {
+    let mut count = 0;
+    let visit = |_: &_| {
+        count += 1;
+        if count < most { Ok(()) } else { Err(Stopped::Enough) }
+    };
+    let visited = reader.each_message(past.session, past.until, visit).await;
+    assert!(matches!(visited, Ok(()) | Err(Stopped::Enough)), "{visited:?}");
+    count
+}
