@@ -78,7 +78,7 @@ fn brief(definition: &ToolDefinition) -> ToolDefinition {
     let schema = definition.schema.0.inline().and_then(|schema| serde_json::from_str::<Value>(schema).ok());
     let schema = schema.map(|mut schema| {
         bare(&mut schema);
-        Json::received(&annals_core::canonical::value(&schema))
+        Json::received(annals_core::canonical::value(&schema))
     });
     ToolDefinition {
         name: definition.name.clone(),
