@@ -17,7 +17,10 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "Explain what the model saw",
         &["history", "context", "requests", "why", "when", "diff", "cache", "compactions", "bisect"],
     ),
-    ("Change a session", &["fork", "revert", "move", "inbox", "pin", "unpin", "erase", "forget", "retention"]),
+    (
+        "Change a session",
+        &["fork", "revert", "move", "inbox", "title", "pin", "unpin", "compact", "erase", "forget", "retention"],
+    ),
     ("Verify and maintain", &["verify", "export", "sign", "prove", "witness", "doctor"]),
     ("Repeat and test", &["rerun", "scenario", "fixture", "certify"]),
     ("Other", &["schema", "completions", "help"]),

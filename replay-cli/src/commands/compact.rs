@@ -7,7 +7,7 @@ use crate::host::{ApprovalMode, Host, Interaction, Options, TypedLines, configur
 use annals_runtime::host::{QuestionSender, RunGoal};
 use std::io::Write;
 
-/// Replace the history of a session by a summary that a model writes.
+/// Replace the history by a summary that a model writes.
 ///
 /// The next request begins with the summary; the log keeps everything, and `annals compactions` shows what left the
 /// model's view and undoes it. Pinned messages stay word for word. Exit status 0 for a summary, 1 for none.
