@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Erase texts of all sessions that are older than your retention rules allow.
+/// Erase texts that are older than your retention rules allow.
 ///
 /// The rules are in your configuration, as texts to erase and their age: `[retention]` with lines such as
 /// `"tool:bash" = "90d"`. A project cannot set them. Texts are erased as by `annals erase`, with the rule as the reason;
