@@ -36,7 +36,7 @@ impl Shape {
     }
 }
 
-/// The session that [`write`] writes.
+/// The session that [`write()`] writes.
 pub fn session() -> SessionId {
     SessionId::from_parts(1_780_488_000_000, 17)
 }
