@@ -10,6 +10,7 @@
 pub mod app;
 mod command_context;
 mod commands;
+mod current_project;
 mod diagnostics;
 mod draw;
 mod editing;
@@ -25,8 +26,10 @@ mod layout;
 mod message;
 mod pager;
 mod passphrase;
+mod picker;
 mod progress;
 mod remarks;
+mod resume;
 mod signing;
 mod store_choice;
 mod style;
