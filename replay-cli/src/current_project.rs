@@ -1,4 +1,4 @@
-//! The project that the user stands in.
+//! The project of the current directory.
 
 use std::path::{Path, PathBuf};
 
