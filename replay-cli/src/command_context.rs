@@ -7,9 +7,9 @@ use crate::progress::Bar;
 use crate::remarks::Remarks;
 use crate::store_choice::StoreChoice;
 use crate::style::{Emphasis, Style, counted};
-use annals_config::Environment;
+use annals_config::{Environment, Variables};
 use annals_core::{Seq, SessionId};
-use annals_import::open_file;
+use annals_import::{Homes, open_file};
 use annals_index::IndexPlace;
 use annals_inspect::SessionAt;
 use annals_inspect::pricing::Pricing;
@@ -136,6 +136,14 @@ impl CommandContext {
         let this = ThisProcess::new("annals", env!("CARGO_PKG_VERSION"), variable);
         let build = option_env!("ANNALS_BUILD").map(str::to_owned);
         ThisProcess { build, host: variable(HOST).or(this.host.clone()), ..this }
+    }
+
+    /// Where the agents on this machine keep their sessions.
+    pub fn homes(&self) -> Homes {
+        match &self.environment.variables {
+            Variables::OfProcess => Homes::from_env(),
+            fixed => Homes::of(|name| fixed.get(name).map(PathBuf::from)),
+        }
     }
 
     /// Records in each session that the command appends to that this process does.

@@ -3,6 +3,7 @@
 mod draw;
 mod filling;
 mod secrets;
+mod service;
 mod wanted;
 use crate::ago::ago;
 use crate::command_context::CommandContext;
@@ -20,6 +21,7 @@ use annals_inspect::reader::Reader;
 use annals_store::{EventLog, OpenMode};
 use draw::draw;
 use secrets::ImportSecrets;
+use service::ServiceKind;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +33,7 @@ use wanted::{NOTHING, Wanted};
 /// Without FILE, imports everything that these agents keep on this machine. A file is recognised by its content.
 /// Importing again adds only what is new. A session whose source was rewritten is not imported; the first different
 /// line is shown. Creates the store if there is none.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(override_usage = "annals import [OPTIONS] [FILE]...")]
 pub struct Args {
     /// Files to import (exports too), or folders with such files.
@@ -55,6 +57,10 @@ pub struct Args {
     /// Continue to import what is written, until interrupted.
     #[arg(long, short = 'f')]
     follow: bool,
+    /// Print a service that imports what is written from login on: a systemd unit or a launchd property list.
+    #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = ServiceKind::HERE,
+          conflicts_with_all = ["files", "discover", "dry_run", "all", "follow", "as_new", "report"])]
+    service: Option<ServiceKind>,
     /// Import a session whose source differs from the earlier import as a second session.
     #[arg(long)]
     as_new: bool,
@@ -79,6 +85,10 @@ const ROUND: Duration = Duration::from_millis(1_000);
 /// # Errors
 /// When nothing that was named can be imported, or the store refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    if let Some(kind) = args.service {
+        service::write(kind, args, cli, out)?;
+        return Ok(Verdict::Fine);
+    }
     let selection = Selection {
         agent: args.agent.clone(),
         since: args.since.map(|ms| Time(cli.style.now.millis().saturating_sub(ms))),
