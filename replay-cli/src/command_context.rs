@@ -6,10 +6,11 @@ use crate::import_into::shown_by;
 use crate::progress::Bar;
 use crate::remarks::Remarks;
 use crate::store_choice::StoreChoice;
-use crate::style::{Emphasis, Style};
+use crate::style::{Emphasis, Style, counted};
 use annals_config::{Environment, Variables};
 use annals_core::{Seq, SessionId};
 use annals_import::{Homes, open_file};
+use annals_index::IndexPlace;
 use annals_inspect::SessionAt;
 use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::{FindError, Reader};
@@ -94,6 +95,18 @@ async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
     }
     if let Err(error) = Views::new(Arc::new(log.clone()), Some(views)).catalogue().await {
         tracing::debug!(%error, "the list of sessions was not saved; the next reader folds it again");
+    }
+}
+
+/// Adds what was appended to the index. Where that fails, searches scan what it lacks: no command fails for it.
+async fn fill_index(log: &SharedLog, dir: &Path, bar: &Bar) {
+    if matches!(log.ownership(), Ownership::Reader(_) | Ownership::Closed) {
+        return;
+    }
+    let filled =
+        annals_index::fill(log, &IndexPlace::in_store(dir), |events| bar.name(&counted(events, "event"))).await;
+    if let Err(error) = filled {
+        tracing::warn!(%error, "the index was not brought up to date; the next command that writes tries again");
     }
 }
 
@@ -219,6 +232,9 @@ impl CommandContext {
         let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
         for OpenedStore { log, views } in opened {
             save_catalogue(&log, views).await;
+            let bar = Bar::new(self.shows_progress(), "indexing");
+            fill_index(&log, self.place.dir(), &bar).await;
+            bar.clear();
             let disk = log.disk();
             let read = if disk.is_none() { log.remarks() } else { Vec::new() };
             let closed = self.closing(&log, disk.as_deref()).await;

@@ -5,6 +5,7 @@ mod filling;
 mod secrets;
 mod service;
 mod wanted;
+use crate::ago::ago;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::Signals;
@@ -73,26 +74,6 @@ pub struct Args {
     /// Write everything that could not be imported to FILE, as JSON.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-}
-
-/// Milliseconds of `90m`, `12h`, `7d`.
-fn ago(text: &str) -> Result<u64, String> {
-    let unit = |text: &str| match text {
-        "s" => Some(1_000),
-        "m" => Some(60_000),
-        "h" => Some(3_600_000),
-        "d" => Some(86_400_000),
-        "w" => Some(604_800_000),
-        _ => None,
-    };
-    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, rest) = text.split_at(at);
-    number
-        .parse::<u64>()
-        .ok()
-        .zip(unit(rest))
-        .and_then(|(number, unit)| number.checked_mul(unit))
-        .ok_or_else(|| "expected a time such as 90m, 12h or 7d".to_owned())
 }
 
 /// How often a follower looks.
@@ -262,16 +243,5 @@ async fn follow(
             () = tokio::time::sleep(ROUND) => {}
             _ = signals.next() => return Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ago;
-
-    #[test]
-    fn a_time_is_a_number_and_a_unit() {
-        assert_eq!([ago("90m"), ago("12h"), ago("7d")], [Ok(5_400_000), Ok(43_200_000), Ok(604_800_000)]);
-        assert!(ago("7").is_err() && ago("d").is_err() && ago("99999999999999999999d").is_err());
     }
 }
