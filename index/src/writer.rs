@@ -18,6 +18,15 @@ const SESSIONS: usize = 512;
 /// How many messages of a session are kept before they are written.
 const UNWRITTEN: usize = 32;
 
+/// What an index is filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexContent {
+    /// Texts for search, and tables: in a file.
+    Everything,
+    /// Tables alone: a private copy, which is never read again.
+    Tables,
+}
+
 /// An index that is being filled. What was written since the last [`IndexWriter::commit`] is lost when it is dropped.
 pub(crate) struct IndexWriter {
     connection: Connection,
@@ -27,12 +36,13 @@ pub(crate) struct IndexWriter {
     next_text: i64,
     covered: IndexedUpTo,
     events: u64,
+    content: IndexContent,
 }
 
 impl IndexWriter {
     /// Opens the index of a store and begins to change it. A file that is damaged or of another version is made again.
     pub fn open(place: &IndexPlace) -> Result<Self, IndexError> {
-        match Self::in_connection(place.open_to_write()?, place.file()) {
+        match Self::in_connection(place.open_to_write()?, place.file(), IndexContent::Everything) {
             Err(error) if error.is_damage() => Self::anew(place),
             opened => opened.and_then(|writer| match writer {
                 Some(writer) => Ok(writer),
@@ -44,14 +54,21 @@ impl IndexWriter {
     /// Removes the index, and begins an empty one.
     pub fn anew(place: &IndexPlace) -> Result<Self, IndexError> {
         place.remove()?;
-        let opened = Self::in_connection(place.open_to_write()?, place.file())?;
+        let opened = Self::in_connection(place.open_to_write()?, place.file(), IndexContent::Everything)?;
         opened.ok_or_else(|| IndexError::Busy { path: place.file() })
     }
 
     /// Begins to change the index in a connection; `None` when it is of another version.
-    pub fn in_connection(connection: Connection, path: PathBuf) -> Result<Option<Self>, IndexError> {
+    pub fn in_connection(
+        connection: Connection,
+        path: PathBuf,
+        content: IndexContent,
+    ) -> Result<Option<Self>, IndexError> {
         let begin = || {
             connection.execute_batch(schema::SETTINGS)?;
+            if content == IndexContent::Tables {
+                connection.execute_batch(schema::PRIVATE_SETTINGS)?;
+            }
             connection.execute_batch("begin immediate")?;
             if schema::is_empty(&connection)? {
                 schema::create(&connection)?;
@@ -75,6 +92,7 @@ impl IndexWriter {
             next_text,
             covered,
             events,
+            content,
         }))
     }
 
@@ -111,6 +129,17 @@ impl IndexWriter {
     pub fn begin(&mut self) -> Result<(), IndexError> {
         let begun = self.connection.execute_batch("begin immediate");
         begun.map_err(|source| IndexError::of(self.path.clone(), source))
+    }
+
+    /// The connection, after a commit.
+    pub fn into_connection(self) -> Connection {
+        self.connection
+    }
+
+    /// The connection, to look at after a commit.
+    #[cfg(test)]
+    pub const fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     fn write(&mut self, batch: &Batch, position: Position, blobs: &dyn Blobs) -> rusqlite::Result<()> {
@@ -363,6 +392,9 @@ impl IndexWriter {
         tool: Option<&str>,
         blobs: &dyn Blobs,
     ) -> rusqlite::Result<()> {
+        if self.content == IndexContent::Tables {
+            return Ok(());
+        }
         let texts = authored_texts(record.event);
         for (number, author) in TextAuthor::ALL.into_iter().enumerate() {
             let mut folded = String::new();

@@ -2,7 +2,8 @@
 
 use super::lines::EventMatcher;
 use super::{
-    CandidateQuery, SearchCandidate, SearchIndex, SearchMatch, SearchQuery, SearchTotals, TextAuthor, is_path,
+    CandidateQuery, SearchCandidate, SearchIndex, SearchMatch, SearchPattern, SearchQuery, SearchTotals, TextAuthor,
+    is_path,
 };
 use crate::reader::{FindError, Reader};
 use crate::touched_files::touched_files;
@@ -40,6 +41,7 @@ struct RankedCandidate {
 struct Searching<'a> {
     reader: &'a Reader,
     query: &'a SearchQuery,
+    pattern: SearchPattern,
     index: Option<&'a dyn SearchIndex>,
     words: BTreeSet<String>,
     sessions: BTreeMap<SessionId, SearchedSession>,
@@ -61,6 +63,7 @@ impl Reader {
         let mut searching = Searching {
             reader: self,
             query,
+            pattern: query.pattern.clone(),
             index: None,
             words: query.pattern.whole_words(),
             sessions: BTreeMap::new(),
@@ -68,8 +71,17 @@ impl Reader {
         };
         searching.choose_sessions().await?;
         let covered = searching.covered(index).await?;
-        let found = searching.found(covered).await?;
-        searching.give(&found, &mut visit).await
+        searching.choose_files(covered).await?;
+        let mut found = searching.found(covered).await?;
+        let across = query.pattern.terms() > 1 && !searching.holds_one(&found).await?;
+        if across {
+            searching.pattern = query.pattern.any_term();
+            searching.words.clear();
+            found = searching.found(covered).await?;
+            searching.keep_sessions_with_all(&mut found).await?;
+        }
+        let totals = searching.give(&found, &mut visit).await?;
+        Ok(SearchTotals { across: across && totals.shown > 0, ..totals })
     }
 }
 
@@ -119,12 +131,50 @@ impl<'a> Searching<'a> {
         Ok(upto.position)
     }
 
+    /// Leaves only the sessions that touched each file that was asked for.
+    async fn choose_files(&mut self, covered: Position) -> Result<(), FindError> {
+        for asked in self.query.pattern.files() {
+            self.keep_sessions_touching(asked, covered).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether one of the candidates matches.
+    async fn holds_one(&self, found: &[RankedCandidate]) -> Result<bool, FindError> {
+        let mut read = 0;
+        while let Some(group) = next_group(found, read) {
+            for (one, slice) in self.events_of(group).await? {
+                let mut records = slice.records().filter(|record| record.seq == one.seq);
+                if records.any(|record| !self.matcher().lines(record.event, one.by, 0).is_empty()) {
+                    return Ok(true);
+                }
+            }
+            read += group.len();
+        }
+        Ok(false)
+    }
+
+    /// Leaves only what is in sessions in which every term occurs.
+    async fn keep_sessions_with_all(&self, found: &mut Vec<RankedCandidate>) -> Result<(), FindError> {
+        let mut occurring: BTreeMap<SessionId, Vec<bool>> = BTreeMap::new();
+        let shown_as = |session: SessionId| self.sessions.get(&session).map_or(session, |it| it.shown_as);
+        let mut read = 0;
+        while let Some(group) = next_group(found, read) {
+            for (one, slice) in self.events_of(group).await? {
+                let terms = occurring.entry(shown_as(one.session)).or_insert_with(|| vec![false; self.pattern.terms()]);
+                for record in slice.records().filter(|record| record.seq == one.seq) {
+                    let here = self.matcher().occurring(record.event, one.by);
+                    terms.iter_mut().zip(here).for_each(|(term, here)| *term |= here);
+                }
+            }
+            read += group.len();
+        }
+        found.retain(|one| occurring.get(&shown_as(one.session)).is_some_and(|terms| terms.iter().all(|term| *term)));
+        Ok(())
+    }
+
     /// Every text that may match, in order.
     async fn found(&mut self, covered: Position) -> Result<Vec<RankedCandidate>, FindError> {
-        let files = self.query.pattern.files().to_vec();
-        for asked in files {
-            self.keep_sessions_touching(&asked, covered).await?;
-        }
         let mut found = match self.indexed() {
             Some(found) => {
                 let mut found: Vec<(SearchCandidate, bool)> = found.into_iter().map(|one| (one, false)).collect();
@@ -157,9 +207,9 @@ impl<'a> Searching<'a> {
     /// The candidates of the index; `None` when it cannot be used.
     fn indexed(&self) -> Option<Vec<SearchCandidate>> {
         let index = self.index?;
-        if self.query.pattern.is_of_files() {
+        if self.pattern.is_of_files() {
             let mut found = BTreeSet::new();
-            for asked in self.query.pattern.files() {
+            for asked in self.pattern.files() {
                 let touching = index.touching(asked)?.into_iter();
                 found.extend(touching.map(|(session, seq)| SearchCandidate {
                     session,
@@ -170,7 +220,7 @@ impl<'a> Searching<'a> {
             }
             return Some(found.into_iter().collect());
         }
-        let required = self.query.pattern.required();
+        let required = self.pattern.required();
         index.candidates(&CandidateQuery {
             required: &required,
             words: &self.words,
@@ -331,7 +381,7 @@ impl<'a> Searching<'a> {
 
     fn matcher(&self) -> EventMatcher<'_> {
         EventMatcher {
-            pattern: &self.query.pattern,
+            pattern: &self.pattern,
             words: &self.words,
             authors: &self.query.authors,
             blobs: self.reader.blobs(),
