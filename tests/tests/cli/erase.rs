@@ -63,10 +63,10 @@ fn personal_data_is_erased_from_every_file_and_all_proofs_hold() {
     let withheld = annals.file("withheld.jsonl");
     ends(&annals, 0, &["export", "@last", &text(&withheld), "--withhold", "tool:read", "--withhold", "text:Ottilie"]);
     assert!(!containing(&annals.store(), SECRET).is_empty() && !containing(&annals.store(), OUTPUT).is_empty());
-    // The index has it as a text and, without its case, as words.
+    // The index has it as a text and, without its case, as words, whose beginning may be that of the word before.
     ends(&annals, 0, &["index"]);
     let cache = annals.store().join("cache");
-    let indexed = [SECRET, "ottilie", "brandauer", "9917"];
+    let indexed = [SECRET, "tilie", "andauer"];
     assert!(indexed.iter().all(|text| !containing(&cache, text).is_empty()));
 
     let erase = ["erase", "@last", "--matching", "Ottilie|Zebra", "--reason", "She asked for it."];
