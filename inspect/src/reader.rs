@@ -9,7 +9,9 @@ pub use names::short_ids;
 use crate::SessionAt;
 use annals_core::event::{SessionCreated, SessionEvent};
 use annals_core::{Blobs, Event, Record, Seq, SessionId};
-use annals_projections::{Body, Catalogue, CatalogueEntry, Message, Messages, Projection, SessionView, Transcript};
+use annals_projections::{
+    Body, Catalogue, CatalogueEntry, Message, Messages, Projection, SessionView, Spending, Transcript,
+};
 use annals_store::cache::ViewCache;
 use annals_store::disk::StorePath;
 use annals_store::views::Views;
@@ -209,6 +211,14 @@ impl Reader {
     /// When the log cannot be read.
     pub async fn catalogue(&self) -> Result<Catalogue, FindError> {
         Ok(self.views.catalogue().await?)
+    }
+
+    /// What all sessions used.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn spending(&self) -> Result<Spending, FindError> {
+        Ok(self.views.spending().await?)
     }
 
     /// Visits a transcript in bounded memory: `visit` gets a page of messages, oldest first, each whole.

@@ -87,13 +87,16 @@ struct OpenedStore {
     views: Arc<ViewCache>,
 }
 
-/// Saves the list of sessions for commands that only read, which save nothing. Costs what was appended since it was saved.
-async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
+/// Saves the folds over all sessions for commands that only read, which save nothing. Costs what was appended since they
+/// were saved.
+async fn save_folds(log: &SharedLog, views: Arc<ViewCache>) {
     if !matches!(log.ownership(), Ownership::Owner(_)) {
         return;
     }
-    if let Err(error) = Views::new(Arc::new(log.clone()), Some(views)).catalogue().await {
-        tracing::debug!(%error, "the list of sessions was not saved; the next reader folds it again");
+    let views = Views::new(Arc::new(log.clone()), Some(views));
+    let saved = async { views.catalogue().await.and(views.spending().await.map(drop)) };
+    if let Err(error) = saved.await {
+        tracing::debug!(%error, "the lists over all sessions were not saved; the next reader folds them again");
     }
 }
 
@@ -210,7 +213,7 @@ impl CommandContext {
     pub async fn close(&self) -> Result<(), CliError> {
         let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
         for OpenedStore { log, views } in opened {
-            save_catalogue(&log, views).await;
+            save_folds(&log, views).await;
             let disk = log.disk();
             let read = if disk.is_none() { log.remarks() } else { Vec::new() };
             let closed = self.closing(&log, disk.as_deref()).await;
