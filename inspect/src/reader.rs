@@ -9,9 +9,7 @@ pub use names::short_ids;
 use crate::SessionAt;
 use annals_core::event::{SessionCreated, SessionEvent};
 use annals_core::{Blobs, Event, Record, Seq, SessionId};
-use annals_projections::{
-    Body, Catalogue, CatalogueEntry, Message, Messages, Projection, SessionView, Spending, Transcript,
-};
+use annals_projections::{Body, Catalogue, Message, Messages, Projection, SessionView, Spending, Transcript};
 use annals_store::cache::ViewCache;
 use annals_store::disk::StorePath;
 use annals_store::views::Views;
@@ -150,18 +148,6 @@ impl Reader {
             Event::Session(SessionEvent::Created(created)) => Some((**created).clone()),
             _ => None,
         }))
-    }
-
-    /// The session of this program that changed last among those that work in a directory, sub-agents left out.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
-    pub async fn newest_in(&self, directory: &str) -> Result<Option<SessionId>, FindError> {
-        let catalogue = self.catalogue().await?;
-        let own =
-            |entry: &CatalogueEntry| entry.directory == directory && entry.parent.is_none() && entry.origin.is_none();
-        let here = catalogue.sessions.iter().filter(|(_, entry)| own(entry));
-        Ok(here.max_by_key(|(id, entry)| (entry.updated, **id)).map(|(id, _)| *id))
     }
 
     /// Where the `count` newest events before `until` that `takes` accepts begin; the first event if there are fewer. Reads

@@ -19,6 +19,8 @@ pub struct SessionFilter {
     pub directory: Option<String>,
     /// The git branch that was recorded last.
     pub branch: Option<String>,
+    /// Only what changed at this time or later.
+    pub since: Option<Time>,
     /// Whether sub-agents are listed too.
     pub children: bool,
 }
@@ -37,6 +39,7 @@ impl SessionFilter {
             && self.model.as_ref().is_none_or(|model| entry.model.as_str().contains(model))
             && self.directory.as_ref().is_none_or(below)
             && (self.branch.is_none() || self.branch == entry.branch)
+            && self.since.is_none_or(|since| entry.updated >= since)
             && !entry.forgotten
             && (self.children || entry.parent.is_none())
     }
@@ -107,6 +110,8 @@ pub struct SessionOverview {
     pub directory: String,
     /// The git branch that was recorded last; `null` if none was.
     pub branch: Option<String>,
+    /// The git commit that was recorded last; `null` if none was.
+    pub commit: Option<String>,
     /// The agent that recorded it, for an imported session.
     pub origin: Option<String>,
     /// The session that started it, for a sub-agent.
@@ -141,6 +146,7 @@ impl SessionOverview {
             model: entry.model,
             directory: entry.directory,
             branch: entry.branch,
+            commit: entry.commit,
             origin: entry.origin,
             parent: entry.parent,
             fork: entry.fork,

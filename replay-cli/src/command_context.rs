@@ -4,6 +4,7 @@ use crate::diagnostics::Diagnostics;
 use crate::error::{CliError, EditError, SigningError};
 use crate::import_into::shown_by;
 use crate::progress::Bar;
+use crate::project::LAST;
 use crate::remarks::Remarks;
 use crate::store_choice::StoreChoice;
 use crate::style::{Emphasis, Style};
@@ -45,6 +46,8 @@ pub struct CommandContext {
     pub remarks: Remarks,
     /// Whether the answer goes to a terminal.
     pub watched: bool,
+    /// Whether lists and `@last` are about all projects.
+    pub all_projects: bool,
     /// Variables and the directory, for what is configured.
     pub environment: Environment,
     /// What the program reports of trouble.
@@ -111,7 +114,19 @@ impl CommandContext {
     ) -> Self {
         let environment = Environment::of_process();
         let (diagnostics, opened, process) = (Diagnostics::default(), Arc::default(), Arc::default());
-        Self { place, named, file, style, remarks, watched: false, environment, diagnostics, opened, process }
+        Self {
+            place,
+            named,
+            file,
+            style,
+            remarks,
+            watched: false,
+            all_projects: false,
+            environment,
+            diagnostics,
+            opened,
+            process,
+        }
     }
 
     /// The same in another environment.
@@ -272,10 +287,21 @@ impl CommandContext {
         // A title may hold a slash, or end like the name of a file.
         let found = async {
             let reader = self.reader().await?;
-            let session = reader.find(name).await?;
+            let session = self.find_session(&reader, name).await?;
             Ok((reader, session))
         };
         found.await.map_err(|error| self.missing(name, error))
+    }
+
+    /// The session that a name means; `@last` is the last one of the project.
+    ///
+    /// # Errors
+    /// When none or several match.
+    pub async fn find_session(&self, reader: &Reader, name: &str) -> Result<SessionId, CliError> {
+        match name.trim() {
+            LAST => self.last_session(reader).await,
+            name => Ok(reader.find(name).await?),
+        }
     }
 
     /// Says of what looks like a file, and names no session, that there is no such file.
@@ -315,7 +341,7 @@ impl CommandContext {
         }
         let found = async {
             let reader = self.store(OpenMode::Existing).await?;
-            let session = reader.find(name).await?;
+            let session = self.find_session(&reader, name).await?;
             Ok((reader, session))
         };
         found.await.map_err(|error| self.missing(name, error))

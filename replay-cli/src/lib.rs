@@ -26,6 +26,7 @@ mod message;
 mod pager;
 mod passphrase;
 mod progress;
+mod project;
 mod remarks;
 mod signing;
 mod store_choice;
@@ -33,3 +34,4 @@ mod style;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
+mod time_arg;

@@ -13,6 +13,7 @@ use crate::json;
 use crate::layout::plain;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted};
+use crate::time_arg::milliseconds;
 use annals_core::Time;
 use annals_import::{ImportFollower, ImportOptions, ImportReport, ImportSource, Selection};
 use annals_inspect::reader::Reader;
@@ -69,24 +70,8 @@ pub struct Args {
     report: Option<PathBuf>,
 }
 
-/// Milliseconds of `90m`, `12h`, `7d`.
 fn ago(text: &str) -> Result<u64, String> {
-    let unit = |text: &str| match text {
-        "s" => Some(1_000),
-        "m" => Some(60_000),
-        "h" => Some(3_600_000),
-        "d" => Some(86_400_000),
-        "w" => Some(604_800_000),
-        _ => None,
-    };
-    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, rest) = text.split_at(at);
-    number
-        .parse::<u64>()
-        .ok()
-        .zip(unit(rest))
-        .and_then(|(number, unit)| number.checked_mul(unit))
-        .ok_or_else(|| "expected a time such as 90m, 12h or 7d".to_owned())
+    milliseconds(text).ok_or_else(|| "expected a time such as 90m, 12h or 7d".to_owned())
 }
 
 /// How often a follower looks.
