@@ -4,7 +4,6 @@ use crate::diagnostics::Diagnostics;
 use crate::error::{CliError, EditError, SigningError};
 use crate::import_into::shown_by;
 use crate::progress::Bar;
-use crate::project::LAST;
 use crate::remarks::Remarks;
 use crate::store_choice::StoreChoice;
 use crate::style::{Emphasis, Style};
@@ -291,17 +290,6 @@ impl CommandContext {
             Ok((reader, session))
         };
         found.await.map_err(|error| self.missing(name, error))
-    }
-
-    /// The session that a name means; `@last` is the last one of the project.
-    ///
-    /// # Errors
-    /// When none or several match.
-    pub async fn find_session(&self, reader: &Reader, name: &str) -> Result<SessionId, CliError> {
-        match name.trim() {
-            LAST => self.last_session(reader).await,
-            name => Ok(reader.find(name).await?),
-        }
     }
 
     /// Says of what looks like a file, and names no session, that there is no such file.

@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 /// The name of the session that changed last.
-pub const LAST: &str = "@last";
+const LAST: &str = "@last";
 
 /// A project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Project {
+pub struct ProjectFolder {
     /// Its folder, as it was named and without symbolic links. Of two, the first is shown.
     folders: Vec<PathBuf>,
     /// A name that is no path: projects whose folders have it belong to it.
@@ -28,7 +28,7 @@ pub enum ProjectScope {
     #[default]
     All,
     /// Of those in a project.
-    In(Project),
+    In(ProjectFolder),
 }
 
 /// The folder of the project that a directory belongs to. A directory that does not exist any more belongs to the repository
@@ -71,7 +71,7 @@ fn normal(path: &Path) -> PathBuf {
     out
 }
 
-impl Project {
+impl ProjectFolder {
     /// The project that contains a directory.
     pub fn around(directory: &Path) -> Self {
         let directory = normal(directory);
@@ -124,14 +124,27 @@ pub fn newest(catalogue: &Catalogue, wanted: impl Fn(&CatalogueEntry) -> bool) -
 impl CommandContext {
     /// The project that was named (`--project`); everything if none was.
     pub fn named_project(&self, named: Option<&str>) -> ProjectScope {
-        named.map_or(ProjectScope::All, |named| ProjectScope::In(Project::named(named, &self.environment.directory)))
+        named.map_or(ProjectScope::All, |named| {
+            ProjectScope::In(ProjectFolder::named(named, &self.environment.directory))
+        })
+    }
+
+    /// The session that a name means; `@last` is the last one of the project.
+    ///
+    /// # Errors
+    /// When none or several match.
+    pub async fn find_session(&self, reader: &Reader, name: &str) -> Result<SessionId, CliError> {
+        match name.trim() {
+            LAST => self.last_session(reader).await,
+            name => Ok(reader.find(name).await?),
+        }
     }
 
     /// The session that changed last of those that a command over sessions means.
     ///
     /// # Errors
     /// When there is none, or the log cannot be read.
-    pub async fn last_session(&self, reader: &Reader) -> Result<SessionId, CliError> {
+    async fn last_session(&self, reader: &Reader) -> Result<SessionId, CliError> {
         let catalogue = reader.catalogue().await?;
         match self.project_scope(&catalogue, None) {
             // Also a session that was damaged so early that no list has it.
@@ -157,7 +170,7 @@ impl CommandContext {
         if self.all_projects || self.file.is_some() || catalogue.sessions.is_empty() {
             return ProjectScope::All;
         }
-        let here = Project::around(directory);
+        let here = ProjectFolder::around(directory);
         if catalogue.sessions.values().any(|entry| !entry.forgotten && here.contains(&entry.directory)) {
             return ProjectScope::In(here);
         }
@@ -181,12 +194,12 @@ mod tests {
         assert_eq!(root(&repository.join("gone/long ago")), repository);
         assert_eq!(root(Path::new("/gone/long ago")), Path::new("/gone/long ago"));
         let text = |path: &Path| path.to_str().unwrap().to_owned();
-        let project = Project::around(&below);
+        let project = ProjectFolder::around(&below);
         assert!(project.contains(&text(&repository)) && project.contains(&text(&below)));
         assert!(!project.contains(&text(&base)) && !project.contains(&format!("{}ping", text(&repository))));
         assert!(!project.contains(""));
         std::os::unix::fs::symlink(&repository, base.join("link")).unwrap();
-        assert!(Project::around(&base.join("link/web/..")).contains(&text(&repository)));
+        assert!(ProjectFolder::around(&base.join("link/web/..")).contains(&text(&repository)));
     }
 
     #[test]
@@ -195,11 +208,11 @@ mod tests {
         let base = temporary.path().canonicalize().unwrap();
         std::fs::create_dir_all(base.join("shop")).unwrap();
         let shop = base.join("shop").to_str().unwrap().to_owned();
-        assert!(Project::named("shop", &base).contains(&shop));
-        assert!(!Project::named("shop", &base).contains("/elsewhere/shop"));
-        assert!(Project::named("store", &base).contains("/elsewhere/store"));
-        assert!(!Project::named("store", &base).contains("/elsewhere/storefront"));
-        assert!(Project::named("./store", &base).contains(base.join("store/src").to_str().unwrap()));
+        assert!(ProjectFolder::named("shop", &base).contains(&shop));
+        assert!(!ProjectFolder::named("shop", &base).contains("/elsewhere/shop"));
+        assert!(ProjectFolder::named("store", &base).contains("/elsewhere/store"));
+        assert!(!ProjectFolder::named("store", &base).contains("/elsewhere/storefront"));
+        assert!(ProjectFolder::named("./store", &base).contains(base.join("store/src").to_str().unwrap()));
     }
 
     #[test]

@@ -5,8 +5,11 @@ use annals_providers::catalog::Catalog;
 
 const HOUR: u64 = 3_600_000;
 
-/// A session whose answers have a time, a model and a number of input tokens.
-fn store(sessions: &[(u64, &str, Option<u64>, &[(u64, &str, u64)])]) -> (Spending, Catalogue) {
+/// Its id, its directory, its parent, its answers.
+type Session<'a> = (u64, &'a str, Option<u64>, &'a [(u64, &'a str, u64)]);
+
+/// Sessions whose answers have a time, a model and a number of input tokens.
+fn store(sessions: &[Session<'_>]) -> (Spending, Catalogue) {
     let (mut spending, mut catalogue) = (Spending::default(), Catalogue::default());
     for (id, directory, parent, answers) in sessions {
         let session = SessionId::from_parts(*id, 0);

@@ -5,7 +5,7 @@ mod table;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::project::{Project, ProjectScope};
+use crate::project::{ProjectFolder, ProjectScope};
 use crate::style::{Style, counted};
 use crate::time_arg::{TimeArg, time};
 use annals_inspect::pricing::Cost;
@@ -80,7 +80,7 @@ impl Args {
     /// Whose sessions are listed.
     fn scope(&self, catalogue: &Catalogue, cli: &CommandContext) -> ProjectScope {
         match &self.directory {
-            Some(directory) => ProjectScope::In(Project::folder(directory, &cli.environment.directory)),
+            Some(directory) => ProjectScope::In(ProjectFolder::folder(directory, &cli.environment.directory)),
             None => cli.project_scope(catalogue, self.project.as_deref()),
         }
     }
