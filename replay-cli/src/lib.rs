@@ -7,6 +7,7 @@
 //! The interface is [`app`]. What the tests of the workspace need of the rest is in `testing`, behind the feature of that name.
 #![warn(missing_docs)]
 
+mod ago;
 pub mod app;
 mod command_context;
 mod commands;
@@ -25,9 +26,11 @@ mod layout;
 mod message;
 mod pager;
 mod passphrase;
+mod picker;
 mod progress;
 mod project;
 mod remarks;
+mod resume;
 mod signing;
 mod store_choice;
 mod style;

@@ -113,6 +113,13 @@ impl ProjectScope {
             Self::In(project) => project.contains(directory),
         }
     }
+
+    /// The directories of sessions that are meant; `None` for all.
+    pub fn directories(&self, catalogue: &Catalogue) -> Option<BTreeSet<String>> {
+        let Self::In(project) = self else { return None };
+        let all: BTreeSet<&str> = catalogue.sessions.values().map(|entry| entry.directory.as_str()).collect();
+        Some(all.into_iter().filter(|directory| project.contains(directory)).map(str::to_owned).collect())
+    }
 }
 
 /// The session that changed last of those that are wanted.

@@ -1,5 +1,6 @@
 //! Times as people write them: `7d`, `2h ago`, `yesterday`, `2026-11-21`, `2026-11-21 14:05`.
 
+use crate::ago::ago;
 use crate::style::Style;
 use annals_core::Time;
 use jiff::civil::{Date, DateTime};
@@ -20,21 +21,6 @@ pub enum TimeArg {
     Instant(Timestamp),
 }
 
-/// Milliseconds of `90m`, `12h`, `7d`.
-pub fn milliseconds(text: &str) -> Option<u64> {
-    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(at);
-    let unit = match unit {
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        "w" => 604_800_000,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(unit)
-}
-
 /// Parses a time.
 ///
 /// # Errors
@@ -45,7 +31,7 @@ pub fn time(text: &str) -> Result<TimeArg, String> {
     let found = match trimmed {
         "today" => Some(TimeArg::Today(0)),
         "yesterday" => Some(TimeArg::Today(1)),
-        _ => milliseconds(trimmed.strip_suffix("ago").unwrap_or(trimmed).trim_end()).map(TimeArg::Ago),
+        _ => ago(trimmed.strip_suffix("ago").unwrap_or(trimmed).trim_end()).ok().map(TimeArg::Ago),
     };
     found
         .or_else(|| compact(trimmed).map(TimeArg::Day))

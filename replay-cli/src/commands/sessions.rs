@@ -70,10 +70,11 @@ impl Args {
             words: self.words.clone(),
             agent: self.agent.clone(),
             model: self.model.clone(),
-            directory: None,
+            directories: None,
             branch: self.branch.clone(),
             since: self.since.map(|since| since.start(style)),
             children: self.children,
+            ..SessionFilter::default()
         }
     }
 
