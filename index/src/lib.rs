@@ -33,5 +33,5 @@ pub use error::IndexError;
 pub use fill::{FillReport, IndexStatus, fill};
 pub use place::IndexPlace;
 pub use reader::IndexReader;
-pub use sql::{SqlError, SqlProject, SqlTables, SqlValue};
+pub use sql::{SqlError, SqlTables, SqlValue};
 pub use tables::{TABLE_NOTES, TableNote};

@@ -11,6 +11,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::ValueRef;
 use rusqlite::{Batch, Connection, ErrorCode};
 use serde::{Serialize, Serializer};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -155,35 +156,30 @@ impl SqlTables {
         Self { connection: writer.into_connection(), guard: None }.protect()
     }
 
-    /// Leaves only the sessions that work in a directory or below, or in one of this name.
+    /// Leaves only the sessions that work in one of these directories.
     ///
     /// # Errors
     /// When SQLite fails.
-    pub fn of_project(self, project: &SqlProject) -> Result<Self, IndexError> {
-        let (condition, value) = match project {
-            SqlProject::Directory(path) => {
-                ("directory = ?1 or substr(directory, 1, length(?1) + 1) = ?1 || '/'", path.trim_end_matches('/'))
-            }
-            SqlProject::Name(name) => ("project = ?1", name.as_str()),
-        };
-        let mut tables = self;
+    pub fn of_directories(mut self, directories: &BTreeSet<String>) -> Result<Self, IndexError> {
         let mut limit = || {
-            tables.connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
-            tables.connection.pragma_update(None, "query_only", false)?;
-            tables.connection.execute_batch("create temp table _project (id text primary key) without rowid")?;
-            let select = format!("insert into _project select id from main._session where {condition}");
-            tables.connection.execute(&select, [value])?;
+            self.connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+            self.connection.pragma_update(None, "query_only", false)?;
+            self.connection.execute_batch("create temp table _chosen (id text primary key) without rowid")?;
+            let mut choose =
+                self.connection.prepare("insert into _chosen select id from main._session where directory = ?")?;
+            for directory in directories {
+                choose.execute([directory])?;
+            }
             for view in schema::VIEW_NAMES {
                 let id = if view == "sessions" { "id" } else { "session" };
-                let sql = format!(
-                    "create temp view {view} as select * from main.{view} where {id} in (select id from _project)"
-                );
-                tables.connection.execute_batch(&sql)?;
+                self.connection.execute_batch(&format!(
+                    "create temp view {view} as select * from main.{view} where {id} in (select id from _chosen)"
+                ))?;
             }
             Ok(())
         };
-        limit().map_err(|source| IndexError::of(PathBuf::from("(temporary)"), source))?;
-        tables.protect()
+        limit().map_err(|source| IndexError::of(PathBuf::from("(sql)"), source))?;
+        self.protect()
     }
 
     /// Allows nothing but reading.
@@ -251,15 +247,6 @@ impl SqlTables {
             (_, error) => SqlError::Query(error.to_string()),
         }
     }
-}
-
-/// Which sessions are in view.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SqlProject {
-    /// Those that work in this directory or below.
-    Directory(String),
-    /// Those that work in a directory of this name.
-    Name(String),
 }
 
 /// An index that is read as it is.

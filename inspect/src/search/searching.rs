@@ -1,5 +1,8 @@
 //! A search: candidates of an index and of what it does not cover, put in order, verified in the log.
 
+mod scanning;
+mod verifying;
+
 use super::lines::EventMatcher;
 use super::{
     CandidateQuery, SearchCandidate, SearchIndex, SearchMatch, SearchPattern, SearchQuery, SearchTotals, TextAuthor,
@@ -7,18 +10,12 @@ use super::{
 };
 use crate::reader::{FindError, Reader};
 use crate::touched_files::touched_files;
-use annals_core::event::ToolEvent;
-use annals_core::{CallId, Event, Record, Seq, SessionId};
+use annals_core::{Record, Seq, SessionId};
 use annals_projections::CatalogueEntry;
-use annals_store::{Followed, Position, Scope, Slice};
+use annals_store::{Followed, Position, Scope};
 use futures_util::StreamExt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-
-/// How many candidates are verified after the last match that is shown, to count them. More are estimated.
-const COUNTED: usize = 2_000;
-/// How many candidates are read at a time.
-const GROUP: usize = 64;
 
 /// What of a session is searched, and as which session it is shown.
 struct SearchedSession {
@@ -139,40 +136,6 @@ impl<'a> Searching<'a> {
         Ok(())
     }
 
-    /// Whether one of the candidates matches.
-    async fn holds_one(&self, found: &[RankedCandidate]) -> Result<bool, FindError> {
-        let mut read = 0;
-        while let Some(group) = next_group(found, read) {
-            for (one, slice) in self.events_of(group).await? {
-                let mut records = slice.records().filter(|record| record.seq == one.seq);
-                if records.any(|record| !self.matcher().lines(record.event, one.by, 0).is_empty()) {
-                    return Ok(true);
-                }
-            }
-            read += group.len();
-        }
-        Ok(false)
-    }
-
-    /// Leaves only what is in sessions in which every term occurs.
-    async fn keep_sessions_with_all(&self, found: &mut Vec<RankedCandidate>) -> Result<(), FindError> {
-        let mut occurring: BTreeMap<SessionId, Vec<bool>> = BTreeMap::new();
-        let shown_as = |session: SessionId| self.sessions.get(&session).map_or(session, |it| it.shown_as);
-        let mut read = 0;
-        while let Some(group) = next_group(found, read) {
-            for (one, slice) in self.events_of(group).await? {
-                let terms = occurring.entry(shown_as(one.session)).or_insert_with(|| vec![false; self.pattern.terms()]);
-                for record in slice.records().filter(|record| record.seq == one.seq) {
-                    let here = self.matcher().occurring(record.event, one.by);
-                    terms.iter_mut().zip(here).for_each(|(term, here)| *term |= here);
-                }
-            }
-            read += group.len();
-        }
-        found.retain(|one| occurring.get(&shown_as(one.session)).is_some_and(|terms| terms.iter().all(|term| *term)));
-        Ok(())
-    }
-
     /// Every text that may match, in order.
     async fn found(&mut self, covered: Position) -> Result<Vec<RankedCandidate>, FindError> {
         let mut found = match self.indexed() {
@@ -262,123 +225,6 @@ impl<'a> Searching<'a> {
         Ok(())
     }
 
-    async fn scan_tail(&self, covered: Position) -> Result<Vec<SearchCandidate>, FindError> {
-        let (mut found, mut calls) = (Vec::new(), BTreeMap::new());
-        let mut unknown = Vec::new();
-        self.each_after(covered, |slice| {
-            for record in slice.records() {
-                self.scan(&record, &mut calls, &mut found, &mut unknown);
-            }
-        })
-        .await?;
-        self.resolve_tools(unknown, &mut found).await?;
-        Ok(found)
-    }
-
-    async fn scan_sessions(&self) -> Result<Vec<SearchCandidate>, FindError> {
-        let (mut found, mut calls) = (Vec::new(), BTreeMap::new());
-        let mut unknown = Vec::new();
-        self.each_searched(|slice| {
-            for record in slice.records() {
-                self.scan(&record, &mut calls, &mut found, &mut unknown);
-            }
-        })
-        .await?;
-        self.resolve_tools(unknown, &mut found).await?;
-        Ok(found)
-    }
-
-    /// Visits what the index does not cover, in the order of the store.
-    async fn each_after(&self, covered: Position, mut visit: impl FnMut(&Slice)) -> Result<(), FindError> {
-        let mut following = self.reader.log().follow(Scope::All { from: covered });
-        while let Some(followed) = following.next().await {
-            match followed? {
-                Followed::Synced => break,
-                Followed::Batch { slice, .. } => visit(&slice),
-            }
-        }
-        Ok(())
-    }
-
-    /// Visits all that is searched, session by session.
-    async fn each_searched(&self, mut visit: impl FnMut(&Slice)) -> Result<(), FindError> {
-        for (id, one) in &self.sessions {
-            let mut pages = self.reader.pages(*id, one.range.start, one.range.end);
-            while let Some(slice) = pages.next_slice().await? {
-                visit(&slice);
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes what of a record matches; in `unknown`, if its tool has to be looked up first.
-    fn scan(
-        &self,
-        record: &Record<'_>,
-        calls: &mut BTreeMap<(SessionId, CallId), String>,
-        found: &mut Vec<SearchCandidate>,
-        unknown: &mut Vec<SearchCandidate>,
-    ) {
-        let Some(searched) = self.sessions.get(&record.session) else { return };
-        let wanted = searched.range.contains(&record.seq) && self.query.since.is_none_or(|since| record.at >= since);
-        let mut is_of_tool = Some(true);
-        if let Some(tool) = &self.query.tool {
-            is_of_tool = match record.event {
-                Event::Tool(ToolEvent::Called(called)) => {
-                    calls.insert((record.session, called.call.clone()), called.name.clone());
-                    Some(called.name.eq_ignore_ascii_case(tool))
-                }
-                Event::Tool(ToolEvent::Settled(settled)) => {
-                    let name = calls.get(&(record.session, settled.call.clone()));
-                    name.map(|name| name.eq_ignore_ascii_case(tool))
-                }
-                _ => Some(false),
-            };
-        }
-        if !wanted || is_of_tool == Some(false) {
-            return;
-        }
-        let list = if is_of_tool.is_some() { found } else { unknown };
-        let (session, seq) = (record.session, record.seq);
-        let matched = self.matcher().authors_of(record.event).into_iter();
-        list.extend(matched.map(|(by, whole)| SearchCandidate { session, seq, by, whole }));
-    }
-
-    /// Looks up the tools of results whose call was not scanned.
-    async fn resolve_tools(
-        &self,
-        unknown: Vec<SearchCandidate>,
-        found: &mut Vec<SearchCandidate>,
-    ) -> Result<(), FindError> {
-        for one in unknown {
-            if self.is_of_tool(one.session, one.seq).await? {
-                found.push(one);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a result is of the tool that was asked for: its call is looked for backwards.
-    async fn is_of_tool(&self, session: SessionId, seq: Seq) -> Result<bool, FindError> {
-        let Some(tool) = &self.query.tool else { return Ok(true) };
-        let mut wanted = None;
-        let mut pages = self.reader.log().pages_back(session, seq.plus(1));
-        while let Some(slices) = pages.next_page().await? {
-            for record in slices.iter().flat_map(|slice| slice.records().rev()) {
-                match record.event {
-                    Event::Tool(ToolEvent::Settled(settled)) if record.seq == seq => {
-                        wanted = Some(settled.call.clone());
-                    }
-                    Event::Tool(ToolEvent::Called(called)) if wanted.as_ref() == Some(&called.call) => {
-                        return Ok(called.name.eq_ignore_ascii_case(tool));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(false)
-    }
-
     fn matcher(&self) -> EventMatcher<'_> {
         EventMatcher {
             pattern: &self.pattern,
@@ -387,102 +233,4 @@ impl<'a> Searching<'a> {
             blobs: self.reader.blobs(),
         }
     }
-
-    /// Reads candidates in order, gives their lines, and counts the rest.
-    async fn give<E: From<FindError>>(
-        &self,
-        found: &[RankedCandidate],
-        visit: &mut impl FnMut(&SearchMatch) -> Result<(), E>,
-    ) -> Result<SearchTotals, E> {
-        let limit = self.query.limit.unwrap_or(u64::MAX);
-        let mut totals = SearchTotals::default();
-        let (mut read, mut counted) = (0, 0);
-        while let Some(group) = next_group(found, read) {
-            if totals.shown == limit {
-                counted += group.len();
-            }
-            // Without an index every candidate was verified: a line of each is read only to be counted.
-            if counted > COUNTED {
-                break;
-            }
-            for (one, slice) in self.events_of(group).await? {
-                let Some(record) = slice.records().find(|record| record.seq == one.seq) else { continue };
-                self.give_event(&record, one, &mut totals, limit, visit)?;
-            }
-            read += group.len();
-        }
-        let left = (found.len() - read.min(found.len())) as u64;
-        if left > 0 {
-            let lines = (totals.shown + totals.more).max(1);
-            totals.more += left.saturating_mul(lines).div_ceil(read.max(1) as u64).max(1);
-            totals.estimated = true;
-        }
-        Ok(totals)
-    }
-
-    fn give_event<E: From<FindError>>(
-        &self,
-        record: &Record<'_>,
-        one: &RankedCandidate,
-        totals: &mut SearchTotals,
-        limit: u64,
-        visit: &mut impl FnMut(&SearchMatch) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let lines = self.matcher().lines(record.event, one.by, self.query.context);
-        let shown_as = self.sessions.get(&one.session).map_or(one.session, |it| it.shown_as);
-        let per_event = self.query.per_event.unwrap_or(usize::MAX);
-        for (at, matched) in lines.into_iter().enumerate() {
-            if totals.shown == limit || at >= per_event {
-                totals.more += 1;
-                continue;
-            }
-            totals.shown += 1;
-            visit(&SearchMatch {
-                session: shown_as,
-                title: self.titles.get(&shown_as).cloned().unwrap_or_default(),
-                seq: record.seq,
-                at: record.at,
-                kind: record.event.kind().name(),
-                by: one.by,
-                line: matched.line,
-                before: matched.before,
-                after: matched.after,
-                range: matched.range,
-            })?;
-        }
-        Ok(())
-    }
-
-    /// The batches of a group of candidates of one session: read as one range where they are near each other.
-    async fn events_of<'c>(
-        &self,
-        group: &'c [RankedCandidate],
-    ) -> Result<Vec<(&'c RankedCandidate, Slice)>, FindError> {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else { return Ok(Vec::new()) };
-        let mut events = Vec::with_capacity(group.len());
-        if last.seq.0 - first.seq.0 <= 8 * group.len() as u64 {
-            let mut pages = self.reader.pages(first.session, first.seq, last.seq.plus(1));
-            let mut wanted = group.iter().peekable();
-            while let Some(slice) = pages.next_slice().await? {
-                while let Some(one) = wanted.next_if(|one| one.seq < slice.until) {
-                    events.push((one, slice.clone()));
-                }
-            }
-            return Ok(events);
-        }
-        for one in group {
-            if let Some(slice) = self.reader.log().batch_at(one.session, one.seq).await? {
-                events.push((one, slice));
-            }
-        }
-        Ok(events)
-    }
-}
-
-/// The next candidates of one session.
-fn next_group(found: &[RankedCandidate], from: usize) -> Option<&[RankedCandidate]> {
-    let rest = found.get(from..)?;
-    let session = rest.first()?.session;
-    let same = rest.iter().take(GROUP).take_while(|one| one.session == session).count();
-    rest.get(..same)
 }

@@ -4,12 +4,10 @@ mod answer;
 mod prompt;
 
 use crate::command_context::CommandContext;
-use crate::current_project;
 use crate::error::{CliError, EditError, Verdict};
-use annals_index::{IndexPlace, SqlError, SqlProject, SqlTables};
+use annals_index::{IndexPlace, SqlError, SqlTables};
 use answer::AnswerForm;
 use std::io::{IsTerminal, Read, Write};
-use std::path::Path;
 
 /// Ask questions in SQL: annals sql "select title, cost from sessions".
 ///
@@ -30,8 +28,8 @@ pub struct Args {
     /// Print where the SQLite file is, for other tools.
     #[arg(long, conflicts_with = "schema")]
     path: bool,
-    /// Only sessions of PROJECT: a directory, or the name of one.
-    #[arg(long, value_name = "PROJECT")]
+    /// Ask only about sessions of the project in DIR, or of the project of this name.
+    #[arg(long, value_name = "DIR")]
     project: Option<String>,
     /// Show at most COUNT rows; 0 for all (default: 200 on a terminal, otherwise all).
     #[arg(long, short = 'n', value_name = "COUNT")]
@@ -110,17 +108,9 @@ async fn tables(args: &Args, indexed: bool, cli: &CommandContext) -> Result<SqlT
     let reader = cli.reader().await?;
     let place = (indexed && reader.saved().is_some()).then(|| IndexPlace::in_store(cli.place.dir()));
     let tables = SqlTables::open(&**reader.log(), place.as_ref()).await?;
-    match args.project.as_deref() {
-        Some(name) => Ok(tables.of_project(&project(name, cli))?),
+    let Some(name) = args.project.as_deref() else { return Ok(tables) };
+    match cli.named_project(Some(name)).directories(&reader.catalogue().await?) {
+        Some(directories) => Ok(tables.of_directories(&directories)?),
         None => Ok(tables),
     }
-}
-
-fn project(name: &str, cli: &CommandContext) -> SqlProject {
-    if !name.contains('/') && !matches!(name, "." | "..") {
-        return SqlProject::Name(name.to_owned());
-    }
-    let path = cli.environment.directory.join(Path::new(name));
-    let path = std::fs::canonicalize(&path).unwrap_or(path);
-    SqlProject::Directory(current_project::root(&path).to_string_lossy().into_owned())
 }
