@@ -48,8 +48,8 @@ pub use session::{
     SessionTitled, Switch, TitleFailed,
 };
 pub use step::{
-    Failure, Finish, Purpose, ReasoningEnded, RequestSent, RetryScheduled, StepEnded, StepFailed, StepStarted,
-    TextEnded, Usage,
+    AnswerId, Failure, Finish, Purpose, ReasoningEnded, RequestSent, RetryScheduled, StepEnded, StepFailed,
+    StepStarted, TextEnded, Usage,
 };
 pub use tool::{ToolCalled, ToolOutcome, ToolProgressed, ToolSettled};
 
