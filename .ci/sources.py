@@ -20,6 +20,7 @@ ARROWS = {
     "inspect": ("core", "projections", "providers", "store"),
     "runtime": ("core", "projections", "providers", "store"),
     "tools": ("core", "runtime"),
+    "record": ("core", "projections", "providers", "runtime", "store"),
     "config": ("core", "providers", "runtime", "store", "tools"),
     "scenario": ("core", "inspect", "projections", "providers", "runtime", "store"),
 }

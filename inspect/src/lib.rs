@@ -37,6 +37,7 @@ pub mod pricing;
 pub mod prove;
 mod questions;
 pub mod reader;
+mod recorded_body;
 mod request;
 mod request_fold;
 pub mod requests;

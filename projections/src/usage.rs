@@ -54,6 +54,8 @@ pub struct Unpriced {
     summary: Option<ModelName>,
     /// Who gives titles.
     title: Option<ModelName>,
+    /// Who was asked something aside.
+    other: Option<ModelName>,
 }
 
 impl Unpriced {
@@ -71,6 +73,9 @@ impl Unpriced {
             Event::Compaction(
                 CompactionEvent::Ended(_) | CompactionEvent::Completed(_) | CompactionEvent::Failed(_),
             ) => Some(self.summary.as_ref().unwrap_or(&self.turn)),
+            Event::Step(StepEvent::AnswerRecorded(answer)) => {
+                Some(self.other.as_ref().unwrap_or(&self.turn)).filter(|_| answer.usage.is_some())
+            }
             Event::Session(SessionEvent::Titled(_)) | Event::Session(SessionEvent::TitleFailed(_)) => {
                 Some(self.title.as_ref().unwrap_or(&self.turn))
             }
@@ -89,6 +94,7 @@ impl Unpriced {
                 StepEvent::TextEnded(_)
                 | StepEvent::ReasoningEnded(_)
                 | StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
                 | StepEvent::Started(_),
             )
             | Event::Tool(_)
@@ -109,7 +115,7 @@ impl Unpriced {
 
 impl Projection for Unpriced {
     const NAME: &'static str = "unpriced";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
@@ -120,6 +126,7 @@ impl Projection for Unpriced {
                 Purpose::Turn => self.turn = sent.model.clone(),
                 Purpose::Summary => self.summary = Some(sent.model.clone()),
                 Purpose::Title => self.title = Some(sent.model.clone()),
+                Purpose::Other => self.other = Some(sent.model.clone()),
             },
             Event::Compaction(CompactionEvent::Started(started)) => self.summary = started.model.clone(),
             Event::Session(
@@ -138,6 +145,8 @@ impl Projection for Unpriced {
                 | StepEvent::ReasoningEnded(_)
                 | StepEvent::Ended(_)
                 | StepEvent::Failed(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_)
                 | StepEvent::RetryScheduled(_),
             )
             | Event::Tool(_)
@@ -185,7 +194,7 @@ impl UsageByModel {
 
 impl Projection for UsageByModel {
     const NAME: &'static str = "usage-by-model";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         self.total.apply(record);
@@ -202,13 +211,14 @@ impl Projection for UsageByModel {
 
 impl Projection for UsageTotals {
     const NAME: &'static str = "usage";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
             Event::Step(StepEvent::Ended(ended)) => self.add(ended.usage, ended.cost),
             Event::Step(StepEvent::Failed(failed)) => self.add(failed.usage, failed.cost),
             Event::Step(StepEvent::RetryScheduled(retry)) => self.add(retry.usage, retry.cost),
+            Event::Step(StepEvent::AnswerRecorded(answer)) => self.add(answer.usage, answer.cost),
             Event::Compaction(CompactionEvent::Ended(ended)) => self.add(ended.usage, ended.cost),
             Event::Compaction(CompactionEvent::Completed(ended)) => self.add(ended.usage, ended.cost),
             Event::Compaction(CompactionEvent::Failed(failed)) => self.add(failed.usage, failed.cost),
@@ -227,6 +237,7 @@ impl Projection for UsageTotals {
             | Event::Profile(_)
             | Event::Step(
                 StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
                 | StepEvent::Started(_)
                 | StepEvent::TextEnded(_)
                 | StepEvent::ReasoningEnded(_),

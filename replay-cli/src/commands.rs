@@ -25,6 +25,7 @@ pub mod models;
 pub mod move_session;
 pub mod pin;
 pub mod prove;
+pub mod record;
 pub mod replay;
 pub mod requests;
 pub mod rerun;

@@ -2,11 +2,13 @@
 
 mod edit;
 mod import;
+mod record;
 mod scenario;
 mod signing;
 
 pub use edit::EditError;
 pub use import::ImportCommandError;
+pub use record::RecordingError;
 pub use scenario::ScenarioError;
 pub use signing::SigningError;
 
@@ -38,6 +40,8 @@ pub enum Verdict {
     Fine,
     /// The answer is bad news (damage, a difference, a failed expectation): exit status 1.
     BadNews,
+    /// The exit status of the program that the command ran.
+    Exit(u8),
 }
 
 impl Verdict {
@@ -133,6 +137,9 @@ pub enum CliError {
     /// A session was not changed.
     #[error(transparent)]
     Edit(#[from] EditError),
+    /// Nothing is recorded.
+    #[error(transparent)]
+    Record(#[from] RecordingError),
     /// Nothing was imported, or not everything.
     #[error(transparent)]
     Import(#[from] ImportCommandError),
@@ -160,6 +167,7 @@ impl CliError {
             Self::Find(_)
             | Self::RevealNeedsFile
             | Self::NotConfirmed
+            | Self::Record(_)
             | Self::Erase(EraseError::NoMatch { .. } | EraseError::Inherited { .. })
             | Self::NoFile { .. }
             | Self::Rebuild(RebuildError::NoRequest { .. })
