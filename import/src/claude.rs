@@ -43,7 +43,8 @@ pub struct TranscriptHeader {
     pub model: Option<String>,
     /// The start of the first prompt.
     pub prompt: Option<String>,
-    cwd: String,
+    /// The directory that it works in.
+    pub cwd: String,
     process: ProcessInfo,
     sidechain: bool,
 }

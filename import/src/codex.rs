@@ -51,8 +51,8 @@ fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>) -> std::io::Result<(Op
     Ok((meta, None))
 }
 
-/// Foreign id, creation time (ms) and first prompt of the session, for lists.
-pub fn header(path: &Path) -> std::io::Result<Option<(String, u64, Option<String>)>> {
+/// The header of a rollout and its first prompt, for lists.
+pub fn header(path: &Path) -> std::io::Result<Option<(RolloutHeader, Option<String>)>> {
     let mut lines = LineReader::open(path)?;
     let quiet = Notes::default();
     let mut found = None;
@@ -63,14 +63,13 @@ pub fn header(path: &Path) -> std::io::Result<Option<(String, u64, Option<String
         let Some(payload) = object.object("payload") else { continue };
         if object.text("type").as_deref() == Some("session_meta") && found.is_none() {
             let at = object.text("timestamp").as_deref().and_then(moment).unwrap_or_default();
-            let meta = RolloutHeader::read(&payload, at);
-            found = Some((meta.id, meta.created, None));
+            found = Some((RolloutHeader::read(&payload, at), None));
         }
         let prompt = message::items(&payload).into_iter().find(|item| item.kind == message::PieceKind::Input);
         if let (Some(prompt), Some(found)) = (prompt, &mut found)
             && payload.text("role").as_deref() == Some("user")
         {
-            found.2 = prompt.text.lines().next().map(|line| line.chars().take(100).collect());
+            found.1 = prompt.text.lines().next().map(|line| line.chars().take(100).collect());
             break;
         }
     }
@@ -100,7 +99,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
         form: FORM.into(),
         importer: IMPORTER,
     };
-    let title = header(path).map_err(io)?.and_then(|(_, _, prompt)| prompt);
+    let title = header(path).map_err(io)?.and_then(|(_, prompt)| prompt);
     (sink.send)(SourceItem::Started { session, title, origin: origin.clone() })?;
     let mut writer = BatchWriter::new(session);
     let mut state = RolloutMapper::new(meta, &model, sink.editions, origin);

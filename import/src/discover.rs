@@ -64,6 +64,8 @@ pub struct ListedSession {
     pub foreign: String,
     /// Its title, or the start of its first prompt.
     pub title: Option<String>,
+    /// The directory that it works in; empty when the source does not say.
+    pub directory: String,
     /// Its creation time.
     pub created: Time,
     /// The time of its last change.
@@ -116,6 +118,7 @@ pub fn list(source: &ImportSource) -> Result<Vec<ListedSession>, RecogniseError>
                 agent: opencode::AGENT,
                 foreign: row.info.id.clone(),
                 title: row.info.title.clone(),
+                directory: row.info.directory.clone(),
                 created: Time(row.info.created),
                 updated: Time(row.updated),
                 bytes: None,
@@ -125,24 +128,24 @@ pub fn list(source: &ImportSource) -> Result<Vec<ListedSession>, RecogniseError>
             .collect());
     }
     let (updated, bytes) = state_of(path).map_err(io)?;
-    let (agent, foreign, created, title) = match source.form {
+    let (agent, foreign, directory, created, title) = match source.form {
         SourceForm::CodexRollout => match codex::header(path).map_err(io)? {
-            Some((id, created, prompt)) => (codex::AGENT, id, created, prompt),
+            Some((header, prompt)) => (codex::AGENT, header.id, header.cwd, header.created, prompt),
             None => return Ok(Vec::new()),
         },
         SourceForm::ClaudeTranscript => {
             let header = claude::header(path).map_err(io)?;
-            (claude::AGENT, header.foreign(), header.created, header.prompt)
+            (claude::AGENT, header.foreign(), header.cwd, header.created, header.prompt)
         }
         SourceForm::OpenCodeExport => {
             let (info, _, _) = opencode::export_header(path).map_err(|error| io(error.into()))?;
-            (opencode::AGENT, info.id, info.created, info.title)
+            (opencode::AGENT, info.id, info.directory, info.created, info.title)
         }
         SourceForm::OpenCodeEvents | SourceForm::OpenCodeDatabase | SourceForm::Annals => return Ok(Vec::new()),
     };
     let (created, updated) = (Time(created), Time(updated));
     let (bytes, source) = (Some(bytes), source.clone());
-    Ok(vec![ListedSession { agent, foreign, title, created, updated, bytes, rows: None, source }])
+    Ok(vec![ListedSession { agent, foreign, title, directory, created, updated, bytes, rows: None, source }])
 }
 
 /// A selection of listed sessions.

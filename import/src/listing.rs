@@ -3,7 +3,8 @@
 use super::discover::{ListedSession, list};
 use super::import_source::import;
 use super::{ImportOptions, ImportProgress, ImportSource, SourceImportError, exports};
-use annals_core::Time;
+use annals_core::event::SessionEvent;
+use annals_core::{Event, Seq, Time};
 use annals_store::{EventLog, MemoryLog};
 use std::sync::Arc;
 
@@ -25,10 +26,16 @@ pub async fn list_sessions(
     let mut found = Vec::new();
     for session in report.sessions {
         let head = log.head(session.session).await?;
+        let first = log.batch_at(session.session, Seq::ZERO).await?;
+        let directory = first.and_then(|slice| match slice.batch.events.first()? {
+            Event::Session(SessionEvent::Created(created)) => Some(created.location.directory.clone()),
+            _ => None,
+        });
         found.push(ListedSession {
             agent: source.form.agent().unwrap_or(exports::AGENT),
             foreign: session.foreign,
             title: session.title,
+            directory: directory.unwrap_or_default(),
             created: Time(session.session.millis()),
             updated: head.map_or_else(Time::default, |head| head.at),
             bytes: None,

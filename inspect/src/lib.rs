@@ -50,6 +50,7 @@ mod session_at;
 pub mod sessions;
 pub mod signing;
 pub mod timeline;
+pub mod touched_files;
 pub mod tree;
 pub mod view_diff;
 pub mod views;

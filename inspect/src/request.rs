@@ -2,9 +2,7 @@
 
 use super::{AskError, IndexedRequest, SessionAt};
 use crate::request_fold::RequestFold;
-use annals_core::event::{
-    AgentProfile, ModelProfile, Prices, Purpose, RequestOptions, RequestSent, StepEvent, SystemMessages,
-};
+use annals_core::event::{AgentProfile, ModelProfile, Purpose, RequestOptions, RequestSent, StepEvent};
 use annals_core::{Blobs, Digest, Event, RequestId, Seq};
 use annals_projections::{BuildError, BuiltRequest, Request, SessionView};
 use annals_store::Slice;
@@ -190,17 +188,7 @@ fn lent(
     });
     let model_profile = *known.model.entry(step.model.clone()).or_insert_with(|| {
         lacks.extend([Lack::ModelProfile, Lack::Prices]);
-        let profile = ModelProfile {
-            model: step.model.clone(),
-            context: 0,
-            output: 0,
-            system_messages: SystemMessages::Native,
-            id: String::new(),
-            media: Vec::new(),
-            prices: Prices::default(),
-            protocol: String::new(),
-            encoding: 0,
-        };
+        let profile = ModelProfile::of_name(step.model.clone());
         lend(&mut known.models, profile.digest().ok(), profile)
     });
     // Lent once, missed at every step: what was recorded has a protocol, what was lent has none.

@@ -1,18 +1,34 @@
-//! Searching the texts of all sessions, newest session first.
+//! Searching the texts of all sessions: events that have all words of a search, sessions with whole words first, then the newest.
+//!
+//! ```text
+//! SearchPattern ─► TextRequirement ─► SearchIndex ─► candidates ─┐
+//!              └─────────────► what no index covers, scanned ────┴─► in order ─► verified in the log ─► SearchMatch
+//! ```
 
-use crate::reader::{FindError, Reader};
+mod candidates;
+mod folding;
+mod lines;
+mod pattern;
+mod requirement;
+mod searching;
+
+pub use candidates::{CandidateQuery, IndexedUpTo, SearchCandidate, SearchIndex};
+pub use folding::words as words_of_folded;
+pub use pattern::{SearchPattern, SearchPatternError, indexed_text, is_path};
+pub use requirement::TextRequirement;
+
+use crate::sessions::SessionFilter;
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent,
     StepEvent, ToolEvent,
 };
-use annals_core::{Blobs, Event, Record, Seq, SessionId, Text, Time};
-use annals_projections::CatalogueEntry;
+use annals_core::{Event, Seq, SessionId, Text, Time};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// Who wrote a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TextAuthor {
@@ -54,17 +70,27 @@ impl TextAuthor {
 /// What to search for, and where.
 #[derive(Clone, Debug, Default)]
 pub struct SearchQuery {
-    /// The text. Case matters only if it has capital letters.
-    pub text: String,
-    /// This session only.
+    /// What must match.
+    pub pattern: SearchPattern,
+    /// This session only, with what it inherits.
     pub session: Option<SessionId>,
+    /// Of the other sessions, those that these conditions select; sub-agents are included.
+    pub sessions: SessionFilter,
     /// Texts of these authors only; of all of them if it is empty.
     pub authors: Vec<TextAuthor>,
+    /// Calls and results of this tool only.
+    pub tool: Option<String>,
+    /// Events from this time on.
+    pub since: Option<Time>,
+    /// How many lines before and after each match are wanted.
+    pub context: usize,
     /// At most so many matches.
     pub limit: Option<u64>,
+    /// At most so many matches of one event.
+    pub per_event: Option<usize>,
 }
 
-/// A line that contains the text.
+/// A line that matches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchMatch {
@@ -83,106 +109,34 @@ pub struct SearchMatch {
     pub by: TextAuthor,
     /// The whole line.
     pub line: String,
-    /// Where the text is in the line, in bytes; empty where lower case has another length, so that the place is unknown.
+    /// The lines before it, as many as were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<String>,
+    /// The lines after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+    /// Where the first match is in the line, in bytes.
     #[serde(skip)]
     pub range: Range<usize>,
 }
 
-impl Reader {
-    /// Visits every match, newest session first, each session's in order; returns how many there are. What a fork inherits is
-    /// found in its parent, unless the fork is searched alone.
-    ///
-    /// # Errors
-    /// When the log cannot be read, or the error of `visit`.
-    pub async fn search<E: From<FindError>>(
-        &self,
-        query: &SearchQuery,
-        mut visit: impl FnMut(&SearchMatch) -> Result<(), E>,
-    ) -> Result<u64, E> {
-        let needle = Needle::new(&query.text);
-        let limit = query.limit.unwrap_or(u64::MAX);
-        let mut count = 0;
-        for (session, entry) in self.searched(query).await? {
-            let from = entry.fork.filter(|_| query.session.is_none()).map_or(Seq::ZERO, |fork| fork.cut);
-            let mut pages = self.pages(session, from, entry.next);
-            while let Some(slice) = pages.next_slice().await.map_err(FindError::from)? {
-                for record in slice.records() {
-                    for (by, line, range) in matches(&record, &needle, &query.authors, self.blobs()) {
-                        if count == limit {
-                            return Ok(count);
-                        }
-                        count += 1;
-                        visit(&SearchMatch {
-                            session,
-                            title: entry.title.clone(),
-                            seq: record.seq,
-                            at: record.at,
-                            kind: record.event.kind().name(),
-                            by,
-                            line,
-                            range,
-                        })?;
-                    }
-                }
-            }
-        }
-        Ok(count)
-    }
-
-    /// The sessions that a query is about, in the order in which they are searched.
-    async fn searched(&self, query: &SearchQuery) -> Result<Vec<(SessionId, CatalogueEntry)>, FindError> {
-        let sessions = self.catalogue().await?.sessions.into_iter();
-        let mut sessions: Vec<_> =
-            sessions.filter(|(id, entry)| query.session.map_or(!entry.forgotten, |only| only == *id)).collect();
-        sessions.sort_by(|(a_id, a), (b_id, b)| b.updated.cmp(&a.updated).then(a_id.cmp(b_id)));
-        Ok(sessions)
-    }
+/// How much a search found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SearchTotals {
+    /// How many matches were given.
+    pub shown: u64,
+    /// How many more there are.
+    pub more: u64,
+    /// Whether `more` is an estimate: not every event that an index names was read.
+    pub estimated: bool,
 }
 
-struct Needle {
-    text: String,
-    any_case: bool,
-}
-
-impl Needle {
-    fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), any_case: !text.chars().any(char::is_uppercase) }
-    }
-
-    /// Where it is in a line, in bytes.
-    fn find(&self, line: &str) -> Option<Range<usize>> {
-        if !self.any_case {
-            return line.find(&self.text).map(|at| at..at + self.text.len());
-        }
-        let lower = line.to_lowercase();
-        let at = lower.find(&self.text)?;
-        let range = at..at + self.text.len();
-        if lower.len() == line.len() && line.get(range.clone()).is_some() { Some(range) } else { Some(0..0) }
-    }
-}
-
-fn matches(
-    record: &Record<'_>,
-    needle: &Needle,
-    authors: &[TextAuthor],
-    blobs: &dyn Blobs,
-) -> Vec<(TextAuthor, String, Range<usize>)> {
-    let mut found = Vec::new();
-    for (by, text) in texts(record.event) {
-        if !authors.is_empty() && !authors.contains(&by) {
-            continue;
-        }
-        let text = text.resolve(blobs);
-        found.extend(text.lines().filter_map(|line| Some((by, line.to_owned(), needle.find(line)?))));
-    }
-    found
-}
-
-type AuthoredTexts<'a> = Vec<(TextAuthor, Cow<'a, Text>)>;
+/// Texts and who wrote each.
+pub type AuthoredTexts<'a> = Vec<(TextAuthor, Cow<'a, Text>)>;
 
 /// The texts of an event that a person would search for, and who wrote them. Names, ids and numbers are none: the list of
 /// events shows them.
-fn texts(event: &Event) -> AuthoredTexts<'_> {
+pub fn authored_texts(event: &Event) -> AuthoredTexts<'_> {
     use Cow::{Borrowed, Owned};
     use TextAuthor::{Context, Tool, User};
     match event {
@@ -267,23 +221,5 @@ fn tool(event: &ToolEvent) -> AuthoredTexts<'_> {
             texts.map(|text| (TextAuthor::Tool, Cow::Borrowed(text))).collect()
         }
         ToolEvent::Progressed(_) => Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Needle;
-
-    #[test]
-    fn case_matters_only_for_a_text_with_capitals() {
-        assert_eq!(Needle::new("fix").find("To FIX it"), Some(3..6));
-        assert_eq!(Needle::new("Fix").find("To FIX it"), None);
-        assert_eq!(Needle::new("Fix").find("Fix it"), Some(0..3));
-    }
-
-    #[test]
-    fn where_lower_case_has_another_length_the_line_is_found_without_the_place() {
-        assert_eq!(Needle::new("fix").find("İ fix"), Some(0..0));
-        assert_eq!(Needle::new("fix").find("é fix"), Some(3..6));
     }
 }

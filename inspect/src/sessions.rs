@@ -17,6 +17,8 @@ pub struct SessionFilter {
     pub model: Option<String>,
     /// A directory that the session works in or below.
     pub directory: Option<String>,
+    /// The name of the directory that the session works in.
+    pub folder: Option<String>,
     /// The git branch that was recorded last.
     pub branch: Option<String>,
     /// Whether sub-agents are listed too.
@@ -32,10 +34,12 @@ impl SessionFilter {
             let rest = entry.directory.strip_prefix(directory.trim_end_matches('/'));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
+        let folder = |name: &String| entry.directory.trim_end_matches('/').rsplit('/').next() == Some(name.as_str());
         self.words.iter().all(|word| title.contains(&word.to_lowercase()))
             && self.agent.as_ref().is_none_or(agent)
             && self.model.as_ref().is_none_or(|model| entry.model.as_str().contains(model))
             && self.directory.as_ref().is_none_or(below)
+            && self.folder.as_ref().is_none_or(folder)
             && (self.branch.is_none() || self.branch == entry.branch)
             && !entry.forgotten
             && (self.children || entry.parent.is_none())

@@ -164,17 +164,8 @@ pub fn reduced(cleared: &[&str], shortened: &[&str]) -> Event {
 
 /// The model that the answers here are of, with a window of unknown size.
 pub fn model() -> ModelProfile {
-    ModelProfile {
-        model: "test/alpha".into(),
-        context: 0,
-        output: 0,
-        system_messages: SystemMessages::Native,
-        id: String::new(),
-        media: Vec::new(),
-        prices: Prices::default(),
-        protocol: crate::SCRIPTED_PROTOCOL.into(),
-        encoding: 1,
-    }
+    let protocol = crate::SCRIPTED_PROTOCOL.into();
+    ModelProfile { protocol, encoding: 1, ..ModelProfile::of_name("test/alpha".into()) }
 }
 
 pub fn undone(compaction: u64) -> Event {

@@ -212,15 +212,11 @@ pub(crate) fn test_model(
     output: u64,
 ) -> annals_core::event::ModelProfile {
     annals_core::event::ModelProfile {
-        model: model.clone(),
         context,
         output,
-        system_messages: annals_core::event::SystemMessages::Native,
-        id: String::new(),
-        media: Vec::new(),
-        prices: annals_core::event::Prices::default(),
         protocol: "scripted".into(),
         encoding: 1,
+        ..annals_core::event::ModelProfile::of_name(model.clone())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod command;
 mod help;
+mod start;
 
 pub use crate::remarks::Remarks;
 pub use crate::style::Style;
@@ -31,14 +32,14 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Record, search, replay and verify the sessions of coding agents.
 ///
 /// From the log alone, every request that a model received can be rebuilt byte for byte, explained, and proved
-/// unaltered. To start: `annals import`, then `annals sessions` and `annals replay`; or `annals run "..."`.
+/// unaltered. To start: `annals` alone, which imports what it finds and lets you pick a session; or `annals run "..."`.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "annals", version, max_term_width = 100)]
 pub struct App {
     #[command(flatten)]
     global: Global,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -120,7 +121,10 @@ pub fn run(
 ) -> u8 {
     let remarks = surroundings.remarks.clone();
     let args: Vec<OsString> = args.into_iter().collect();
-    let parsed = help::grouped().try_get_matches_from(&args).and_then(|found| App::from_arg_matches(&found));
+    // Without a command, a terminal gets a picker and everything else the help.
+    let picks = surroundings.reports && surroundings.paged && io::stdin().is_terminal();
+    let command = help::grouped().subcommand_required(!picks).arg_required_else_help(!picks);
+    let parsed = command.try_get_matches_from(&args).and_then(|found| App::from_arg_matches(&found));
     let app = match parsed {
         Ok(app) => app,
         Err(error) => return unparsed(&error, &args, &remarks, out),
@@ -190,7 +194,8 @@ impl App {
             cli.diagnostics = Diagnostics::install(global.verbose, filter.as_deref(), cli.remarks.clone())?;
         }
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let form = match (global.raw, self.command.gives_bytes(), global.json) {
+        let gives_bytes = self.command.as_ref().is_some_and(Command::gives_bytes);
+        let form = match (global.raw, gives_bytes, global.json) {
             (true, ..) => Escaping::Raw,
             (_, true, _) if !paged => Escaping::Raw,
             (_, true, _) | (_, _, true) => Escaping::Json,
@@ -201,7 +206,10 @@ impl App {
                 hear_of_limits();
                 let mut out = EscapingWriter::new(out, form);
                 // As a trait object: otherwise every place that polls it holds a copy of the code of all commands.
-                let answer: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(self.command.run(&cli, &mut out));
+                let answer: Pin<Box<dyn Future<Output = _> + '_>> = match &self.command {
+                    Some(command) => Box::pin(command.run(&cli, &mut out)),
+                    None => Box::pin(start::run(&cli, &mut out)),
+                };
                 let answer = answer.await;
                 let answer = answer.and_then(|verdict| out.finish().map(|()| verdict).map_err(CliError::from));
                 (answer, cli.close().await)
@@ -213,7 +221,8 @@ impl App {
                 (answer, closed, Ok(()))
             }
             None => {
-                let mut out = PagedOutput::new(paged && !global.no_pager && !global.json && self.command.is_paged());
+                let is_paged = self.command.as_ref().is_some_and(Command::is_paged);
+                let mut out = PagedOutput::new(paged && !global.no_pager && !global.json && is_paged);
                 let (answer, closed) = run(&mut out);
                 (answer, closed, out.finish())
             }

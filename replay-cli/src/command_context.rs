@@ -6,10 +6,11 @@ use crate::import_into::shown_by;
 use crate::progress::Bar;
 use crate::remarks::Remarks;
 use crate::store_choice::StoreChoice;
-use crate::style::{Emphasis, Style};
-use annals_config::Environment;
+use crate::style::{Emphasis, Style, counted};
+use annals_config::{Environment, Variables};
 use annals_core::{Seq, SessionId};
-use annals_import::open_file;
+use annals_import::{Homes, open_file};
+use annals_index::IndexPlace;
 use annals_inspect::SessionAt;
 use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::{FindError, Reader};
@@ -97,6 +98,18 @@ async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
     }
 }
 
+/// Adds what was appended to the index. Where that fails, searches scan what it lacks: no command fails for it.
+async fn fill_index(log: &SharedLog, dir: &Path, bar: &Bar) {
+    if matches!(log.ownership(), Ownership::Reader(_) | Ownership::Closed) {
+        return;
+    }
+    let filled =
+        annals_index::fill(log, &IndexPlace::in_store(dir), |events| bar.name(&counted(events, "event"))).await;
+    if let Err(error) = filled {
+        tracing::warn!(%error, "the index was not brought up to date; the next command that writes tries again");
+    }
+}
+
 impl CommandContext {
     /// A context with no open store.
     pub fn new(
@@ -123,6 +136,14 @@ impl CommandContext {
         let this = ThisProcess::new("annals", env!("CARGO_PKG_VERSION"), variable);
         let build = option_env!("ANNALS_BUILD").map(str::to_owned);
         ThisProcess { build, host: variable(HOST).or(this.host.clone()), ..this }
+    }
+
+    /// Where the agents on this machine keep their sessions.
+    pub fn homes(&self) -> Homes {
+        match &self.environment.variables {
+            Variables::OfProcess => Homes::from_env(),
+            fixed => Homes::of(|name| fixed.get(name).map(PathBuf::from)),
+        }
     }
 
     /// Records in each session that the command appends to that this process does.
@@ -211,6 +232,9 @@ impl CommandContext {
         let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
         for OpenedStore { log, views } in opened {
             save_catalogue(&log, views).await;
+            let bar = Bar::new(self.shows_progress(), "indexing");
+            fill_index(&log, self.place.dir(), &bar).await;
+            bar.clear();
             let disk = log.disk();
             let read = if disk.is_none() { log.remarks() } else { Vec::new() };
             let closed = self.closing(&log, disk.as_deref()).await;

@@ -20,6 +20,7 @@ pub mod fork;
 pub mod history;
 pub mod import;
 pub mod inbox;
+pub mod index;
 pub mod log;
 pub mod models;
 pub mod move_session;

@@ -16,11 +16,13 @@ use crate::host_error::HostError;
 use crate::style::Style;
 use annals_config::ConfigError;
 use annals_import::{OpenFileError, RecogniseError, SourceImportError};
+use annals_index::IndexError;
 use annals_inspect::AskError;
 use annals_inspect::compactions::UndoCompactionError;
 use annals_inspect::pins::PinError;
 use annals_inspect::reader::FindError;
 use annals_inspect::requests::RebuildError;
+use annals_inspect::search::SearchPatternError;
 use annals_runtime::host::{LeaseError, LeasedRunError};
 use annals_runtime::ports::NoEntropy;
 use annals_runtime::rerun::RerunError;
@@ -54,6 +56,12 @@ impl Verdict {
 /// A command gave no answer. Each message says what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
+    /// The search is none.
+    #[error(transparent)]
+    Pattern(#[from] SearchPatternError),
+    /// The index cannot be used.
+    #[error(transparent)]
+    Index(#[from] IndexError),
     /// A file is named that does not exist.
     #[error("{}: no such file", path.display())]
     NoFile { path: PathBuf },
@@ -174,6 +182,7 @@ impl CliError {
             | Self::NotASeq { .. }
             | Self::EventMissing { .. }
             | Self::NoPlace
+            | Self::Pattern(_)
             | Self::BadFilter { .. }
             | Self::NoTerminal
             | Self::File { .. }
@@ -191,7 +200,8 @@ impl CliError {
             | Self::Read(_)
             | Self::Append(_)
             | Self::NoEntropy(_)
-            | Self::Output(_) => 1,
+            | Self::Output(_)
+            | Self::Index(_) => 1,
         }
     }
 

@@ -7,9 +7,11 @@
 //! The interface is [`app`]. What the tests of the workspace need of the rest is in `testing`, behind the feature of that name.
 #![warn(missing_docs)]
 
+mod ago;
 pub mod app;
 mod command_context;
 mod commands;
+mod current_project;
 mod diagnostics;
 mod draw;
 mod editing;
@@ -25,8 +27,10 @@ mod layout;
 mod message;
 mod pager;
 mod passphrase;
+mod picker;
 mod progress;
 mod remarks;
+mod resume;
 mod signing;
 mod store_choice;
 mod style;

@@ -27,6 +27,15 @@ impl PagedOutput {
     /// Through the pager if stdout is a terminal, `paged` is set, and `PAGER` (`less` if it is not set) names a program
     /// that is installed.
     pub fn new(paged: bool) -> Self {
+        Self::opened(paged, false)
+    }
+
+    /// Through a pager that shows also a short answer until it is left.
+    pub fn staying() -> Self {
+        Self::opened(true, true)
+    }
+
+    fn opened(paged: bool, stays: bool) -> Self {
         if !paged || !io::stdout().is_terminal() || std::env::var_os("TERM").is_none_or(|term| term == "dumb") {
             return Self::stdout();
         }
@@ -36,9 +45,9 @@ impl PagedOutput {
         }
         let mut command = Command::new("sh");
         command.arg("-c").arg(&pager).stdin(Stdio::piped());
-        if std::env::var_os("LESS").is_none() {
-            command.env("LESS", "FRX");
-        }
+        let options = std::env::var("LESS").unwrap_or_else(|_| "FRX".to_owned());
+        let options = if stays { options + " -+F -+X" } else { options };
+        command.env("LESS", options);
         match command.spawn() {
             Ok(child) => Self::Pager(Pager { child, kept: Some(Vec::new()) }),
             // Without a pager the answer goes to stdout.

@@ -14,7 +14,7 @@ use crate::redaction::Redactor;
 use crate::tools::ToolRegistry;
 use crate::worktree::Files;
 use annals_core::bound::Limits;
-use annals_core::event::{AgentProfile, Location, ModelProfile, Prices, RequestOptions, SystemMessages};
+use annals_core::event::{AgentProfile, Location, ModelProfile, RequestOptions};
 use annals_core::{AgentName, ModelName};
 use annals_projections::ContextLimits;
 use annals_store::EventLog;
@@ -161,15 +161,11 @@ pub fn bare_agent(agent: &AgentName) -> AgentProfile {
 /// are not encoded. Set `protocol` and `encoding` for one that is reached over HTTP.
 pub fn bare_model(model: &ModelName, context: u64, output: u64) -> ModelProfile {
     ModelProfile {
-        model: model.clone(),
         context,
         output,
-        system_messages: SystemMessages::Native,
-        id: String::new(),
-        media: Vec::new(),
-        prices: Prices::default(),
         protocol: annals_projections::SCRIPTED_PROTOCOL.into(),
         encoding: 1,
+        ..ModelProfile::of_name(model.clone())
     }
 }
 

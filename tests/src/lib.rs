@@ -1,6 +1,7 @@
 //! Shared by the tests across crates: crash stories, fuzz targets, mock servers, scenario files.
 
 pub mod aimock;
+pub mod counting_log;
 pub mod crash;
 pub mod crash_stories;
 pub mod fuzz;

@@ -105,6 +105,23 @@ payload! {
 
 hashed!(ModelProfile);
 
+impl ModelProfile {
+    /// A model of which nothing but the name is known: no limits, no prices, no protocol.
+    pub fn of_name(model: ModelName) -> Self {
+        Self {
+            model,
+            id: String::new(),
+            context: 0,
+            output: 0,
+            system_messages: SystemMessages::Native,
+            media: Vec::new(),
+            prices: Prices::default(),
+            protocol: String::new(),
+            encoding: 0,
+        }
+    }
+}
+
 payload! {
     /// What a model is, from here on.
     ModelProfileRecorded {

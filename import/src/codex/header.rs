@@ -13,7 +13,8 @@ pub struct RolloutHeader {
     pub created: u64,
     /// The program of Codex, its version, and the git state of the directory.
     pub process: ProcessInfo,
-    pub(super) cwd: String,
+    /// The directory that it works in.
+    pub cwd: String,
     pub(super) provider: String,
     pub(super) instructions: Option<String>,
     pub(super) parent: Option<String>,

@@ -18,7 +18,7 @@ pub(super) enum EntryClass {
     /// What the assistant said or reasoned.
     Said,
     /// Words of the user and of the runtime, attachments, shell commands and context messages.
-    Told,
+    Other,
 }
 
 /// One line of the conversation.
@@ -34,12 +34,12 @@ pub(super) struct SummaryEntry {
 }
 
 impl SummaryEntry {
-    fn told(text: String) -> Self {
-        Self { class: EntryClass::Told, text, output: None, shortened: false }
+    fn other(text: String) -> Self {
+        Self { class: EntryClass::Other, text, output: None, shortened: false }
     }
 
     fn said(text: String) -> Self {
-        Self { class: EntryClass::Said, ..Self::told(text) }
+        Self { class: EntryClass::Said, ..Self::other(text) }
     }
 
     fn with_output(class: EntryClass, head: &str, output: &str) -> Self {
@@ -49,7 +49,7 @@ impl SummaryEntry {
 
     /// The kept tail of an imported compaction.
     pub(super) fn recent(text: &str) -> Self {
-        Self::told(text.to_owned())
+        Self::other(text.to_owned())
     }
 }
 
@@ -59,19 +59,19 @@ pub(super) fn of_message(message: &Message, blobs: &dyn Blobs) -> Vec<SummaryEnt
     match &message.body {
         Body::User { text, attachments, shortened, .. } => {
             let sent = shortened.as_ref().unwrap_or(text).resolve(blobs);
-            let entry = SummaryEntry::told(alloc::format!("[User]: {sent}"));
+            let entry = SummaryEntry::other(alloc::format!("[User]: {sent}"));
             entries.push(SummaryEntry { shortened: shortened.is_some(), ..entry });
-            entries.extend(attachments.iter().map(attached).map(SummaryEntry::told));
+            entries.extend(attachments.iter().map(attached).map(SummaryEntry::other));
         }
         Body::System { text, .. } => {
-            entries.push(SummaryEntry::told(alloc::format!("[System update]: {}", text.resolve(blobs))));
+            entries.push(SummaryEntry::other(alloc::format!("[System update]: {}", text.resolve(blobs))));
         }
         Body::Synthetic { text } => {
-            entries.push(SummaryEntry::told(alloc::format!("[Synthetic context]: {}", text.resolve(blobs))));
+            entries.push(SummaryEntry::other(alloc::format!("[Synthetic context]: {}", text.resolve(blobs))));
         }
         Body::Shell { command, output, .. } => {
             let head = alloc::format!("[Shell]: {}\n", command.resolve(blobs));
-            entries.push(SummaryEntry::with_output(EntryClass::Told, &head, &cut(output.resolve(blobs))));
+            entries.push(SummaryEntry::with_output(EntryClass::Other, &head, &cut(output.resolve(blobs))));
         }
         Body::Assistant(assistant) => {
             for content in &assistant.content {
@@ -95,7 +95,7 @@ pub(super) fn of_message(message: &Message, blobs: &dyn Blobs) -> Vec<SummaryEnt
 
 fn of_call(tool: &ToolCall, entries: &mut Vec<SummaryEntry>, blobs: &dyn Blobs) {
     let class = EntryClass::Call(tool.seq);
-    let plain = |text| SummaryEntry { class, ..SummaryEntry::told(text) };
+    let plain = |text| SummaryEntry { class, ..SummaryEntry::other(text) };
     let input = tool.input.0.resolve(blobs);
     entries.push(plain(alloc::format!("[Assistant tool call]: {}({input})", tool.name)));
     match tool.status {

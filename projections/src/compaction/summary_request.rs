@@ -123,7 +123,7 @@ impl<'a> Conversation<'a> {
             |this, at, newest| this.drop_call(at, newest),
             |this, at, newest| this.drop_of(EntryClass::Said, at, newest),
             |this, at, newest| this.shorten_newest(at, newest),
-            |this, at, newest| this.drop_of(EntryClass::Told, at, newest),
+            |this, at, newest| this.drop_of(EntryClass::Other, at, newest),
         ];
         for step in steps {
             for at in 0..=newest {

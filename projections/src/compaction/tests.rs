@@ -125,7 +125,7 @@ fn a_replayed_input_is_covered_again_and_not_by_itself() {
         answer("c2", "read", "x"),
     ]
     .concat();
-    assert_eq!(planned(&first, 0), Err(NothingToCompact), "only the input, which stands shortened already");
+    assert_eq!(planned(&first, 0), Err(NothingToCompact), "only the input, which is shortened already");
     let again = [&first[..], &answer("c3", "read", "x")].concat();
     let plan = planned(&again, 0).expect("a plan");
     assert_eq!(plan.covered, [Seq(1), Seq(7)]);

@@ -73,12 +73,12 @@ pub(super) fn messages<'a>(
                 let recent = recent.as_ref().map(|recent| recent.resolve(blobs));
                 out.push(text(Role::User, checkpoint(&summary, recent.as_deref()), seq));
             }
-            Body::System { text: told, .. } => {
-                let told = told.resolve(blobs);
+            Body::System { text: update, .. } => {
+                let update = update.resolve(blobs);
                 match model.system_messages {
-                    SystemMessages::Native => out.push(text(Role::System, told.into_owned(), seq)),
+                    SystemMessages::Native => out.push(text(Role::System, update.into_owned(), seq)),
                     SystemMessages::Wrapped => {
-                        out.extend(wrap(lowered.last_mut().map(|last| &mut last.message), &told, seq));
+                        out.extend(wrap(lowered.last_mut().map(|last| &mut last.message), &update, seq));
                     }
                 }
             }
@@ -91,15 +91,15 @@ pub(super) fn messages<'a>(
 }
 
 /// The text in which a context message reaches a model as a user's words (`docs/reference/wire.md#context-messages`).
-pub fn wrapped(told: &str) -> String {
-    let escaped = told.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+pub fn wrapped(update: &str) -> String {
+    let escaped = update.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     alloc::format!("<system-update>\n{escaped}\n</system-update>")
 }
 
 /// A context message for a model without a system role inside the conversation: joined to the user message right before
 /// it, otherwise a user message of its own.
-fn wrap(before: Option<&mut RequestMessage>, told: &str, seq: Option<Seq>) -> Option<RequestMessage> {
-    let wrapped = wrapped(told);
+fn wrap(before: Option<&mut RequestMessage>, update: &str, seq: Option<Seq>) -> Option<RequestMessage> {
+    let wrapped = wrapped(update);
     match before {
         Some(previous) if previous.role == Role::User => {
             previous.blocks.push(Block::Text { text: alloc::format!("\n{wrapped}"), metadata: None, seq });

@@ -50,6 +50,7 @@ pub(super) enum Command {
     Prove(commands::prove::Args),
     Witness(commands::witness::Args),
     Doctor(commands::doctor::Args),
+    Index(commands::index::Args),
     Rerun(commands::rerun::Args),
     Scenario(commands::scenario::Args),
     Fixture(commands::fixture::Args),
@@ -94,6 +95,7 @@ impl Command {
             | Self::Prove(_)
             | Self::Witness(_)
             | Self::Doctor(_)
+            | Self::Index(_)
             | Self::Completions(_)
             | Self::Fork(_)
             | Self::Move(_)
@@ -167,6 +169,7 @@ impl Command {
             Self::Sign(args) => commands::sign::run(args, cli, out).await,
             Self::Prove(args) => commands::prove::run(args, cli, out).await,
             Self::Witness(args) => commands::witness::run(args, cli, out),
+            Self::Index(args) => commands::index::run(args, cli, out).await,
             Self::Doctor(args) => commands::doctor::run(args, cli, out).await,
             Self::Rerun(args) => commands::rerun::run(args, cli, out).await,
             Self::Scenario(args) => commands::scenario::run(args, cli, out).await,

@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "Change a session",
         &["fork", "revert", "move", "inbox", "title", "pin", "unpin", "compact", "erase", "forget", "retention"],
     ),
-    ("Verify and maintain", &["verify", "export", "sign", "prove", "witness", "doctor"]),
+    ("Verify and maintain", &["verify", "export", "sign", "prove", "witness", "doctor", "index"]),
     ("Repeat and test", &["rerun", "scenario", "fixture", "certify"]),
     ("Other", &["schema", "completions", "help"]),
 ];

@@ -3,7 +3,9 @@
 mod draw;
 mod filling;
 mod secrets;
+mod service;
 mod wanted;
+use crate::ago::ago;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::Signals;
@@ -19,6 +21,7 @@ use annals_inspect::reader::Reader;
 use annals_store::{EventLog, OpenMode};
 use draw::draw;
 use secrets::ImportSecrets;
+use service::ServiceKind;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +33,7 @@ use wanted::{NOTHING, Wanted};
 /// Without FILE, imports everything that these agents keep on this machine. A file is recognised by its content.
 /// Importing again adds only what is new. A session whose source was rewritten is not imported; the first different
 /// line is shown. Creates the store if there is none.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(override_usage = "annals import [OPTIONS] [FILE]...")]
 pub struct Args {
     /// Files to import (exports too), or folders with such files.
@@ -54,6 +57,10 @@ pub struct Args {
     /// Continue to import what is written, until interrupted.
     #[arg(long, short = 'f')]
     follow: bool,
+    /// Print a service that imports what is written from login on: a systemd unit or a launchd property list.
+    #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = ServiceKind::HERE,
+          conflicts_with_all = ["files", "discover", "dry_run", "all", "follow", "as_new", "report"])]
+    service: Option<ServiceKind>,
     /// Import a session whose source differs from the earlier import as a second session.
     #[arg(long)]
     as_new: bool,
@@ -69,26 +76,6 @@ pub struct Args {
     report: Option<PathBuf>,
 }
 
-/// Milliseconds of `90m`, `12h`, `7d`.
-fn ago(text: &str) -> Result<u64, String> {
-    let unit = |text: &str| match text {
-        "s" => Some(1_000),
-        "m" => Some(60_000),
-        "h" => Some(3_600_000),
-        "d" => Some(86_400_000),
-        "w" => Some(604_800_000),
-        _ => None,
-    };
-    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, rest) = text.split_at(at);
-    number
-        .parse::<u64>()
-        .ok()
-        .zip(unit(rest))
-        .and_then(|(number, unit)| number.checked_mul(unit))
-        .ok_or_else(|| "expected a time such as 90m, 12h or 7d".to_owned())
-}
-
 /// How often a follower looks.
 const ROUND: Duration = Duration::from_millis(1_000);
 
@@ -98,6 +85,10 @@ const ROUND: Duration = Duration::from_millis(1_000);
 /// # Errors
 /// When nothing that was named can be imported, or the store refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    if let Some(kind) = args.service {
+        service::write(kind, args, cli, out)?;
+        return Ok(Verdict::Fine);
+    }
     let selection = Selection {
         agent: args.agent.clone(),
         since: args.since.map(|ms| Time(cli.style.now.millis().saturating_sub(ms))),
@@ -252,16 +243,5 @@ async fn follow(
             () = tokio::time::sleep(ROUND) => {}
             _ = signals.next() => return Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ago;
-
-    #[test]
-    fn a_time_is_a_number_and_a_unit() {
-        assert_eq!([ago("90m"), ago("12h"), ago("7d")], [Ok(5_400_000), Ok(43_200_000), Ok(604_800_000)]);
-        assert!(ago("7").is_err() && ago("d").is_err() && ago("99999999999999999999d").is_err());
     }
 }

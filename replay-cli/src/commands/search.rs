@@ -1,35 +1,66 @@
 //! `annals search`
 
+mod draw;
+
+use crate::ago::ago;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{clip, columns, plain};
-use crate::style::{Emphasis, Style, counted};
-use annals_core::SessionId;
-use annals_inspect::search::{SearchMatch, SearchQuery, TextAuthor};
+use crate::style::{counted, thousands};
+use annals_core::Time;
+use annals_index::{IndexPlace, IndexReader};
+use annals_inspect::search::{SearchIndex, SearchPattern, SearchQuery, SearchTotals, TextAuthor};
+use annals_inspect::sessions::SessionFilter;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use draw::MatchPrinter;
 use serde_json::json;
 use std::io::Write;
+use std::path::Path;
 
 /// Search the text of all sessions, newest first.
 ///
-/// Searches prompts, answers, reasoning, tool calls, results, system prompts and context updates. Case matters only
-/// if TEXT has capital letters. Exit status 1 if there is no match.
+/// Searches prompts, answers, reasoning, tool calls, results, system prompts and context updates. An event matches if it
+/// contains all words, in any place and order; put a phrase in double quotes: annals search '"exit code" panic'. Case
+/// matters only for words with capital letters. file:PATH finds sessions that read or changed a file; alone, it shows
+/// each place. Sessions with whole words come first, then the newest. Exit status 1 if there is no match.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The text to search for.
-    #[arg(value_name = "TEXT")]
-    text: String,
+    /// Words, "phrases" and file:PATH; all must match.
+    #[arg(value_name = "TEXT", required_unless_present = "regex")]
+    text: Vec<String>,
+    /// Match a regular expression, line by line; may be repeated.
+    #[arg(short = 'e', long, value_name = "REGEX")]
+    regex: Vec<String>,
     /// Search this session only.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
+    /// Search only sessions of PROJECT: a directory, or the name of one.
+    #[arg(long, value_name = "PROJECT", conflicts_with = "session")]
+    project: Option<String>,
+    /// Search only sessions of this agent.
+    #[arg(long, value_name = "NAME", conflicts_with = "session")]
+    agent: Option<String>,
+    /// Search only what was written within this time: 90m, 12h, 7d.
+    #[arg(long, value_name = "TIME", value_parser = ago)]
+    since: Option<u64>,
     /// Search only what WHO wrote; may be repeated.
     #[arg(long, value_name = "WHO", value_parser = authors())]
     by: Vec<TextAuthor>,
-    /// Show at most COUNT matches.
+    /// Search only calls and results of this tool.
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Show N lines before and after each match.
+    #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
+    context: usize,
+    /// Show at most COUNT matches; 0 for all (default: 50, all in JSON).
     #[arg(long, short = 'n', value_name = "COUNT")]
     limit: Option<u64>,
 }
+
+/// How many matches are shown unless COUNT is given.
+const SHOWN: u64 = 50;
+/// How many matches of one event are shown in a bounded answer.
+const PER_EVENT: usize = 5;
 
 fn authors() -> impl TypedValueParser<Value = TextAuthor> {
     let values = TextAuthor::ALL.map(|author| PossibleValue::new(author.name()).help(author.meaning()));
@@ -39,76 +70,78 @@ fn authors() -> impl TypedValueParser<Value = TextAuthor> {
     })
 }
 
-const fn emphasis(author: TextAuthor) -> Emphasis {
-    match author {
-        TextAuthor::User => Emphasis::User,
-        TextAuthor::Model => Emphasis::Model,
-        TextAuthor::Tool => Emphasis::Tool,
-        TextAuthor::Context => Emphasis::Context,
-    }
-}
-
+/// Runs the command.
+///
+/// # Errors
+/// When the expression is wrong, there is no such session, or the store cannot be read.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let text = args.text.join(" ");
+    let pattern = SearchPattern::parse(&text, &args.regex)?;
     let (reader, session) = match &args.session {
         Some(name) => cli.find(name).await.map(|(reader, session)| (reader, Some(session)))?,
         None => (cli.reader().await?, None),
     };
-    let query = SearchQuery { text: args.text.clone(), session, authors: args.by.clone(), limit: args.limit };
+    let limit = match args.limit {
+        Some(0) => None,
+        None if cli.style.json => None,
+        limit => Some(limit.unwrap_or(SHOWN)),
+    };
+    let query = SearchQuery {
+        pattern,
+        session,
+        sessions: filter(args, cli),
+        authors: args.by.clone(),
+        tool: args.tool.clone(),
+        since: args.since.map(|ms| Time(cli.style.now.millis().saturating_sub(ms))),
+        context: args.context,
+        limit,
+        per_event: limit.filter(|_| !cli.style.json).map(|_| PER_EVENT),
+    };
+    // A file that is read instead of the store has none.
+    let index = match reader.saved() {
+        Some(_) => IndexReader::open(&IndexPlace::in_store(cli.place.dir())),
+        None => None,
+    };
+    let index = index.as_ref().map(|index| index as &dyn SearchIndex);
     if cli.style.json {
         let mut list = json::List::begin(out)?;
-        let count = reader.search::<CliError>(&query, |found| Ok(list.item(&json!(found))?)).await?;
+        let totals = reader.search::<CliError>(&query, index, |found| Ok(list.item(&json!(found))?)).await?;
         list.end()?;
-        return Ok(Verdict::bad_if(count == 0));
+        say_more(totals, cli);
+        return Ok(Verdict::bad_if(totals.shown == 0));
     }
-    let (mut sessions, mut last) = (0, None);
-    let show = |found: &SearchMatch| {
-        if last.replace(found.session) != Some(found.session) {
-            sessions += 1;
-            heading(found.session, &found.title, sessions == 1, &cli.style, out)?;
+    let mut printer = MatchPrinter::new(&cli.style, args.context > 0, out);
+    let totals = reader.search::<CliError>(&query, index, |found| printer.print(found)).await?;
+    let sessions = printer.sessions();
+    match totals.shown {
+        0 => {
+            let asked: Vec<&str> = [text.as_str()].into_iter().chain(args.regex.iter().map(String::as_str)).collect();
+            cli.remark(&format!("no match for {:?}", asked.join(" ").trim()));
         }
-        place(found, &cli.style, out)
-    };
-    match reader.search::<CliError>(&query, show).await? {
-        0 => cli.remark(&format!("no match for {:?}", args.text)),
-        count => cli.remark(&format!("{} in {}", counted(count, "match"), counted(sessions, "session"))),
+        shown => cli.remark(&format!("{} in {}", counted(shown, "match"), counted(sessions, "session"))),
     }
-    Ok(Verdict::bad_if(last.is_none()))
+    say_more(totals, cli);
+    Ok(Verdict::bad_if(totals.shown == 0))
 }
 
-fn heading(session: SessionId, title: &str, first: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
-    if !first {
-        writeln!(out)?;
+fn say_more(totals: SearchTotals, cli: &CommandContext) {
+    if totals.more > 0 {
+        let estimated = if totals.estimated { " (estimated)" } else { "" };
+        cli.remark(&format!("and {} more{estimated}; -n 0 shows all", thousands(totals.more)));
     }
-    let title = if title.is_empty() { "(no title)".to_owned() } else { plain(title) };
-    let id = style.paint(Emphasis::Context, &session.to_string());
-    writeln!(out, "{id}  {}", style.paint(Emphasis::Strong, &title))?;
-    Ok(())
 }
 
-fn place(found: &SearchMatch, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
-    let SearchMatch { line, range, by, .. } = found;
-    let head = format!("{:>6}  {:<7}  ", found.seq, by.name());
-    let room = style.width.saturating_sub(columns(&head)).max(24);
-    let (before, rest) = line.split_at_checked(range.start).unwrap_or(("", line.as_str()));
-    let (hit, after) = rest.split_at_checked(range.len()).unwrap_or(("", rest));
-    let (hit, after) = (plain(hit), plain(after));
-    // A long line is shown around the place.
-    let mut before = plain(before.trim_start());
-    let half = room.saturating_sub(columns(&hit)) / 2;
-    let most = room.saturating_sub(columns(&hit) + columns(&after).min(half));
-    if columns(&before) > most {
-        let keep: String = before.chars().rev().take(most.saturating_sub(1)).collect();
-        before = format!("…{}", keep.chars().rev().collect::<String>());
+/// The sessions that the options select.
+fn filter(args: &Args, cli: &CommandContext) -> SessionFilter {
+    let mut filter = SessionFilter { agent: args.agent.clone(), children: true, ..SessionFilter::default() };
+    match args.project.as_deref() {
+        Some(path) if path.contains('/') || path == "." || path == ".." => {
+            let path = cli.environment.directory.join(Path::new(path));
+            let path = std::fs::canonicalize(&path).unwrap_or(path);
+            filter.directory = Some(path.to_string_lossy().into_owned());
+        }
+        Some(name) => filter.folder = Some(name.to_owned()),
+        None => {}
     }
-    let after = clip(&after, room.saturating_sub(columns(&before) + columns(&hit)).max(1));
-    let (seq, label) = head.split_at(8);
-    writeln!(
-        out,
-        "{}{}{before}{}{}",
-        style.paint(Emphasis::Dim, seq),
-        style.paint(emphasis(*by), label),
-        style.paint(Emphasis::Found, &hit),
-        after.trim_end()
-    )?;
-    Ok(())
+    filter
 }

@@ -62,6 +62,7 @@ impl Args {
             directory: self.directory.clone(),
             branch: self.branch.clone(),
             children: self.children,
+            ..SessionFilter::default()
         }
     }
 }

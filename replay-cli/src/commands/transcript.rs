@@ -64,8 +64,8 @@ async fn each(
         return reader.each_message(session, until, message).await;
     };
     let wanted = |index: &Transcript| -> Vec<TranscriptItem> {
-        let stands = |item: &&TranscriptItem| !(args.without_undone && index.is_reverted(item.seq));
-        let items: Vec<TranscriptItem> = index.items.iter().filter(stands).copied().collect();
+        let is_shown = |item: &&TranscriptItem| !(args.without_undone && index.is_reverted(item.seq));
+        let items: Vec<TranscriptItem> = index.items.iter().filter(is_shown).copied().collect();
         items.get(items.len().saturating_sub(last)..).unwrap_or_default().to_vec()
     };
     let mut items = wanted(&index);

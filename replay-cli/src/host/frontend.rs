@@ -7,6 +7,7 @@ use annals_runtime::bus::Notice;
 use annals_runtime::host::JsonLines;
 use annals_runtime::permission::PermissionQuestion;
 use std::io::{self, Write};
+use std::time::Instant;
 
 /// What is shown while a session runs.
 pub enum Frontend {
@@ -53,11 +54,21 @@ impl Frontend {
         }
     }
 
-    /// Asks the user; `waiting` more questions wait.
-    pub fn question(&mut self, question: &PermissionQuestion, waiting: usize, out: &mut dyn Write) -> io::Result<()> {
+    /// Asks the user; `waiting` more questions wait. Returns the moment before the question was complete: a reply cannot
+    /// be typed earlier, and may be typed as soon as it is shown.
+    pub fn question(
+        &mut self,
+        question: &PermissionQuestion,
+        waiting: usize,
+        out: &mut dyn Write,
+    ) -> io::Result<Instant> {
         match self {
             Self::Screen(screen) => screen.question(question, waiting, out),
-            Self::Json(lines) => lines.question(question, out),
+            Self::Json(lines) => {
+                let since = Instant::now();
+                lines.question(question, out)?;
+                Ok(since)
+            }
         }
     }
 

@@ -50,8 +50,9 @@ pub(super) struct OpenQuestion {
 }
 
 impl OpenQuestion {
-    pub(super) fn now(question: WaitingQuestion) -> Self {
-        Self { question, since: Instant::now() }
+    /// A question whose reply is expected since then.
+    pub(super) fn new(question: WaitingQuestion, since: Instant) -> Self {
+        Self { question, since }
     }
 
     /// Whether a line that was begun at `begun` can be meant for it. A line of which that is not known can.

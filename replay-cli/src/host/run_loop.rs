@@ -126,8 +126,9 @@ impl<'a> ActiveRun<'a> {
             Happened::Asked(question) => match self.interaction.approval.answer() {
                 Some(answered) => question.answer(answered),
                 None => {
-                    self.interaction.show.question(&question.asked, self.interaction.questions.len(), self.out)?;
-                    self.interaction.open = Some(OpenQuestion::now(question));
+                    let waiting = self.interaction.questions.len();
+                    let since = self.interaction.show.question(&question.asked, waiting, self.out)?;
+                    self.interaction.open = Some(OpenQuestion::new(question, since));
                 }
             },
             Happened::RunsElsewhere => {

@@ -7,6 +7,7 @@ use annals_core::event::{PermissionEvent, PermissionReplied, Reply};
 use annals_core::{Event, Record};
 use annals_runtime::permission::PermissionQuestion;
 use std::io::{self, Write};
+use std::time::Instant;
 
 impl Screen {
     /// Questions and their answers, also those of children.
@@ -43,7 +44,7 @@ impl Screen {
         question: &PermissionQuestion,
         waiting: usize,
         out: &mut dyn Write,
-    ) -> io::Result<()> {
+    ) -> io::Result<Instant> {
         self.meter.clear();
         let action = match question.action == question.tool {
             true => String::new(),
@@ -62,8 +63,9 @@ impl Screen {
             let width = self.remarks.style().width;
             self.aside(&clip(&format!("    also open: {}", beside.join(" · ")), width), out)?;
         }
+        let since = Instant::now();
         self.ask_for_reply();
-        Ok(())
+        Ok(since)
     }
 
     /// Shows all of what a question is about, and asks again.

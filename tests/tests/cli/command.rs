@@ -45,6 +45,18 @@ impl Write for Collected {
     }
 }
 
+/// A path as an argument.
+pub fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// Runs a command that must end with this status; gives all that it says.
+pub fn ends(annals: &Annals, status: u8, args: &[&str]) -> String {
+    let Answer { status: found, out, remarks } = annals.run(args);
+    assert_eq!(found, status, "{args:?}: {out}{remarks}");
+    out + &remarks
+}
+
 impl Annals {
     /// No store yet, 80 columns.
     pub fn new() -> Self {

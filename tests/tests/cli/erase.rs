@@ -1,6 +1,6 @@
 //! Personal data is handed over withheld, then erased at home: it is nowhere in the folder, and all proofs hold.
 
-use super::command::{Annals, Answer};
+use super::command::{Annals, ends, text};
 use annals_config::Variables;
 use std::path::Path;
 use std::process::Command;
@@ -10,17 +10,6 @@ const OUTPUT: &str = "TOKEN=Zebra-Quartz-9917";
 
 /// The name of a file with the whole output of a tool.
 const OUTPUT_FILE: &str = "tool_00000000000000000000000000";
-
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
-/// Runs a command that must end with this status; gives all that it says.
-fn ends(annals: &Annals, status: u8, args: &[&str]) -> String {
-    let Answer { status: found, out, remarks } = annals.run(args);
-    assert_eq!(found, status, "{args:?}: {out}{remarks}");
-    out + &remarks
-}
 
 /// A store with one session of two turns and a call, and a key to sign it with.
 fn store() -> Annals {

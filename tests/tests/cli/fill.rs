@@ -1,20 +1,9 @@
 //! A session that was imported with texts withheld gets them from a fuller export.
 
-use super::command::{Annals, Answer};
-use std::path::{Path, PathBuf};
+use super::command::{Annals, ends, text};
+use std::path::PathBuf;
 
 const SECRET: &str = "Ottilie Brandauer";
-
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
-/// Runs a command that must end with this status; gives all that it says.
-fn ends(annals: &Annals, status: u8, args: &[&str]) -> String {
-    let Answer { status: found, out, remarks } = annals.run(args);
-    assert_eq!(found, status, "{args:?}: {out}{remarks}");
-    out + &remarks
-}
 
 /// A store with one session of two turns and a call, and its exports: whole, without the prompt, and with nothing but the answers.
 fn exported() -> (Annals, [PathBuf; 3]) {

@@ -1,22 +1,10 @@
 //! `annals retention`: rules of the user's configuration, over all sessions.
 
-use super::command::{Annals, Answer};
+use super::command::{Annals, ends, text};
 use annals_core::Time;
-use std::path::Path;
 
 const OUTPUT: &str = "TOKEN=Zebra-Quartz-9917";
 const PROMPT: &str = "My name is Ottilie Brandauer";
-
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
-/// Runs a command that must end with this status; gives all that it says.
-fn ends(annals: &Annals, status: u8, args: &[&str]) -> String {
-    let Answer { status: found, out, remarks } = annals.run(args);
-    assert_eq!(found, status, "{args:?}: {out}{remarks}");
-    out + &remarks
-}
 
 fn configured(annals: &Annals, path: &str, content: &str) {
     let file = annals.file(path);

@@ -1,6 +1,6 @@
 //! Signing a store, verifying what was signed, proofs and witnesses.
 
-use super::command::{Annals, fixture};
+use super::command::{Annals, fixture, text};
 use super::validate::wrong;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,10 +24,6 @@ struct Signed {
 /// Fails when a value breaks its schema.
 fn valid(schema: &serde_json::Value, value: &serde_json::Value) {
     assert_eq!(wrong(schema, value), None, "{value:#}");
-}
-
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }
 
 impl Signed {

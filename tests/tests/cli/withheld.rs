@@ -1,6 +1,6 @@
 //! A session handed over with personal data withheld: what leaves, what verifies, and what a reader without the key can ask.
 
-use super::command::{Annals, Answer};
+use super::command::{Annals, Answer, ends, text};
 use annals_core::Digest;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,15 +44,9 @@ fn store() -> Annals {
     annals
 }
 
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
 /// Runs a command that must succeed; gives all that it says.
 fn fine(annals: &Annals, args: &[&str]) -> String {
-    let Answer { status, out, remarks } = annals.run(args);
-    assert_eq!(status, 0, "{args:?}: {out}{remarks}");
-    out + &remarks
+    ends(annals, 0, args)
 }
 
 fn export(annals: &Annals, name: &str, rules: &[&str]) -> (PathBuf, String) {

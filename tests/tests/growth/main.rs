@@ -9,8 +9,9 @@ use annals_inspect::SessionAt;
 use annals_inspect::reader::Reader;
 use annals_store::cache::ViewCache;
 use annals_store::{EventLog, MemoryLog};
+use annals_tests::counting_log::CountingLog;
 use annals_tests::long_session::{Shape, session, write};
-use counting::{CountingLog, allocated};
+use counting::allocated;
 use questions::{QUESTIONS, Question};
 use std::sync::Arc;
 

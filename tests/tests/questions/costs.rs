@@ -1,17 +1,17 @@
 //! Answers cost what they show, counted in the records that are read for them.
 
-use crate::logs::Counting;
 use crate::long::{forked, long, past};
 use annals_core::Seq;
 use annals_inspect::{SessionAt, bisect, diff, when};
 use annals_store::EventLog;
 use annals_store::cache::ViewCache;
+use annals_tests::counting_log::CountingLog;
 use std::sync::Arc;
 
 #[tokio::test]
 async fn when_reads_the_pages_that_hold_a_text_and_what_is_new() {
     let (log, session) = long(4_000).await;
-    let counting = Counting::new(log);
+    let counting = CountingLog::new(log);
     let log: Arc<dyn EventLog> = counting.clone();
     let cache = Arc::new(ViewCache::in_memory());
     let all = when::ask_all(&past(&log, None, session).await, "thing-2300").await.unwrap();
@@ -30,7 +30,7 @@ async fn when_reads_the_pages_that_hold_a_text_and_what_is_new() {
 async fn a_diff_of_forks_reads_the_turns_that_differ() {
     let (log, parent) = long(4_000).await;
     let (one, other) = (forked(&log, parent, 1, 3).await, forked(&log, parent, 2, 2).await);
-    let counting = Counting::new(log);
+    let counting = CountingLog::new(log);
     let log: Arc<dyn EventLog> = counting.clone();
     let cache = Arc::new(ViewCache::in_memory());
     let (a, b) = (past(&log, Some(&cache), one).await, past(&log, Some(&cache), other).await);
@@ -46,7 +46,7 @@ async fn a_diff_of_forks_reads_the_turns_that_differ() {
 async fn a_fork_reads_through_the_pages_of_its_parent() {
     let (log, parent) = long(1_000).await;
     let fork = forked(&log, parent, 1, 3).await;
-    let counting = Counting::new(log);
+    let counting = CountingLog::new(log);
     let log: Arc<dyn EventLog> = counting.clone();
     let cache = Arc::new(ViewCache::in_memory());
     let of_parent = past(&log, Some(&cache), parent).await;
@@ -65,7 +65,7 @@ async fn a_fork_reads_through_the_pages_of_its_parent() {
 #[tokio::test]
 async fn a_bisection_over_what_grows_with_the_log_reads_it_once() {
     let (log, session) = long(2_000).await;
-    let counting = Counting::new(log);
+    let counting = CountingLog::new(log);
     let log: Arc<dyn EventLog> = counting.clone();
     let past = past(&log, Some(&Arc::new(ViewCache::in_memory())), session).await;
     let pattern = r#"{"events": {"$contains": {"text": "Tell me of thing-1200."}}, "transcript": {"$not": []}}"#;
@@ -83,7 +83,7 @@ async fn a_bisection_over_what_grows_with_the_log_reads_it_once() {
 #[tokio::test]
 async fn an_earlier_cut_is_answered_from_the_pages_before_it() {
     let (log, session) = long(1_000).await;
-    let counting = Counting::new(log);
+    let counting = CountingLog::new(log);
     let log: Arc<dyn EventLog> = counting.clone();
     let cache = Arc::new(ViewCache::in_memory());
     when::ask(&past(&log, Some(&cache), session).await, "thing-300").await.unwrap();

@@ -1,7 +1,7 @@
 //! The indexes that say where to look agree with reading everything, and are a cache.
 
 use crate::harness::{Own, all_of, eventful, imported};
-use crate::logs::{Counting, WithoutBlobs};
+use crate::logs::WithoutBlobs;
 use crate::long::{append, forked, long, past, turn};
 use annals_core::event::*;
 use annals_core::{Blobs, Record, Seq};
@@ -9,6 +9,7 @@ use annals_inspect::{SessionAt, diff, when};
 use annals_projections::{Body, Messages, Projection, ToJson, Transcript};
 use annals_store::EventLog;
 use annals_store::cache::ViewCache;
+use annals_tests::counting_log::CountingLog;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -200,7 +201,7 @@ async fn pages_of_a_log_that_was_set_back_count_up_to_where_it_is_the_same() {
     for n in 250..550 {
         append(&other, session, turn(n + 7, true)).await;
     }
-    let counting = Counting::new(other);
+    let counting = CountingLog::new(other);
     let other: Arc<dyn EventLog> = counting.clone();
     let of_other = past(&other, Some(&cache), session).await;
     for word in ["thing-200", "thing-300", "thing-519"] {

@@ -1,47 +1,8 @@
-//! Logs that stand before another one: to count what is read of it, or to lose its blobs.
-#![allow(dead_code, reason = "each story file uses its part")]
+//! A log that has lost its blobs.
 
-use annals_core::{Blobs, NoBlobs, Seq, SessionId};
-use annals_store::{Boxed, EventLog, LogLayer, ReadError, Slice};
+use annals_core::{Blobs, NoBlobs};
+use annals_store::{EventLog, LogLayer};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A log that counts the records that are read of it.
-pub struct Counting {
-    log: Arc<dyn EventLog>,
-    read: AtomicU64,
-}
-
-impl Counting {
-    pub fn new(log: Arc<dyn EventLog>) -> Arc<Self> {
-        Arc::new(Self { log, read: AtomicU64::new(0) })
-    }
-
-    /// How many records were read since the last time that this was asked.
-    pub fn taken(&self) -> u64 {
-        self.read.swap(0, Ordering::Relaxed)
-    }
-
-    fn count(&self, slices: Vec<Slice>) -> Vec<Slice> {
-        let records: usize = slices.iter().map(|slice| slice.records().count()).sum();
-        self.read.fetch_add(records as u64, Ordering::Relaxed);
-        slices
-    }
-}
-
-impl LogLayer for Counting {
-    fn inner(&self) -> &dyn EventLog {
-        &*self.log
-    }
-
-    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        Box::pin(async move { Ok(self.count(self.log.read(session, from, limit).await?)) })
-    }
-
-    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        Box::pin(async move { Ok(self.count(self.log.read_back(session, before, limit).await?)) })
-    }
-}
 
 /// A log whose blobs are not there.
 pub struct WithoutBlobs(pub Arc<dyn EventLog>);

@@ -9,6 +9,7 @@ mod guards;
 mod host;
 mod moved;
 mod person;
+mod picker;
 mod processes;
 mod protocols;
 mod signing;

@@ -8,7 +8,6 @@ use crate::json;
 use crate::layout::plain;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted, size, thousands};
-use annals_config::Variables;
 use annals_import::{Homes, ImportSource, ListedSession, Selection, discover, list_sessions, sources};
 use serde_json::json;
 use std::io::Write;
@@ -51,10 +50,7 @@ impl Wanted {
     }
 
     fn discovered(selection: &Selection, cli: &CommandContext) -> Self {
-        let homes = match &cli.environment.variables {
-            Variables::OfProcess => Homes::from_env(),
-            fixed => Homes::of(|name| fixed.get(name).map(PathBuf::from)),
-        };
+        let homes = cli.homes();
         let (mut listed, errors) = discover(&homes);
         listed.retain(|one| selection.takes(one));
         let refused = errors.into_iter().map(|error| (error.path().to_owned(), error.into())).collect();
@@ -124,7 +120,7 @@ impl Wanted {
     fn in_json(&self, out: &mut dyn Write) -> Result<(), CliError> {
         let item = |one: &ListedSession| {
             json!({
-                "agent": one.agent, "id": one.foreign, "title": one.title, "created": one.created,
+                "agent": one.agent, "id": one.foreign, "title": one.title, "directory": one.directory, "created": one.created,
                 "updated": one.updated, "bytes": one.bytes, "rows": one.rows,
                 "file": one.source.path.to_string_lossy(),
             })

@@ -1,0 +1,94 @@
+//! Filling an index with what was appended since.
+
+use crate::writer::IndexWriter;
+use crate::{IndexError, IndexPlace};
+use annals_core::Batch;
+use annals_store::{EventLog, Followed, Position, Scope};
+use futures_util::StreamExt;
+use serde::Serialize;
+
+/// After how many events what was written is made durable: an interruption loses no more.
+const DURABLE: u64 = 50_000;
+
+/// What filling an index came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FillReport {
+    /// How many events were added.
+    pub added: u64,
+    /// How many it covers.
+    pub events: u64,
+    /// Whether it was made again: there was none, it was damaged, of another version, or of another log.
+    pub anew: bool,
+}
+
+/// An index that was brought up to date: what `annals index --json` prints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IndexStatus {
+    /// The file, an SQLite database.
+    pub path: String,
+    /// How many events it covers.
+    pub events: u64,
+    /// How many of them are new.
+    pub added: u64,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Fills the index of a store with what it does not cover yet. `progress` receives how many events were added.
+///
+/// # Errors
+/// When the index cannot be written, another process fills it, or the log cannot be read. What was written before is kept.
+pub async fn fill(
+    log: &dyn EventLog,
+    place: &IndexPlace,
+    progress: impl Fn(u64) + Send,
+) -> Result<FillReport, IndexError> {
+    // The file is there before any text is read: what an erasure removes meanwhile goes into a file that is removed with it.
+    match fill_from(log, IndexWriter::open(place)?, place, &progress).await {
+        Err(error) if error.is_damage() => fill_from(log, IndexWriter::anew(place)?, place, &progress).await,
+        filled => filled,
+    }
+}
+
+async fn fill_from(
+    log: &dyn EventLog,
+    mut writer: IndexWriter,
+    place: &IndexPlace,
+    progress: &(impl Fn(u64) + Send),
+) -> Result<FillReport, IndexError> {
+    let covered = writer.covered();
+    let before = Position(covered.position.0.saturating_sub(1));
+    let mut following = log.follow(Scope::All { from: before });
+    if covered.position > Position(0) {
+        let holds = match following.next().await.transpose()? {
+            Some(Followed::Batch { slice, position }) => {
+                position == Some(before) && slice.batch.digest == covered.digest
+            }
+            Some(Followed::Synced) | None => false,
+        };
+        if !holds {
+            // The log is another one, or was set back.
+            drop(writer);
+            writer = IndexWriter::anew(place)?;
+            following = log.follow(Scope::All { from: Position(0) });
+        }
+    }
+    let (blobs, first) = (log.blobs(), writer.events());
+    let mut durable = first;
+    while let Some(followed) = following.next().await.transpose()? {
+        let Followed::Batch { slice, position: Some(position) } = followed else { break };
+        let batch: &Batch = &slice.batch;
+        writer.take(batch, position, &*blobs)?;
+        if writer.events() - durable >= DURABLE {
+            writer.commit(&*blobs)?;
+            durable = writer.events();
+            progress(durable - first);
+            writer.begin()?;
+        }
+    }
+    if writer.events() > durable {
+        writer.commit(&*blobs)?;
+    }
+    Ok(FillReport { added: writer.events() - first, events: writer.events(), anew: first == 0 })
+}
