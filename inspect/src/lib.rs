@@ -23,6 +23,7 @@
 
 pub mod audit;
 pub mod bisect;
+mod body_proof;
 pub mod cache;
 pub mod certify;
 pub mod compactions;

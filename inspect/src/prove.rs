@@ -1,13 +1,14 @@
 //! Rebuilds the requests of a session from its log and compares digests.
 
 use crate::SessionAt;
+pub use crate::body_proof::Wire;
 use crate::recorded_body::{RecordedPieces, without_bytes};
 use crate::request_fold::RequestFold;
 use crate::withheld::{WithheldBefore, WithheldParts};
 use annals_core::event::{RequestSent, SessionEvent, StepEvent};
-use annals_core::{Blobs, Digest, Event, Seq, SessionId};
+use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, Request, RequestMark, Requests};
-use annals_providers::wire::{RequestBody, encode};
+use annals_providers::wire::encode;
 use annals_store::ReadError;
 use serde_json::{Value, json};
 
@@ -22,28 +23,6 @@ pub struct Proof {
     pub withheld: Option<WithheldParts>,
     /// The result for its body; `None` when that was not asked for, or the request itself is not proved.
     pub wire: Option<Wire>,
-}
-
-/// The result for the body of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wire {
-    /// None is recorded: nothing was encoded for its model.
-    NotRecorded,
-    /// The same bytes again.
-    Proved(RequestBody),
-    /// A recorded body, put together from its pieces: the bytes that were sent.
-    Recorded(RequestBody),
-    /// A recorded body whose secrets were replaced: it is what was recorded; of what was sent the digest is kept.
-    Redacted {
-        /// What was recorded.
-        body: RequestBody,
-        /// The digest of what was sent.
-        sent: Digest,
-    },
-    /// This build does not know how it was encoded; another may.
-    OfAnotherBuild(String),
-    /// Other bytes, or none: the reason in words, and the bytes if there are any.
-    Differs(String, Option<RequestBody>),
 }
 
 /// Rebuilds every request of a session, in one walk through its log; with `wire` its body, too.

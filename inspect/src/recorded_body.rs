@@ -1,7 +1,7 @@
 //! The exact bodies of recorded requests, put together from the pieces in the log.
 
 use crate::SessionAt;
-use crate::prove::Wire;
+use crate::body_proof::Wire;
 use crate::withheld::WithheldParts;
 use annals_core::event::{RequestRecorded, RequestSent, StepEvent};
 use annals_core::{Blobs, Digest, Event, Record, Seq, Text};

@@ -1,6 +1,6 @@
 //! Recipes: how the exact body of a recorded request is put together from pieces (`docs/reference/recording.md#recipe`).
 //!
-//! A recipe is a JSON list. A string in it is copied; `[SEQ, FIRST, COUNT]` stands for pieces of the `request.recorded` at SEQ
+//! A recipe is a JSON list. A string in it is copied; `[SEQ, FIRST, COUNT]` means pieces of the `request.recorded` at SEQ
 //! (`null`: of the event itself), with a comma between them; `[SEQ, INDEX, [[OFFSET, TEXT], ...]]` for one piece with texts
 //! inserted at byte offsets of it, such as marks for the provider's cache.
 

@@ -1,6 +1,6 @@
 //! Answers decoded: streams by the decoders of the protocols, single JSON bodies by way of the events that a stream would have had.
 
-use crate::conversation::{Item, Speaker, Unit};
+use crate::conversation::{Speaker, Unit, WireItem};
 use annals_core::event::{Failure, Finish, Usage};
 use annals_providers::provider::{ProviderError, ProviderEvent};
 use annals_providers::wire::{Decoder, Protocol, RetryAdvice, decoder, refusal};
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 /// What an answer says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct DecodedAnswer {
     /// Its content, in order.
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<WireItem>,
     /// What the provider reported.
     pub(crate) usage: Option<Usage>,
     /// How it ended, if it did.
@@ -19,7 +19,7 @@ pub(crate) struct Answer {
     pub(crate) error: Option<Failure>,
 }
 
-impl Answer {
+impl DecodedAnswer {
     /// The message that later requests contain.
     pub(crate) fn unit(&self) -> Unit {
         Unit { speaker: Speaker::Assistant, items: self.items.clone() }
@@ -34,14 +34,14 @@ pub(crate) fn answer(
     body: &str,
     complete: bool,
     fault: Option<&str>,
-) -> Answer {
+) -> DecodedAnswer {
     let Some(status) = status else {
         let message = fault.unwrap_or("the provider could not be reached");
         return failed("transport", message, None);
     };
     if !(200..300).contains(&status) {
         let error = refusal(protocol, status, RetryAdvice::default(), body);
-        return Answer { error: Some(failure(&error)), ..Answer::default() };
+        return DecodedAnswer { error: Some(failure(&error)), ..DecodedAnswer::default() };
     }
     let mut assembly = Assembly::default();
     let mut decoder = decoder(protocol);
@@ -69,9 +69,9 @@ pub(crate) fn answer(
     answer
 }
 
-fn failed(kind: &str, message: &str, status: Option<u16>) -> Answer {
+fn failed(kind: &str, message: &str, status: Option<u16>) -> DecodedAnswer {
     let error = Failure { kind: kind.to_owned(), message: message.into(), status };
-    Answer { error: Some(error), ..Answer::default() }
+    DecodedAnswer { error: Some(error), ..DecodedAnswer::default() }
 }
 
 fn failure(error: &ProviderError) -> Failure {
@@ -143,7 +143,7 @@ fn anthropic(body: &Value) -> Vec<(String, String)> {
 /// Fragments and calls in the order in which they began.
 #[derive(Default)]
 struct Assembly {
-    items: Vec<(Option<String>, Item)>,
+    items: Vec<(Option<String>, WireItem)>,
     usage: Option<Usage>,
     finish: Option<Finish>,
 }
@@ -166,28 +166,28 @@ impl Assembly {
     fn event(&mut self, event: ProviderEvent) {
         match event {
             ProviderEvent::TextDelta { id, text } => {
-                match self.fragment(&format!("text {id}"), Item::Text(String::new())) {
-                    Item::Text(whole) => whole.push_str(&text),
+                match self.fragment(&format!("text {id}"), WireItem::Text(String::new())) {
+                    WireItem::Text(whole) => whole.push_str(&text),
                     _ => {}
                 }
             }
             ProviderEvent::ReasoningDelta { id, text } => {
-                let empty = Item::Reasoning { text: String::new(), metadata: None };
-                if let Item::Reasoning { text: whole, .. } = self.fragment(&format!("reasoning {id}"), empty) {
+                let empty = WireItem::Reasoning { text: String::new(), metadata: None };
+                if let WireItem::Reasoning { text: whole, .. } = self.fragment(&format!("reasoning {id}"), empty) {
                     whole.push_str(&text);
                 }
             }
             ProviderEvent::ReasoningEnded { id, metadata } => {
-                let empty = Item::Reasoning { text: String::new(), metadata: None };
-                if let Item::Reasoning { metadata: place, .. } = self.fragment(&format!("reasoning {id}"), empty) {
+                let empty = WireItem::Reasoning { text: String::new(), metadata: None };
+                if let WireItem::Reasoning { metadata: place, .. } = self.fragment(&format!("reasoning {id}"), empty) {
                     *place = metadata;
                 }
             }
             ProviderEvent::ToolCalled { call, name, input, hosted, metadata } => {
-                self.items.push((None, Item::Call { id: call.0, name, input, hosted, metadata }));
+                self.items.push((None, WireItem::Call { id: call.0, name, input, hosted, metadata }));
             }
             ProviderEvent::HostedSettled { call, result, error, .. } => {
-                self.items.push((None, Item::HostedResult { id: call.0, result, error }));
+                self.items.push((None, WireItem::HostedResult { id: call.0, result, error }));
             }
             ProviderEvent::Usage(usage) => self.usage = Some(usage),
             ProviderEvent::Finished(finish) => self.finish = Some(finish),
@@ -195,7 +195,7 @@ impl Assembly {
         }
     }
 
-    fn fragment(&mut self, id: &str, empty: Item) -> &mut Item {
+    fn fragment(&mut self, id: &str, empty: WireItem) -> &mut WireItem {
         let at = match self.items.iter().position(|(known, _)| known.as_deref() == Some(id)) {
             Some(at) => at,
             None => {
@@ -206,14 +206,14 @@ impl Assembly {
         &mut self.items[at].1
     }
 
-    fn answer(self) -> Answer {
-        let has_content = |item: &Item| match item {
-            Item::Text(text) => !text.is_empty(),
-            Item::Reasoning { text, metadata } => !text.is_empty() || metadata.is_some(),
+    fn answer(self) -> DecodedAnswer {
+        let has_content = |item: &WireItem| match item {
+            WireItem::Text(text) => !text.is_empty(),
+            WireItem::Reasoning { text, metadata } => !text.is_empty() || metadata.is_some(),
             _ => true,
         };
         let items = self.items.into_iter().map(|(_, item)| item).filter(has_content).collect();
-        Answer { items, usage: self.usage, finish: self.finish, error: None }
+        DecodedAnswer { items, usage: self.usage, finish: self.finish, error: None }
     }
 }
 
@@ -228,14 +228,14 @@ mod tests {
         data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":3}}\n\n\
         data: {\"type\":\"message_stop\"}\n\n";
 
-    fn read(status: u16, media: &str, body: &str, complete: bool) -> Answer {
+    fn read(status: u16, media: &str, body: &str, complete: bool) -> DecodedAnswer {
         answer(Protocol::AnthropicMessages, Some(status), Some(media), body, complete, None)
     }
 
     #[test]
     fn a_stream_and_a_single_body_say_the_same() {
         let streamed = read(200, "text/event-stream; charset=utf-8", &format!("{STREAM}{END}"), true);
-        assert_eq!(streamed.items, [Item::Text("Hi".into())]);
+        assert_eq!(streamed.items, [WireItem::Text("Hi".into())]);
         assert_eq!(streamed.finish, Some(Finish::Stop));
         assert_eq!(streamed.usage.map(|usage| (usage.input, usage.output)), Some((9, 3)));
         let body = json!({"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Hi"}],
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn what_arrived_of_an_answer_that_broke_off_is_kept() {
         let aborted = read(200, "text/event-stream", STREAM, false);
-        assert_eq!(aborted.items, [Item::Text("Hi".into())]);
+        assert_eq!(aborted.items, [WireItem::Text("Hi".into())]);
         assert_eq!(aborted.error.map(|error| error.kind), Some("interrupted".to_owned()));
     }
 

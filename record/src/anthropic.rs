@@ -1,6 +1,6 @@
 //! Requests of Anthropic Messages in the neutral form.
 
-use crate::conversation::{Conversation, Item, Speaker, Unit};
+use crate::conversation::{Speaker, Unit, WireConversation, WireItem};
 use annals_core::Json;
 use annals_core::event::{Attachment, RequestOptions, ToolDefinition};
 use serde_json::Value;
@@ -15,13 +15,13 @@ const BILLING: &str = "x-anthropic-billing-header:";
 const REMINDER: &str = "<system-reminder>";
 
 /// Reads a body; `None` if it is no request for messages.
-pub(crate) fn conversation(body: &Value) -> Option<Conversation> {
+pub(crate) fn conversation(body: &Value) -> Option<WireConversation> {
     let messages = body.get("messages")?.as_array()?;
     let model = text(body, "model")?;
     let tools = body.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let system = texts(body.get("system")).into_iter().filter(|text| !text.starts_with(BILLING));
     Some(
-        Conversation {
+        WireConversation {
             model,
             system: system.collect(),
             tools: tools.iter().map(tool).collect(),
@@ -82,26 +82,26 @@ fn unit(message: &Value) -> Unit {
 }
 
 /// A text: of the user or model, or what the agent adds in the user's place.
-fn said(text: String, speaker: Speaker, system: bool) -> Item {
+fn said(text: String, speaker: Speaker, system: bool) -> WireItem {
     let reminds = text.trim_start().starts_with(REMINDER) && text.trim_end().ends_with("</system-reminder>");
     match speaker {
-        Speaker::User if system => Item::Context { key: "agent/system", text },
-        Speaker::User if reminds => Item::Context { key: "agent/reminder", text },
-        _ => Item::Text(text),
+        Speaker::User if system => WireItem::Context { key: "agent/system", text },
+        Speaker::User if reminds => WireItem::Context { key: "agent/reminder", text },
+        _ => WireItem::Text(text),
     }
 }
 
-fn item(block: &Value, speaker: Speaker, system: bool) -> Item {
+fn item(block: &Value, speaker: Speaker, system: bool) -> WireItem {
     let id = |name: &str| text(block, name).unwrap_or_default();
     match block.get("type").and_then(Value::as_str).unwrap_or_default() {
         "text" => said(id("text"), speaker, system),
         "thinking" => {
             let signature = text(block, "signature").filter(|signature| !signature.is_empty());
             let metadata = signature.map(|signature| serde_json::json!({"signature": signature}).to_string());
-            Item::Reasoning { text: id("thinking"), metadata }
+            WireItem::Reasoning { text: id("thinking"), metadata }
         }
-        "redacted_thinking" => Item::Reasoning { text: String::new(), metadata: Some(block.to_string()) },
-        kind @ ("tool_use" | "server_tool_use" | "mcp_tool_use") => Item::Call {
+        "redacted_thinking" => WireItem::Reasoning { text: String::new(), metadata: Some(block.to_string()) },
+        kind @ ("tool_use" | "server_tool_use" | "mcp_tool_use") => WireItem::Call {
             id: id("id"),
             name: id("name"),
             input: block.get("input").map_or_else(|| "{}".to_owned(), Value::to_string),
@@ -111,14 +111,14 @@ fn item(block: &Value, speaker: Speaker, system: bool) -> Item {
         "tool_result" => {
             let (text, attachments) = result(block.get("content"));
             let failed = block.get("is_error").and_then(Value::as_bool).unwrap_or(false);
-            Item::Result { id: id("tool_use_id"), text, failed, attachments }
+            WireItem::Result { id: id("tool_use_id"), text, failed, attachments }
         }
         kind if kind.ends_with("_tool_result") => {
-            Item::HostedResult { id: id("tool_use_id"), result: block.to_string(), error: None }
+            WireItem::HostedResult { id: id("tool_use_id"), result: block.to_string(), error: None }
         }
-        "image" | "document" => Item::Media(media(block)),
+        "image" | "document" => WireItem::Media(media(block)),
         // What later versions add is kept as its JSON.
-        _ => Item::Text(block.to_string()),
+        _ => WireItem::Text(block.to_string()),
     }
 }
 
@@ -182,11 +182,11 @@ mod tests {
         assert_eq!((read.tools.len(), read.units.len(), read.output_limit), (1, 3, Some(32000)));
         assert_eq!(read.options.controls.keys().collect::<Vec<_>>(), ["max_tokens"]);
         assert_eq!(read.options.body.keys().collect::<Vec<_>>(), ["thinking"]);
-        assert!(matches!(&read.units[0].items[0], Item::Context { key: "agent/reminder", .. }));
-        assert_eq!(read.units[0].items[1], Item::Text("list".into()));
+        assert!(matches!(&read.units[0].items[0], WireItem::Context { key: "agent/reminder", .. }));
+        assert_eq!(read.units[0].items[1], WireItem::Text("list".into()));
         let metadata = Some(r#"{"signature":"s"}"#.to_owned());
-        assert_eq!(read.units[1].items[0], Item::Reasoning { text: "Hm".into(), metadata });
-        let failed = Item::Result { id: "t1".into(), text: "a".into(), failed: true, attachments: vec![] };
+        assert_eq!(read.units[1].items[0], WireItem::Reasoning { text: "Hm".into(), metadata });
+        let failed = WireItem::Result { id: "t1".into(), text: "a".into(), failed: true, attachments: vec![] };
         assert_eq!(read.units[2].items, [failed]);
     }
 

@@ -29,7 +29,7 @@ pub(crate) struct CapturedRequest {
     /// The host that it was passed on to.
     pub(crate) host: String,
     pub(crate) ids: AgentIds,
-    /// Values of its headers and query that must not be written.
+    /// BodyValues of its headers and query that must not be written.
     pub(crate) secrets: Vec<String>,
     pub(crate) coding: Option<String>,
     pub(crate) body: CapturedBody,
@@ -199,7 +199,7 @@ where
 
 impl<S> Drop for CopyingStream<S> {
     fn drop(&mut self) {
-        // Whoever reads a body of known length need not look for its end.
+        // A reader of a body of known length may not look for its end.
         let whole = self.announced == Some(self.passed);
         self.end(if whole { BodyEnd::Complete } else { BodyEnd::BrokenOff(None) });
     }

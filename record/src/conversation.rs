@@ -14,7 +14,7 @@ pub(crate) enum Speaker {
 
 /// One piece of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Item {
+pub(crate) enum WireItem {
     /// Text.
     Text(String),
     /// A file or image.
@@ -72,7 +72,7 @@ pub(crate) enum Item {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
     pub(crate) speaker: Speaker,
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<WireItem>,
 }
 
 impl Unit {
@@ -83,21 +83,21 @@ impl Unit {
         let mut text = String::new();
         for item in &self.items {
             match item {
-                Item::Text(piece) => text.push_str(piece.trim()),
-                Item::Media(media) => {
+                WireItem::Text(piece) => text.push_str(piece.trim()),
+                WireItem::Media(media) => {
                     named.push_str(&format!(
                         "media {}\n",
                         Digest::of(media.uri.inline().unwrap_or_default().as_bytes())
                     ));
                 }
-                Item::Call { id, name, hosted: false, .. } => named.push_str(&format!("call {id} {name}\n")),
-                Item::Result { id, text, .. } => {
+                WireItem::Call { id, name, hosted: false, .. } => named.push_str(&format!("call {id} {name}\n")),
+                WireItem::Result { id, text, .. } => {
                     named.push_str(&format!("result {id} {}\n", Digest::of(text.trim().as_bytes())));
                 }
-                Item::Call { hosted: true, .. }
-                | Item::Context { .. }
-                | Item::Reasoning { .. }
-                | Item::HostedResult { .. } => {}
+                WireItem::Call { hosted: true, .. }
+                | WireItem::Context { .. }
+                | WireItem::Reasoning { .. }
+                | WireItem::HostedResult { .. } => {}
             }
         }
         if named.is_empty() && text.is_empty() {
@@ -110,7 +110,7 @@ impl Unit {
 
 /// What a request says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Conversation {
+pub(crate) struct WireConversation {
     /// The model, as the provider calls it.
     pub(crate) model: String,
     /// The texts of the system prompt.
@@ -125,7 +125,7 @@ pub(crate) struct Conversation {
     pub(crate) output_limit: Option<u64>,
 }
 
-impl Conversation {
+impl WireConversation {
     /// Joins answers that follow each other: one answer may have been sent back in several messages.
     pub(crate) fn joined(mut self) -> Self {
         let mut units: Vec<Unit> = Vec::with_capacity(self.units.len());
@@ -145,7 +145,9 @@ impl Conversation {
     pub(crate) fn prompt(&self) -> String {
         let users = self.units.iter().filter(|unit| unit.speaker == Speaker::User);
         let texts = users.flat_map(|unit| &unit.items).filter_map(|item| match item {
-            Item::Text(text) | Item::Context { text, .. } | Item::Result { text, .. } => Some(text.as_str()),
+            WireItem::Text(text) | WireItem::Context { text, .. } | WireItem::Result { text, .. } => {
+                Some(text.as_str())
+            }
             _ => None,
         });
         texts.collect::<Vec<_>>().join("\n\n")
@@ -156,35 +158,36 @@ impl Conversation {
 mod tests {
     use super::*;
 
-    fn unit(speaker: Speaker, items: Vec<Item>) -> Unit {
+    fn unit(speaker: Speaker, items: Vec<WireItem>) -> Unit {
         Unit { speaker, items }
     }
 
     #[test]
     fn a_message_is_known_again_whatever_the_agent_adds_to_it() {
-        let text = || Item::Text("Hello ".into());
-        let reminder = || Item::Context { key: "agent/reminder", text: "<system-reminder>".into() };
+        let text = || WireItem::Text("Hello ".into());
+        let reminder = || WireItem::Context { key: "agent/reminder", text: "<system-reminder>".into() };
         let plain = unit(Speaker::User, vec![text()]);
         assert_eq!(plain.name(), unit(Speaker::User, vec![reminder(), text()]).name());
         assert_ne!(plain.name(), unit(Speaker::Assistant, vec![text()]).name());
         assert_eq!(unit(Speaker::User, vec![reminder()]).name(), None);
-        let thought = Item::Reasoning { text: "Hm".into(), metadata: None };
+        let thought = WireItem::Reasoning { text: "Hm".into(), metadata: None };
         assert_eq!(
             unit(Speaker::Assistant, vec![thought, text()]).name(),
-            unit(Speaker::Assistant, vec![Item::Text("Hello".into())]).name()
+            unit(Speaker::Assistant, vec![WireItem::Text("Hello".into())]).name()
         );
     }
 
     #[test]
     fn answers_in_several_messages_are_one() {
-        let call = Item::Call { id: "1".into(), name: "ls".into(), input: "{}".into(), hosted: false, metadata: None };
+        let call =
+            WireItem::Call { id: "1".into(), name: "ls".into(), input: "{}".into(), hosted: false, metadata: None };
         let units = vec![
-            unit(Speaker::Assistant, vec![Item::Text("a".into())]),
+            unit(Speaker::Assistant, vec![WireItem::Text("a".into())]),
             unit(Speaker::Assistant, vec![call.clone()]),
-            unit(Speaker::User, vec![Item::Text("b".into())]),
+            unit(Speaker::User, vec![WireItem::Text("b".into())]),
         ];
-        let joined = Conversation { units, ..Conversation::default() }.joined();
+        let joined = WireConversation { units, ..WireConversation::default() }.joined();
         assert_eq!(joined.units.len(), 2);
-        assert_eq!(joined.units[0].items, [Item::Text("a".into()), call]);
+        assert_eq!(joined.units[0].items, [WireItem::Text("a".into()), call]);
     }
 }

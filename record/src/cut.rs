@@ -5,7 +5,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// Values shorter than this are left in the recipe.
+/// BodyValues shorter than this are left in the recipe.
 const SHORT: usize = 64;
 
 /// The member that marks where the provider's cache ends.
@@ -29,33 +29,35 @@ pub(crate) struct Unmarked {
     pub(crate) marks: Vec<(usize, String)>,
 }
 
-struct Values<'b>(Vec<&'b RawValue>);
+struct BodyValues<'b>(Vec<&'b RawValue>);
 
-impl<'de: 'b, 'b> Deserialize<'de> for Values<'b> {
+impl<'de: 'b, 'b> Deserialize<'de> for BodyValues<'b> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ValuesVisitor;
-        impl<'de> Visitor<'de> for ValuesVisitor {
-            type Value = Values<'de>;
+        struct BodyValuesVisitor;
+        impl<'de> Visitor<'de> for BodyValuesVisitor {
+            type Value = BodyValues<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a JSON object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Values<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BodyValues<'de>, A::Error> {
                 let mut values = Vec::new();
                 while map.next_key::<IgnoredAny>()?.is_some() {
                     values.push(map.next_value::<&'de RawValue>()?);
                 }
-                Ok(Values(values))
+                Ok(BodyValues(values))
             }
         }
-        deserializer.deserialize_map(ValuesVisitor)
+        deserializer.deserialize_map(BodyValuesVisitor)
     }
 }
 
 /// The stretches of a body; together they are the body. What is not a JSON object is one piece.
 pub(crate) fn stretches(body: &str) -> Vec<Stretch<'_>> {
-    let Ok(Values(values)) = serde_json::from_str::<Values<'_>>(body) else { return vec![Stretch::Piece(body)] };
+    let Ok(BodyValues(values)) = serde_json::from_str::<BodyValues<'_>>(body) else {
+        return vec![Stretch::Piece(body)];
+    };
     let mut found: Vec<&str> = Vec::new();
     for value in values.into_iter().map(RawValue::get) {
         match serde_json::from_str::<Vec<&RawValue>>(value) {

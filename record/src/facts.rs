@@ -1,6 +1,6 @@
 //! From messages to events: the inverse of lowering a history to a request.
 
-use crate::conversation::{Item, Unit};
+use crate::conversation::{Unit, WireItem};
 use annals_core::event::{
     Attachment, ContextAdmitted, Delivery, Finish, InputAdmitted, InputPromoted, ReasoningEnded, StepEnded,
     StepStarted, TextEnded, ToolCalled, ToolOutcome, ToolSettled,
@@ -56,17 +56,17 @@ impl Transcriber {
     /// Ends the open step: with the results among the items of the messages that follow it, otherwise as interrupted.
     pub(crate) fn close<'u>(&mut self, following: impl IntoIterator<Item = &'u Unit>, facts: &mut Facts) {
         let Some(open) = self.open.take() else { return };
-        let results: HashMap<&str, &Item> = following
+        let results: HashMap<&str, &WireItem> = following
             .into_iter()
             .flat_map(|unit| &unit.items)
             .filter_map(|item| match item {
-                Item::Result { id, .. } => Some((id.as_str(), item)),
+                WireItem::Result { id, .. } => Some((id.as_str(), item)),
                 _ => None,
             })
             .collect();
         for (theirs, ours) in open.calls {
             facts.push(match results.get(theirs.as_str()) {
-                Some(Item::Result { text, failed, attachments, .. }) => settled(ours, text, *failed, attachments),
+                Some(WireItem::Result { text, failed, attachments, .. }) => settled(ours, text, *failed, attachments),
                 _ => ToolSettled::bare(ours, ToolOutcome::Interrupted),
             });
         }
@@ -81,7 +81,7 @@ impl Transcriber {
         facts: &mut Facts,
     ) {
         for item in units.into_iter().flat_map(|unit| &unit.items) {
-            if let Item::Context { key, text } = item {
+            if let WireItem::Context { key, text } = item {
                 self.context(key, text, seen, facts);
             }
         }
@@ -109,9 +109,9 @@ impl Transcriber {
         let (mut texts, mut attachments): (Vec<&str>, Vec<Attachment>) = (Vec::new(), Vec::new());
         for item in &unit.items {
             match item {
-                Item::Text(text) => texts.push(text),
-                Item::Media(media) => attachments.push(media.clone()),
-                Item::Context { key, text } => self.context(key, text, seen, facts),
+                WireItem::Text(text) => texts.push(text),
+                WireItem::Media(media) => attachments.push(media.clone()),
+                WireItem::Context { key, text } => self.context(key, text, seen, facts),
                 _ => {}
             }
         }
@@ -128,7 +128,7 @@ impl Transcriber {
     /// The content of an answer. The step stays open for the results of its calls; without calls `end` ends it.
     pub(crate) fn assistant(
         &mut self,
-        items: &[Item],
+        items: &[WireItem],
         agent: &AgentName,
         model: &ModelName,
         end: Option<StepEnded>,
@@ -140,20 +140,20 @@ impl Transcriber {
         for (index, item) in (0..).zip(items) {
             let received = |json: &Option<String>| json.clone().map(Json::received);
             match item {
-                Item::Text(text) => {
+                WireItem::Text(text) => {
                     facts.push(TextEnded { index, text: text.as_str().into(), metadata: None });
                 }
-                Item::Reasoning { text, metadata } => {
+                WireItem::Reasoning { text, metadata } => {
                     facts.push(ReasoningEnded { index, text: text.as_str().into(), metadata: received(metadata) });
                 }
-                Item::Call { id, name, input, hosted: is_hosted, metadata } => {
+                WireItem::Call { id, name, input, hosted: is_hosted, metadata } => {
                     let call = self.unused(id);
                     let input = Json::received(annals_providers::CallInput::received(input).text());
                     let (name, metadata) = (name.clone(), received(metadata));
                     facts.push(ToolCalled { index, call: call.clone(), name, input, hosted: *is_hosted, metadata });
                     if *is_hosted { &mut hosted } else { &mut calls }.push((id.clone(), call));
                 }
-                Item::HostedResult { id, result, error } => {
+                WireItem::HostedResult { id, result, error } => {
                     if let Some(at) = hosted.iter().position(|(theirs, _)| theirs == id) {
                         let (_, call) = hosted.remove(at);
                         let outcome = if error.is_some() { ToolOutcome::Failed } else { ToolOutcome::Completed };
@@ -164,7 +164,7 @@ impl Transcriber {
                         });
                     }
                 }
-                Item::Media(_) | Item::Context { .. } | Item::Result { .. } => {}
+                WireItem::Media(_) | WireItem::Context { .. } | WireItem::Result { .. } => {}
             }
         }
         for (_, call) in hosted {
@@ -179,8 +179,8 @@ impl Transcriber {
     }
 
     /// The end of an answer that an earlier recorder, or none, saw.
-    pub(crate) fn unseen_end(items: &[Item]) -> StepEnded {
-        let calls = items.iter().any(|item| matches!(item, Item::Call { hosted: false, .. }));
+    pub(crate) fn unseen_end(items: &[WireItem]) -> StepEnded {
+        let calls = items.iter().any(|item| matches!(item, WireItem::Call { hosted: false, .. }));
         let finish = if calls { Finish::ToolCalls } else { Finish::Stop };
         StepEnded { finish, usage: None, cost: 0, files: None, changed: Vec::new() }
     }

@@ -29,4 +29,4 @@ mod thread;
 
 pub use agent::{AgentKind, Launch, LaunchError};
 pub use proxy::{Proxy, ProxyError, Upstream};
-pub use recorder::{RecordedSession, Recorder, RecorderSettings, RecordingReport};
+pub use recorder::{Recorder, RecorderSettings, RecordingReport, SessionRecording};

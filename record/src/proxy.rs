@@ -2,8 +2,8 @@
 
 use crate::capture::{BodyEnd, CaptureQueue, Captured, CapturedAnswer, CapturedBody, CapturedRequest, CopyingStream};
 use crate::headers::{self, AgentIds};
-use annals_core::Time;
-use annals_providers::http::Relay;
+
+use annals_providers::http::{Now, Relay};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryStreamExt};
@@ -28,9 +28,6 @@ const LINGER: Duration = Duration::from_millis(200);
 
 /// How long the accepting of connections pauses when the system refuses, such as for want of open files.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// The current time.
-type Now = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// Where the requests below one local path go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +67,7 @@ pub enum ProxyError {
 type AnswerBody = UnsyncBoxBody<Bytes, io::Error>;
 
 /// What every connection shares.
-struct Shared {
+struct ProxyState {
     token: String,
     upstreams: Vec<Upstream>,
     relay: Relay,
@@ -99,7 +96,7 @@ impl Proxy {
         }
         let relay = Relay::default();
         let requests = AtomicU64::new(0);
-        let shared = Arc::new(Shared { token: token.clone(), upstreams, relay, queue, requests, now });
+        let shared = Arc::new(ProxyState { token: token.clone(), upstreams, relay, queue, requests, now });
         let open = Arc::new(AtomicU64::new(0));
         let accepting = tokio::spawn(accept(listener, shared, open.clone()));
         Ok(Self { address: local, token, accepting, open })
@@ -136,7 +133,7 @@ impl Drop for OpenExchange {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, open: Arc<AtomicU64>) {
+async fn accept(listener: TcpListener, shared: Arc<ProxyState>, open: Arc<AtomicU64>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
@@ -160,7 +157,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, open: Arc<AtomicU64>
     }
 }
 
-impl Shared {
+impl ProxyState {
     async fn handle(self: Arc<Self>, request: Request<Incoming>, open: OpenExchange) -> Response<AnswerBody> {
         let Some((url, path)) = self.destination(request.uri().path()) else {
             return plain(StatusCode::NOT_FOUND, "annals record: no such path");
@@ -222,7 +219,7 @@ impl Shared {
 struct Exchange {
     id: u64,
     began: Instant,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     /// Whether it may be a request to a model.
     recorded: bool,
 }

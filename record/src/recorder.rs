@@ -1,11 +1,11 @@
 //! The recorder: takes what passed through the proxy, in order, and appends it to the log.
 
-use crate::answer::{Answer, answer};
+use crate::answer::{DecodedAnswer, answer};
 use crate::anthropic;
 use crate::body::PieceRedactor;
 use crate::capture::{BODY_MAX, CaptureQueue, Captured, CapturedAnswer, CapturedRequest};
 use crate::coding::decoded;
-use crate::conversation::{Conversation, Item};
+use crate::conversation::{WireConversation, WireItem};
 use crate::headers::AgentIds;
 use crate::proxy::{Proxy, ProxyError, Upstream};
 use crate::thread::{RequestFacts, Thread};
@@ -51,7 +51,7 @@ pub struct RecorderSettings {
 
 /// A session that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordedSession {
+pub struct SessionRecording {
     /// Its id.
     pub session: SessionId,
     /// The session that started it, for a subagent.
@@ -68,7 +68,7 @@ pub struct RecordedSession {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordingReport {
     /// The sessions, in the order in which they began.
-    pub sessions: Vec<RecordedSession>,
+    pub sessions: Vec<SessionRecording>,
     /// How many requests passed without being recorded.
     pub missed: u64,
     /// The first reason for that, in words.
@@ -97,7 +97,7 @@ impl Recorder {
         let clock = settings.clock.clone();
         let now = Arc::new(move || clock.now());
         let proxy = Proxy::listen(address, token, settings.upstreams.clone(), queue.clone(), now).await?;
-        let task = tokio::spawn(Threads::new(log, settings).run(received));
+        let task = tokio::spawn(RecordedThreads::new(log, settings).run(received));
         Ok(Self { proxy, queue, task })
     }
 
@@ -136,7 +136,7 @@ struct KnownThread {
 }
 
 /// All conversations of a recording.
-struct Threads {
+struct RecordedThreads {
     log: Arc<dyn EventLog>,
     settings: RecorderSettings,
     redactor: PieceRedactor,
@@ -148,7 +148,7 @@ struct Threads {
     why: Option<String>,
 }
 
-impl Threads {
+impl RecordedThreads {
     fn new(log: Arc<dyn EventLog>, settings: RecorderSettings) -> Self {
         let redactor = PieceRedactor::new((*settings.redactor).clone());
         let (threads, waiting, secrets) = (Vec::new(), HashMap::new(), BTreeSet::new());
@@ -230,7 +230,7 @@ impl Threads {
         captured: &CapturedRequest,
         protocol: Protocol,
         counts: bool,
-        conversation: &Conversation,
+        conversation: &WireConversation,
         wire: Digest,
     ) -> Result<(usize, Purpose), String> {
         let keyed = captured.ids.session.is_some();
@@ -291,7 +291,7 @@ impl Threads {
         nearest: Option<usize>,
         captured: &CapturedRequest,
         protocol: Protocol,
-        conversation: &Conversation,
+        conversation: &WireConversation,
         purpose: Purpose,
     ) -> Result<(usize, Purpose), String> {
         match nearest {
@@ -305,7 +305,7 @@ impl Threads {
         &mut self,
         captured: &CapturedRequest,
         protocol: Protocol,
-        conversation: &Conversation,
+        conversation: &WireConversation,
     ) -> Result<usize, String> {
         let (settings, ids) = (&self.settings, &captured.ids);
         let session = settings.ids.session(captured.at);
@@ -402,7 +402,7 @@ impl Threads {
         if let Some(why) = why {
             self.miss(why);
         }
-        let sessions = self.threads.iter().map(|known| RecordedSession {
+        let sessions = self.threads.iter().map(|known| SessionRecording {
             session: known.thread.session,
             parent: known.parent,
             requests: known.thread.requests,
@@ -414,9 +414,9 @@ impl Threads {
 }
 
 /// An answer that cannot be read.
-fn unread(why: &str) -> Answer {
+fn unread(why: &str) -> DecodedAnswer {
     let error = Failure { kind: "incomplete-stream".to_owned(), message: why.into(), status: None };
-    Answer { error: Some(error), ..Answer::default() }
+    DecodedAnswer { error: Some(error), ..DecodedAnswer::default() }
 }
 
 fn agent_name(settings: &RecorderSettings) -> AgentName {
@@ -435,7 +435,7 @@ fn protocol(target: &str) -> Option<(Protocol, bool)> {
     }
 }
 
-fn conversation(protocol: Protocol, body: &Value) -> Option<Conversation> {
+fn conversation(protocol: Protocol, body: &Value) -> Option<WireConversation> {
     match protocol {
         Protocol::AnthropicMessages => anthropic::conversation(body),
         Protocol::OpenAiChat | Protocol::OpenAiResponses => None,
@@ -454,7 +454,7 @@ fn model(protocol: Protocol, host: &str, id: &str) -> ModelName {
 }
 
 /// What a request is for that is no turn of a conversation; `None` for one that may be.
-fn aside(conversation: &Conversation, counts: bool, captured: &CapturedRequest, has_main: bool) -> Option<Purpose> {
+fn aside(conversation: &WireConversation, counts: bool, captured: &CapturedRequest, has_main: bool) -> Option<Purpose> {
     if counts || conversation.output_limit == Some(1) {
         return Some(Purpose::Other);
     }
@@ -469,7 +469,7 @@ fn aside(conversation: &Conversation, counts: bool, captured: &CapturedRequest, 
 }
 
 /// The same answer without secrets, and whether it had any.
-fn redacted(mut answer: Answer, redactor: &Redactor) -> (Answer, bool) {
+fn redacted(mut answer: DecodedAnswer, redactor: &Redactor) -> (DecodedAnswer, bool) {
     let mut changed = false;
     let mut replace = |text: &mut String| {
         if let Cow::Owned(redacted) = redactor.redact(text).text {
@@ -478,20 +478,20 @@ fn redacted(mut answer: Answer, redactor: &Redactor) -> (Answer, bool) {
     };
     for item in &mut answer.items {
         match item {
-            Item::Text(text) | Item::Context { text, .. } | Item::Result { text, .. } => replace(text),
-            Item::Reasoning { text, metadata } => {
+            WireItem::Text(text) | WireItem::Context { text, .. } | WireItem::Result { text, .. } => replace(text),
+            WireItem::Reasoning { text, metadata } => {
                 replace(text);
                 metadata.iter_mut().for_each(&mut replace);
             }
-            Item::Call { input, metadata, .. } => {
+            WireItem::Call { input, metadata, .. } => {
                 replace(input);
                 metadata.iter_mut().for_each(&mut replace);
             }
-            Item::HostedResult { result, error, .. } => {
+            WireItem::HostedResult { result, error, .. } => {
                 replace(result);
                 error.iter_mut().for_each(&mut replace);
             }
-            Item::Media(_) => {}
+            WireItem::Media(_) => {}
         }
     }
     if let Some(error) = &mut answer.error

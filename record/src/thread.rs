@@ -2,10 +2,10 @@
 
 mod profile;
 
-use crate::answer::Answer;
+use crate::answer::DecodedAnswer;
 use crate::body::{CutBody, KnownPieces};
 use crate::capture::CapturedAnswer;
-use crate::conversation::{Conversation, Speaker, Unit};
+use crate::conversation::{Speaker, Unit, WireConversation};
 use crate::facts::{Facts, Transcriber};
 use annals_core::event::{
     AnswerRecorded, CompactionCompleted, CompactionReason, CompactionStarted, EpochCause, EpochStarted, Failure,
@@ -15,7 +15,7 @@ use annals_core::event::{
 use annals_core::{AgentName, Digest, Event, Json, ModelName, RequestId, Seq, SessionId, Time};
 use annals_projections::{BuildError, Projection, RequestBuilder, SessionView, UsageTotals};
 use annals_store::{AppendError, Draft, EventLog};
-use profile::RequestShape;
+use profile::RecordedShape;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ pub(crate) struct RequestFacts<'r> {
     pub(crate) target: String,
     /// The body as it was sent.
     pub(crate) body: &'r str,
-    pub(crate) conversation: Conversation,
+    pub(crate) conversation: WireConversation,
     pub(crate) model: ModelName,
     pub(crate) protocol: &'static str,
 }
@@ -124,7 +124,7 @@ impl Thread {
     }
 
     /// How many leading messages of a request are those of the one before it, and how many there were.
-    pub(crate) fn shared(&self, conversation: &Conversation) -> (usize, usize) {
+    pub(crate) fn shared(&self, conversation: &WireConversation) -> (usize, usize) {
         let names = conversation.units.iter().filter_map(Unit::name);
         let same = names.zip(&self.units).take_while(|(name, (known, _))| name == known).count();
         (same, self.units.len())
@@ -167,7 +167,7 @@ impl Thread {
     /// Records a request: what is new in the conversation, then the request itself.
     pub(crate) async fn request(&mut self, facts: RequestFacts<'_>, cut: CutBody<'_>) -> Result<(), ThreadError> {
         let wire = Digest::of(facts.body.as_bytes());
-        let shape = RequestShape::of(&self.agent, &facts);
+        let shape = RecordedShape::of(&self.agent, &facts);
         let (mut request, mut attempt) = (facts.request, 1);
         match self.failed.take() {
             Some(failed) if failed.flight.wire == wire => {
@@ -193,7 +193,7 @@ impl Thread {
         &mut self,
         facts: RequestFacts<'_>,
         cut: CutBody<'_>,
-        shape: RequestShape,
+        shape: RecordedShape,
         wire: Digest,
         request: RequestId,
         attempt: u32,
@@ -232,7 +232,12 @@ impl Thread {
     }
 
     /// What is new in the conversation since the request before.
-    async fn converse(&mut self, at: Time, conversation: &Conversation, model: &ModelName) -> Result<(), ThreadError> {
+    async fn converse(
+        &mut self,
+        at: Time,
+        conversation: &WireConversation,
+        model: &ModelName,
+    ) -> Result<(), ThreadError> {
         let named: Vec<(&Unit, Option<Digest>)> = conversation.units.iter().map(|unit| (unit, unit.name())).collect();
         let same = self.shared(conversation).0;
         // The place of the first message that is new.
@@ -287,7 +292,7 @@ impl Thread {
         self.units.clear();
         let at = units.iter().position(|unit| unit.name().is_some()).unwrap_or(0);
         let Some(first) = units.get(at) else { return units };
-        let summary = Conversation { units: vec![first.clone()], ..Conversation::default() }.prompt();
+        let summary = WireConversation { units: vec![first.clone()], ..WireConversation::default() }.prompt();
         let reason = CompactionReason::Auto;
         let first_kept = facts.push(CompactionStarted { reason, model: None, estimate: 0 });
         let completed = facts.push(CompactionCompleted {
@@ -306,7 +311,7 @@ impl Thread {
     }
 
     /// Starts an epoch if the system prompt is another one.
-    fn epoch(&mut self, conversation: &Conversation, cause: EpochCause, facts: &mut Facts) {
+    fn epoch(&mut self, conversation: &WireConversation, cause: EpochCause, facts: &mut Facts) {
         if self.system.as_ref() == Some(&conversation.system) {
             return;
         }
@@ -349,7 +354,7 @@ impl Thread {
     pub(crate) async fn answer(
         &mut self,
         captured: &CapturedAnswer,
-        answer: Answer,
+        answer: DecodedAnswer,
         body: Option<String>,
     ) -> Result<(), ThreadError> {
         let Some(at) = self.in_flight.iter().position(|flight| flight.id == captured.id) else { return Ok(()) };
@@ -384,7 +389,7 @@ impl Thread {
         self.append(captured.at, facts.events).await
     }
 
-    fn turn_ended(&mut self, flight: InFlight, answer: Answer, cost: u64, facts: &mut Facts) {
+    fn turn_ended(&mut self, flight: InFlight, answer: DecodedAnswer, cost: u64, facts: &mut Facts) {
         let name = answer.unit().name();
         let finish = answer.finish.unwrap_or(annals_core::event::Finish::Other);
         let ended = StepEnded { finish, usage: answer.usage, cost, files: None, changed: Vec::new() };
@@ -419,9 +424,11 @@ impl Thread {
 }
 
 /// The title in an answer to a request for one.
-fn title(flight: &InFlight, answer: &Answer, cost: u64, facts: &mut Facts) {
-    let text =
-        Conversation { units: vec![Unit { speaker: Speaker::User, ..answer.unit() }], ..Conversation::default() };
+fn title(flight: &InFlight, answer: &DecodedAnswer, cost: u64, facts: &mut Facts) {
+    let text = WireConversation {
+        units: vec![Unit { speaker: Speaker::User, ..answer.unit() }],
+        ..WireConversation::default()
+    };
     let text = text.prompt();
     let json = serde_json::from_str::<serde_json::Value>(text.trim()).ok();
     let title = json.and_then(|json| Some(json.get("title")?.as_str()?.to_owned())).unwrap_or(text);
@@ -442,7 +449,7 @@ fn cost(prices: &Prices, usage: Option<Usage>) -> u64 {
     usage.map_or(0, |usage| prices.cost(usage))
 }
 
-impl RequestShape {
+impl RecordedShape {
     fn sent(
         &self,
         request: RequestId,

@@ -10,14 +10,14 @@ use annals_projections::SessionView;
 use annals_providers::catalog::Catalog;
 
 /// Agent, model, tools and options of a request.
-pub(super) struct RequestShape {
+pub(super) struct RecordedShape {
     pub(super) agent: AgentProfile,
     pub(super) model: ModelProfile,
     pub(super) tools: Option<ToolsRecorded>,
     pub(super) options: RequestOptions,
 }
 
-impl RequestShape {
+impl RecordedShape {
     pub(super) fn of(agent: &AgentName, facts: &RequestFacts<'_>) -> Self {
         let tools = &facts.conversation.tools;
         Self {
