@@ -111,6 +111,12 @@ impl Journal {
         segments.iter().cloned().zip(ends).collect()
     }
 
+    /// The segment that grows; `None` when the newest one is packed, or there is none.
+    pub fn growing(&self) -> Option<Arc<Segment>> {
+        let segments = self.segments.read().unwrap_or_else(PoisonError::into_inner);
+        segments.last().filter(|segment| !segment.is_packed()).cloned()
+    }
+
     fn push(&self, segment: Arc<Segment>) {
         let mut segments = self.segments.write().unwrap_or_else(PoisonError::into_inner);
         // A segment that was begun, and in which nothing was acknowledged, is replaced under the same name.

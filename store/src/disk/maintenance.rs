@@ -15,4 +15,5 @@ mod json;
 pub(in crate::disk) mod open_error;
 pub(in crate::disk) mod report;
 pub(in crate::disk) mod summary;
+pub(in crate::disk) mod trimming;
 pub(in crate::disk) mod usage;

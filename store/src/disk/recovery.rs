@@ -180,7 +180,12 @@ impl Recovery<'_> {
             if !last || scanned.segment.is_packed() || !self.writes {
                 return Ok(None);
             }
-            let room = scanned.segment.file().len()?;
+            let file = scanned.segment.file();
+            let room = file.len()?;
+            // Closing gave back what was unused. Without room now, the next writes are refused as on any full disk.
+            if let Err(error) = file.allocate(room) {
+                tracing::debug!(%error, "no room is reserved for the growing segment");
+            }
             return Ok(Some(SegmentWriter::resume(scanned.segment, scanned.used as u64, room)));
         }
         self.mend(scanned, &pieces, cut, last, remarks)

@@ -71,6 +71,10 @@ pub trait DiskFile: Send + Sync + Debug {
     fn sync_data(&self) -> io::Result<()>;
     /// Reserves space; the file reads as zeros there and is `len` bytes long.
     fn allocate(&self, len: u64) -> io::Result<()>;
+    /// Gives room that reads as zeros back to the file system: it reads the same afterwards, and the file is as long.
+    fn release(&self, _from: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
     /// The length in bytes.
     fn len(&self) -> io::Result<u64>;
     /// Whether it still has a name: what is written to a file that was removed is lost with the process.
@@ -161,6 +165,15 @@ impl DiskFile for RealFile {
         match fallocate(&self.0, FallocateFlags::empty(), 0, len) {
             // A file system that cannot reserve still makes room when written to.
             Err(rustix::io::Errno::OPNOTSUPP) => self.0.set_len(len),
+            done => Ok(done?),
+        }
+    }
+
+    fn release(&self, from: u64, len: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        match fallocate(&self.0, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, from, len) {
+            // A file system without holes keeps the room.
+            Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
             done => Ok(done?),
         }
     }

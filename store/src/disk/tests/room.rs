@@ -56,3 +56,33 @@ async fn compacting_keeps_every_answer() {
     let usage = DiskLog::usage(dir.path()).unwrap();
     assert!(usage.sealed.files > 2 && usage.set_aside.is_empty(), "{usage:?}");
 }
+
+#[tokio::test]
+async fn a_small_store_takes_little_room_once_it_is_closed_and_grows_on() {
+    use std::os::unix::fs::MetadataExt;
+    let dir = folder();
+    let room = || -> u64 {
+        let files = ["journal/00000000000000000000.seg", "sled/db"].map(|name| dir.path().join(name));
+        files.iter().map(|file| file.metadata().unwrap().blocks() * 512).sum()
+    };
+    let session = material::session(1);
+    for round in 0..3 {
+        let (log, report) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+        assert_eq!(report.remarks, vec![], "round {round}");
+        match round {
+            0 => {
+                material::begin(&log, session).await.unwrap();
+            }
+            _ => {
+                let events = vec![material::synthetic("some words ".repeat(500)); 100];
+                let next = log.head(session).await.unwrap().unwrap().next;
+                log.append(material::draft(session, next, events)).await.unwrap();
+            }
+        }
+        assert!(room() > 8 << 20, "room is reserved while it is open");
+        log.close().await.unwrap();
+        assert!(room() < 3 << 20, "round {round}: {}", room());
+    }
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    assert_eq!(log.head(session).await.unwrap().unwrap().next, Seq(201));
+}

@@ -5,6 +5,7 @@ use super::{read_ahead, sealer};
 use crate::disk::folder::StoreLock;
 use crate::disk::index::sled_writer::{self, SledWriter};
 use crate::disk::journal::SegmentWriter;
+use crate::disk::maintenance::trimming;
 use crate::disk::state::StoreState;
 use bytes::BytesMut;
 use std::io;
@@ -91,6 +92,7 @@ impl Threads {
         {
             tracing::warn!(%error, "sled could not be opened once more; the next opening compares it");
         }
+        trimming::trim(shared);
         if listed.is_ok()
             && in_order
             && let Err(error) = lock.note_closed()
