@@ -30,7 +30,7 @@ pub struct Args {
     /// The agent: claude, codex, opencode, gemini, or any for other programs (default: by the name of COMMAND).
     #[arg(long, value_name = "NAME", value_parser = ["claude", "claude-code", "codex", "opencode", "gemini", "any"])]
     agent: Option<String>,
-    /// Pass requests on to URL instead of the provider.
+    /// Send requests to URL instead of the provider.
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
     /// Run no command: print the variables to set, and record until interrupted.
