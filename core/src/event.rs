@@ -48,8 +48,8 @@ pub use session::{
     SessionTitled, Switch, TitleFailed,
 };
 pub use step::{
-    AnswerRecorded, Failure, Finish, Purpose, ReasoningEnded, RequestRecorded, RequestSent, RetryScheduled, StepEnded,
-    StepFailed, StepStarted, TextEnded, Usage,
+    AnswerId, AnswerRecorded, Failure, Finish, Purpose, ReasoningEnded, RequestRecorded, RequestSent, RetryScheduled,
+    StepEnded, StepFailed, StepStarted, TextEnded, Usage,
 };
 pub use tool::{ToolCalled, ToolOutcome, ToolProgressed, ToolSettled};
 

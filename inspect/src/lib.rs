@@ -50,6 +50,7 @@ pub mod search;
 mod session_at;
 pub mod sessions;
 pub mod signing;
+pub mod spending;
 pub mod timeline;
 pub mod touched_files;
 pub mod tree;

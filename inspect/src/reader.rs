@@ -9,7 +9,7 @@ pub use names::short_ids;
 use crate::SessionAt;
 use annals_core::event::{SessionCreated, SessionEvent};
 use annals_core::{Blobs, Event, Record, Seq, SessionId};
-use annals_projections::{Body, Catalogue, CatalogueEntry, Message, Messages, Projection, SessionView, Transcript};
+use annals_projections::{Body, Catalogue, Message, Messages, Projection, SessionView, Spending, Transcript};
 use annals_store::cache::ViewCache;
 use annals_store::disk::StorePath;
 use annals_store::views::Views;
@@ -150,18 +150,6 @@ impl Reader {
         }))
     }
 
-    /// The session of this program that changed last among those that work in a directory, sub-agents left out.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
-    pub async fn newest_in(&self, directory: &str) -> Result<Option<SessionId>, FindError> {
-        let catalogue = self.catalogue().await?;
-        let own =
-            |entry: &CatalogueEntry| entry.directory == directory && entry.parent.is_none() && entry.origin.is_none();
-        let here = catalogue.sessions.iter().filter(|(_, entry)| own(entry));
-        Ok(here.max_by_key(|(id, entry)| (entry.updated, **id)).map(|(id, _)| *id))
-    }
-
     /// Where the `count` newest events before `until` that `takes` accepts begin; the first event if there are fewer. Reads
     /// backwards, no further than needed.
     ///
@@ -209,6 +197,14 @@ impl Reader {
     /// When the log cannot be read.
     pub async fn catalogue(&self) -> Result<Catalogue, FindError> {
         Ok(self.views.catalogue().await?)
+    }
+
+    /// What all sessions used.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn spending(&self) -> Result<Spending, FindError> {
+        Ok(self.views.spending().await?)
     }
 
     /// Visits a transcript in bounded memory: `visit` gets a page of messages, oldest first, each whole.

@@ -7,6 +7,7 @@ use crate::compactions::ListedCompaction;
 use crate::requests::ListedRequest;
 use crate::search::SearchMatch;
 use crate::sessions::SessionOverview;
+use crate::spending::SpendingTable;
 use crate::tree::TreeSession;
 use crate::view_diff::Change;
 use crate::views::RequestItem;
@@ -21,8 +22,8 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions`, `replay` (its
-/// counts), `sign`, `verify --signed`, `prove` and `witness`, and lists of sessions, of a tree, of matches and of requests.
-pub const ANSWERS: [&str; 19] = [
+/// counts), `sign`, `verify --signed`, `prove` and `witness`, spending, and lists of sessions, of a tree, of matches and of requests.
+pub const ANSWERS: [&str; 20] = [
     "why",
     "when",
     "cache",
@@ -36,6 +37,7 @@ pub const ANSWERS: [&str; 19] = [
     "compactions",
     "search",
     "sessions",
+    "spending",
     "tree",
     "request-list",
     "signed-checkpoint",
@@ -86,6 +88,7 @@ fn answer(name: &str) -> Option<Value> {
         "compactions" => of::<Vec<ListedCompaction>>(),
         "search" => of::<Vec<SearchMatch>>(),
         "sessions" => of::<Vec<SessionOverview>>(),
+        "spending" => of::<SpendingTable>(),
         "tree" => of::<Vec<TreeSession>>(),
         "request-list" => of::<Vec<ListedRequest>>(),
         "signed-checkpoint" => of::<signing::SignedCheckpointFile>(),

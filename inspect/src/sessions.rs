@@ -5,6 +5,7 @@ use annals_core::event::Parent;
 use annals_core::{AgentName, ModelName, Seq, SessionId, Time};
 use annals_projections::{Catalogue, CatalogueEntry, Fork};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Which sessions are listed. The default is every session that no other session started.
 #[derive(Clone, Debug, Default)]
@@ -15,12 +16,12 @@ pub struct SessionFilter {
     pub agent: Option<String>,
     /// A part of the name of the model.
     pub model: Option<String>,
-    /// A directory that the session works in or below.
-    pub directory: Option<String>,
-    /// The name of the directory that the session works in.
-    pub folder: Option<String>,
+    /// The directories of which the session works in one.
+    pub directories: Option<BTreeSet<String>>,
     /// The git branch that was recorded last.
     pub branch: Option<String>,
+    /// Only what changed at this time or later.
+    pub since: Option<Time>,
     /// Whether sub-agents are listed too.
     pub children: bool,
 }
@@ -30,17 +31,12 @@ impl SessionFilter {
     pub fn takes(&self, entry: &CatalogueEntry) -> bool {
         let title = entry.title.to_lowercase();
         let agent = |agent: &String| entry.agent.as_str() == agent || entry.origin.as_ref() == Some(agent);
-        let below = |directory: &String| {
-            let rest = entry.directory.strip_prefix(directory.trim_end_matches('/'));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let folder = |name: &String| entry.directory.trim_end_matches('/').rsplit('/').next() == Some(name.as_str());
         self.words.iter().all(|word| title.contains(&word.to_lowercase()))
             && self.agent.as_ref().is_none_or(agent)
             && self.model.as_ref().is_none_or(|model| entry.model.as_str().contains(model))
-            && self.directory.as_ref().is_none_or(below)
-            && self.folder.as_ref().is_none_or(folder)
+            && self.directories.as_ref().is_none_or(|directories| directories.contains(&entry.directory))
             && (self.branch.is_none() || self.branch == entry.branch)
+            && self.since.is_none_or(|since| entry.updated >= since)
             && !entry.forgotten
             && (self.children || entry.parent.is_none())
     }
@@ -111,6 +107,8 @@ pub struct SessionOverview {
     pub directory: String,
     /// The git branch that was recorded last; `null` if none was.
     pub branch: Option<String>,
+    /// The git commit that was recorded last; `null` if none was.
+    pub commit: Option<String>,
     /// The agent that recorded it, for an imported session.
     pub origin: Option<String>,
     /// The session that started it, for a sub-agent.
@@ -145,6 +143,7 @@ impl SessionOverview {
             model: entry.model,
             directory: entry.directory,
             branch: entry.branch,
+            commit: entry.commit,
             origin: entry.origin,
             parent: entry.parent,
             fork: entry.fork,
@@ -187,11 +186,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_takes_what_is_in_or_below_it_and_not_its_namesakes() {
-        let filter = SessionFilter { directory: Some("/work/app/".into()), ..SessionFilter::default() };
-        let at = |directory: &str| CatalogueEntry { directory: directory.into(), ..CatalogueEntry::default() };
-        assert!(filter.takes(&at("/work/app")) && filter.takes(&at("/work/app/src")));
-        assert!(!filter.takes(&at("/work/application")) && !filter.takes(&at("/work")));
+    fn directories_and_the_time_of_the_last_change_select_sessions() {
+        let directories = Some(BTreeSet::from(["/work/app".to_owned()]));
+        let filter = SessionFilter { directories, since: Some(Time(5)), ..SessionFilter::default() };
+        let at = |directory: &str, updated| CatalogueEntry {
+            directory: directory.into(),
+            updated: Time(updated),
+            ..CatalogueEntry::default()
+        };
+        assert!(filter.takes(&at("/work/app", 5)));
+        assert!(!filter.takes(&at("/work/app", 4)) && !filter.takes(&at("/work", 9)));
     }
 
     #[test]

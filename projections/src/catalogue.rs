@@ -28,6 +28,8 @@ pub struct CatalogueEntry {
     pub directory: String,
     /// The git branch that was recorded last.
     pub branch: Option<String>,
+    /// The git commit that was recorded last.
+    pub commit: Option<String>,
     /// The agent that recorded it, for an imported session.
     pub origin: Option<String>,
     /// The parent of a child session.
@@ -90,7 +92,7 @@ impl Catalogue {
                 entry.model = created.model.clone();
                 entry.directory = created.location.directory.clone();
                 entry.origin = created.origin.as_ref().map(|origin| origin.agent.clone());
-                entry.branch = created.process.as_ref().and_then(branch);
+                (entry.branch, entry.commit) = created.process.as_ref().map(git).unwrap_or_default();
                 entry.parent = created.parent.clone();
                 if let Some(title) = &created.title {
                     entry.title = title.clone();
@@ -107,7 +109,9 @@ impl Catalogue {
             Event::Session(SessionEvent::Moved(moved)) => entry.directory = moved.location.directory.clone(),
             Event::Session(SessionEvent::AgentSwitched(switched)) => entry.agent = switched.agent.clone(),
             Event::Session(SessionEvent::ModelSwitched(switched)) => entry.model = switched.model.clone(),
-            Event::Session(SessionEvent::ProcessAttached(attached)) => entry.branch = branch(&attached.process),
+            Event::Session(SessionEvent::ProcessAttached(attached)) => {
+                (entry.branch, entry.commit) = git(&attached.process);
+            }
             Event::Input(InputEvent::Admitted(admitted)) if entry.title.is_empty() => {
                 entry.title = opening(&admitted.text);
             }
@@ -146,8 +150,9 @@ impl Catalogue {
     }
 }
 
-fn branch(process: &ProcessInfo) -> Option<String> {
-    process.git.as_ref().and_then(|git| git.branch.clone())
+/// The branch and the commit that a process found.
+fn git(process: &ProcessInfo) -> (Option<String>, Option<String>) {
+    process.git.as_ref().map(|git| (git.branch.clone(), git.commit.clone())).unwrap_or_default()
 }
 
 fn opening(text: &Text) -> String {

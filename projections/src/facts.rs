@@ -57,7 +57,7 @@ pub fn user(id: &str) -> Vec<Event> {
 }
 
 pub fn step() -> Event {
-    StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None }.into()
+    StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None, answer: None }.into()
 }
 
 pub fn ended() -> Event {

@@ -41,6 +41,7 @@ mod request_index;
 mod requests;
 mod session;
 mod shorten;
+mod spending;
 mod statistics;
 mod timeline;
 mod transcript;
@@ -74,6 +75,7 @@ pub use request_index::{IndexedRequest, RequestEnd, RequestIndex};
 pub use requests::{RequestMark, Requests};
 pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
 pub use shorten::{PRUNED, SHORTENED_ENDS, without_middle, without_middle_chars};
+pub use spending::{QUARTER_HOUR, SessionSpending, Spending, SpendingCell};
 pub use statistics::{Statistics, StatisticsSummary, ToolCount};
 pub use timeline::{
     CallQuestion, CallResult, CompactionOutcome, EntryKind, Timeline, TimelineCall, TimelineCompaction, TimelineEntry,
@@ -118,7 +120,7 @@ pub const SCRIPTED_PROTOCOL: &str = "scripted";
 ///     }
 /// }
 ///
-/// let event = Event::from(StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None });
+/// let event = Event::from(StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None, answer: None });
 /// let session = SessionId::from_parts(1_780_488_000_000, 1);
 /// let mut view = Answers::default();
 /// view.apply(&Record { session, seq: Seq(0), at: Time(1_780_488_000_000), event: &event });

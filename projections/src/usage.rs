@@ -1,9 +1,13 @@
 //! Usage and cost, folded from the log: every attempt that reported counts, nothing is ever subtracted
 //! (`docs/reference/turn.md#cost`).
 
+mod asked;
+
+pub(crate) use asked::AskedModels;
+
 use crate::Projection;
 use alloc::collections::BTreeMap;
-use annals_core::event::{CompactionEvent, Purpose, SessionEvent, StepEvent, Usage};
+use annals_core::event::{CompactionEvent, SessionEvent, StepEvent, Usage};
 use annals_core::{Event, ModelName, Record};
 use serde::{Deserialize, Serialize};
 
@@ -48,68 +52,19 @@ pub(crate) fn add(total: &mut Usage, usage: Usage) {
 pub struct Unpriced {
     /// Tokens by the model that was asked.
     pub tokens: BTreeMap<ModelName, Usage>,
-    /// Who answers turns.
-    turn: ModelName,
-    /// Who summarises.
-    summary: Option<ModelName>,
-    /// Who gives titles.
-    title: Option<ModelName>,
-    /// Who was asked something aside.
-    other: Option<ModelName>,
+    /// Who was asked.
+    asked: AskedModels,
 }
 
 impl Unpriced {
     /// The model that answers turns.
     pub fn turn_model(&self) -> &ModelName {
-        &self.turn
+        self.asked.turn_model()
     }
 
     /// The model whose attempt a record ends; `None` for a record that ends none.
     pub fn asked(&self, event: &Event) -> Option<&ModelName> {
-        match event {
-            Event::Step(StepEvent::Ended(_))
-            | Event::Step(StepEvent::Failed(_))
-            | Event::Step(StepEvent::RetryScheduled(_)) => Some(&self.turn),
-            Event::Compaction(
-                CompactionEvent::Ended(_) | CompactionEvent::Completed(_) | CompactionEvent::Failed(_),
-            ) => Some(self.summary.as_ref().unwrap_or(&self.turn)),
-            Event::Step(StepEvent::AnswerRecorded(answer)) => {
-                Some(self.other.as_ref().unwrap_or(&self.turn)).filter(|_| answer.usage.is_some())
-            }
-            Event::Session(SessionEvent::Titled(_)) | Event::Session(SessionEvent::TitleFailed(_)) => {
-                Some(self.title.as_ref().unwrap_or(&self.turn))
-            }
-            Event::Session(
-                SessionEvent::Moved(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::Created(_)
-                | SessionEvent::Forked(_),
-            )
-            | Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(
-                StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_)
-                | StepEvent::RequestSent(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::Started(_),
-            )
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(
-                CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::Started(_),
-            )
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => None,
-        }
+        self.asked.asked(event)
     }
 }
 
@@ -118,51 +73,9 @@ impl Projection for Unpriced {
     const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
-        match record.event {
-            Event::Session(SessionEvent::Created(created)) => self.turn = created.model.clone(),
-            Event::Session(SessionEvent::Forked(_)) => self.tokens.clear(),
-            Event::Step(StepEvent::Started(started)) => self.turn = started.model.clone(),
-            Event::Step(StepEvent::RequestSent(sent)) => match sent.purpose {
-                Purpose::Turn => self.turn = sent.model.clone(),
-                Purpose::Summary => self.summary = Some(sent.model.clone()),
-                Purpose::Title => self.title = Some(sent.model.clone()),
-                Purpose::Other => self.other = Some(sent.model.clone()),
-            },
-            Event::Compaction(CompactionEvent::Started(started)) => self.summary = started.model.clone(),
-            Event::Session(
-                SessionEvent::Moved(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::TitleFailed(_),
-            )
-            | Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(
-                StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_)
-                | StepEvent::Ended(_)
-                | StepEvent::Failed(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::AnswerRecorded(_)
-                | StepEvent::RetryScheduled(_),
-            )
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(
-                CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::Ended(_)
-                | CompactionEvent::Completed(_)
-                | CompactionEvent::Failed(_),
-            )
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+        self.asked.apply(record);
+        if let Event::Session(SessionEvent::Forked(_)) = record.event {
+            self.tokens.clear();
         }
         let mut totals = UsageTotals::default();
         totals.apply(record);

@@ -64,7 +64,7 @@ fn an_attempt_without_a_recorded_cost_is_counted_as_unpriced_under_its_model() {
         files: None,
         changed: Vec::new(),
     };
-    let step = |model: &str| StepStarted { agent: "build".into(), model: model.into(), files: None };
+    let step = |model: &str| StepStarted { agent: "build".into(), model: model.into(), files: None, answer: None };
     let events = vec![
         created(true),
         step("test/alpha").into(),

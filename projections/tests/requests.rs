@@ -73,7 +73,7 @@ impl Log {
 
     fn answer(&mut self, model: &str, mut content: Vec<Event>) {
         let mut events: Vec<Event> =
-            vec![StepStarted { agent: "build".into(), model: model.into(), files: None }.into()];
+            vec![StepStarted { agent: "build".into(), model: model.into(), files: None, answer: None }.into()];
         events.append(&mut content);
         let ended = StepEnded { finish: Finish::Stop, usage: None, cost: 0, files: None, changed: vec![] };
         events.push(ended.into());
@@ -226,7 +226,7 @@ fn a_failed_attempt_without_text_and_calls_is_not_sent() {
     log.user("a", "hello");
     let error = Failure { kind: "authentication".into(), message: "no".into(), status: Some(401) };
     log.add(vec![
-        StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None }.into(),
+        StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None, answer: None }.into(),
         reasoning(0, "thinking", None),
         StepFailed { error, usage: None, cost: 0 }.into(),
     ]);

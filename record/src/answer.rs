@@ -1,10 +1,15 @@
 //! Answers decoded: streams by the decoders of the protocols, single JSON bodies by way of the events that a stream would have had.
 
+use crate::capture::CapturedAnswer;
 use crate::conversation::{Speaker, Unit, WireItem};
-use annals_core::event::{Failure, Finish, Usage};
+use crate::gemini;
+use crate::protocol::RecordedProtocol;
+use crate::responses;
+use annals_core::event::{AnswerId, Failure, Finish, Usage};
 use annals_providers::provider::{ProviderError, ProviderEvent};
 use annals_providers::wire::{Decoder, Protocol, RetryAdvice, decoder, refusal};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 
 /// What an answer says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +22,8 @@ pub(crate) struct DecodedAnswer {
     pub(crate) finish: Option<Finish>,
     /// Why it failed.
     pub(crate) error: Option<Failure>,
+    /// What the provider calls it.
+    pub(crate) id: Option<AnswerId>,
 }
 
 impl DecodedAnswer {
@@ -26,26 +33,55 @@ impl DecodedAnswer {
     }
 }
 
-/// Reads an answer. `body` is its content as far as it arrived; `fault` says why it is not complete.
+/// Reads an answer. `body` is its content as far as it arrived.
 pub(crate) fn answer(
-    protocol: Protocol,
-    status: Option<u16>,
-    media: Option<&str>,
+    protocol: RecordedProtocol,
+    captured: &CapturedAnswer,
     body: &str,
     complete: bool,
-    fault: Option<&str>,
 ) -> DecodedAnswer {
-    let Some(status) = status else {
-        let message = fault.unwrap_or("the provider could not be reached");
-        return failed("transport", message, None);
+    let fault = captured.fault.as_deref();
+    let Some(status) = captured.status else {
+        return failed("transport", fault.unwrap_or("the provider could not be reached"), None);
     };
     if !(200..300).contains(&status) {
-        let error = refusal(protocol, status, RetryAdvice::default(), body);
+        let spoken = match protocol {
+            RecordedProtocol::Spoken(protocol) => protocol,
+            // Refusals differ in their words alone.
+            RecordedProtocol::Gemini => Protocol::OpenAiChat,
+        };
+        let error = refusal(spoken, status, RetryAdvice::default(), body);
         return DecodedAnswer { error: Some(failure(&error)), ..DecodedAnswer::default() };
     }
+    let media = captured.media.as_deref();
+    let streamed = media.is_some_and(|media| media.starts_with("text/event-stream")) || is_stream(body);
+    let (mut answer, error) = match protocol {
+        RecordedProtocol::Spoken(protocol) => spoken(protocol, body, streamed),
+        RecordedProtocol::Gemini => {
+            let mut answer = gemini::answer(&chunks(body, streamed));
+            let error = answer.error.take();
+            (answer, error.or_else(|| Some(incomplete())))
+        }
+    };
+    answer.error = match (answer.finish, error) {
+        (Some(_), _) => None,
+        (None, error) if complete => Some(error.unwrap_or_else(incomplete)),
+        (None, _) => {
+            let why = fault.unwrap_or("the agent ended the request before the answer was complete");
+            Some(Failure { kind: "interrupted".to_owned(), message: why.into(), status: None })
+        }
+    };
+    if protocol == RecordedProtocol::Spoken(Protocol::AnthropicMessages) {
+        let request = captured.request_id.clone();
+        answer.id = message_id(body, streamed).map(|message| AnswerId { message, request });
+    }
+    answer
+}
+
+/// Reads an answer with the decoder of its protocol; gives why it is not complete, too.
+fn spoken(protocol: Protocol, body: &str, streamed: bool) -> (DecodedAnswer, Option<Failure>) {
     let mut assembly = Assembly::default();
     let mut decoder = decoder(protocol);
-    let streamed = media.is_some_and(|media| media.starts_with("text/event-stream")) || is_stream(body);
     let events = if streamed { streamed_events(body) } else { single(protocol, body) };
     let mut error = None;
     for (name, data) in &events {
@@ -57,16 +93,37 @@ pub(crate) fn answer(
     if error.is_none() && assembly.finish.is_none() {
         error = assembly.end(&mut decoder).err();
     }
-    let mut answer = assembly.answer();
-    answer.error = match (answer.finish, error) {
-        (Some(_), _) => None,
-        (None, Some(error)) if complete => Some(failure(&error)),
-        (None, _) => {
-            let why = fault.unwrap_or("the agent ended the request before the answer was complete");
-            Some(Failure { kind: "interrupted".to_owned(), message: why.into(), status: None })
-        }
+    (assembly.answer(), error.as_ref().map(failure))
+}
+
+fn incomplete() -> Failure {
+    let message = "the answer broke off before it was complete";
+    Failure { kind: "incomplete-stream".to_owned(), message: message.into(), status: None }
+}
+
+/// The id of a message of Anthropic.
+fn message_id(body: &str, streamed: bool) -> Option<String> {
+    let first = if streamed {
+        streamed_events(body.get(..body.len().min(64 << 10))?).into_iter().next()?.1
+    } else {
+        body.to_owned()
     };
-    answer
+    let first: Value = serde_json::from_str(&first).ok()?;
+    let message = if streamed { first.get("message")? } else { &first };
+    message.get("id")?.as_str().map(str::to_owned)
+}
+
+/// The chunks of an answer of Gemini: events, or the elements of a list.
+fn chunks(body: &str, streamed: bool) -> Vec<Value> {
+    if streamed {
+        let events = streamed_events(body).into_iter();
+        return events.filter_map(|(_, data)| serde_json::from_str(&data).ok()).collect();
+    }
+    match serde_json::from_str(body) {
+        Ok(Value::Array(chunks)) => chunks,
+        Ok(chunk) => vec![chunk],
+        Err(_) => Vec::new(),
+    }
 }
 
 fn failed(kind: &str, message: &str, status: Option<u16>) -> DecodedAnswer {
@@ -118,8 +175,41 @@ fn single(protocol: Protocol, body: &str) -> Vec<(String, String)> {
     let Ok(body) = serde_json::from_str::<Value>(body) else { return vec![(String::new(), body.to_owned())] };
     match protocol {
         Protocol::AnthropicMessages => anthropic(&body),
-        Protocol::OpenAiChat | Protocol::OpenAiResponses => vec![(String::new(), body.to_string())],
+        Protocol::OpenAiChat => chat(&body),
+        Protocol::OpenAiResponses => response_items(&body),
     }
+}
+
+fn chat(body: &Value) -> Vec<(String, String)> {
+    let choice = body.pointer("/choices/0");
+    let mut delta = choice.and_then(|choice| choice.get("message")).cloned().unwrap_or_default();
+    let calls = delta.get_mut("tool_calls").and_then(Value::as_array_mut);
+    for (index, call) in calls.into_iter().flatten().enumerate() {
+        if let Value::Object(call) = call {
+            call.insert("index".to_owned(), json!(index));
+        }
+    }
+    let finish = choice.and_then(|choice| choice.get("finish_reason")).cloned();
+    let chunk = match body.get("error") {
+        Some(error) => json!({"error": error}),
+        None => json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}], "usage": body.get("usage")}),
+    };
+    [chunk.to_string(), "[DONE]".to_owned()].map(|data| (String::new(), data)).into()
+}
+
+fn response_items(body: &Value) -> Vec<(String, String)> {
+    let items = body.get("output").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let done = items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| json!({"type": "response.output_item.done", "output_index": index, "item": item}));
+    let kind = match body.get("status").and_then(Value::as_str) {
+        Some("incomplete") => "response.incomplete",
+        Some("failed" | "cancelled") => "response.failed",
+        _ => "response.completed",
+    };
+    let end = json!({"type": kind, "response": body});
+    done.chain([end]).map(|event| (String::new(), event.to_string())).collect()
 }
 
 fn anthropic(body: &Value) -> Vec<(String, String)> {
@@ -213,8 +303,33 @@ impl Assembly {
             _ => true,
         };
         let items = self.items.into_iter().map(|(_, item)| item).filter(has_content).collect();
-        DecodedAnswer { items, usage: self.usage, finish: self.finish, error: None }
+        let (items, calls) = local(items);
+        let finish = self.finish.map(|finish| if calls && finish == Finish::Stop { Finish::ToolCalls } else { finish });
+        DecodedAnswer { items, usage: self.usage, finish, ..DecodedAnswer::default() }
     }
+}
+
+/// Kinds of items of Responses that the decoder takes for calls of the provider, and that agents execute.
+const LOCAL: [&str; 3] = ["custom_tool_call", "local_shell_call", "tool_search_call"];
+
+/// The same items with calls that agents execute as such, and whether there are any.
+fn local(items: Vec<WireItem>) -> (Vec<WireItem>, bool) {
+    let mut executed: HashMap<String, WireItem> = HashMap::new();
+    for item in &items {
+        if let WireItem::HostedResult { id, result, .. } = item
+            && let Ok(call) = serde_json::from_str::<Value>(result)
+            && call.get("type").and_then(Value::as_str).is_some_and(|kind| LOCAL.contains(&kind))
+        {
+            executed.insert(id.clone(), responses::local_call(&call));
+        }
+    }
+    let any = !executed.is_empty();
+    let kept = items.into_iter().filter_map(|item| match &item {
+        WireItem::HostedResult { id, .. } if executed.contains_key(id) => None,
+        WireItem::Call { id, hosted: true, .. } => Some(executed.get(id).cloned().unwrap_or(item)),
+        _ => Some(item),
+    });
+    (kept.collect(), any)
 }
 
 #[cfg(test)]
@@ -228,8 +343,53 @@ mod tests {
         data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":3}}\n\n\
         data: {\"type\":\"message_stop\"}\n\n";
 
+    fn captured(status: Option<u16>, media: &str) -> CapturedAnswer {
+        let (queue, _) = crate::capture::CaptureQueue::new();
+        CapturedAnswer {
+            id: 0,
+            at: annals_core::Time(0),
+            status,
+            media: Some(media.to_owned()),
+            request_id: None,
+            coding: None,
+            body: queue.body(),
+            complete: true,
+            fault: None,
+            first_byte_ms: None,
+            duration_ms: 0,
+        }
+    }
+
+    fn of(protocol: Protocol, media: &str, body: &str) -> DecodedAnswer {
+        answer(RecordedProtocol::Spoken(protocol), &captured(Some(200), media), body, true)
+    }
+
     fn read(status: u16, media: &str, body: &str, complete: bool) -> DecodedAnswer {
-        answer(Protocol::AnthropicMessages, Some(status), Some(media), body, complete, None)
+        answer(RecordedProtocol::Spoken(Protocol::AnthropicMessages), &captured(Some(status), media), body, complete)
+    }
+
+    #[test]
+    fn single_bodies_of_every_protocol_are_read() {
+        let chat = json!({"choices": [{"message": {"content": "Hi", "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]}, "finish_reason": "tool_calls"}],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 3}});
+        let said = of(Protocol::OpenAiChat, "application/json", &chat.to_string());
+        assert_eq!(
+            (said.items.len(), said.finish, said.usage.map(|usage| usage.input)),
+            (2, Some(Finish::ToolCalls), Some(9))
+        );
+        let response = json!({"status": "completed", "usage": {"input_tokens": 9, "output_tokens": 3}, "output": [
+            {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]},
+            {"type": "custom_tool_call", "id": "x", "call_id": "c", "name": "apply_patch", "input": "*** Begin"}]});
+        let said = of(Protocol::OpenAiResponses, "application/json", &response.to_string());
+        let patch = WireItem::Call {
+            id: "c".into(),
+            name: "apply_patch".into(),
+            input: "*** Begin".into(),
+            hosted: false,
+            metadata: None,
+        };
+        assert_eq!((said.items, said.finish), (vec![WireItem::Text("Hi".into()), patch], Some(Finish::ToolCalls)));
     }
 
     #[test]
@@ -255,7 +415,7 @@ mod tests {
         let body = r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#;
         let refused = read(429, "application/json", body, true).error.unwrap();
         assert_eq!((refused.kind.as_str(), refused.status), ("rate-limit", Some(429)));
-        let unreachable = answer(Protocol::AnthropicMessages, None, None, "", false, Some("connection refused"));
+        let unreachable = answer(RecordedProtocol::Gemini, &captured(None, ""), "", false);
         assert_eq!(unreachable.error.map(|error| error.kind), Some("transport".to_owned()));
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct CapturedAnswer {
     /// `None` if the provider could not be reached.
     pub(crate) status: Option<u16>,
     pub(crate) media: Option<String>,
+    /// The id that the provider gave the request.
+    pub(crate) request_id: Option<String>,
     pub(crate) coding: Option<String>,
     pub(crate) body: CapturedBody,
     /// Whether the body arrived to its end.

@@ -2,7 +2,7 @@
 
 use crate::conversation::{Unit, WireItem};
 use annals_core::event::{
-    Attachment, ContextAdmitted, Delivery, Finish, InputAdmitted, InputPromoted, ReasoningEnded, StepEnded,
+    AnswerId, Attachment, ContextAdmitted, Delivery, Finish, InputAdmitted, InputPromoted, ReasoningEnded, StepEnded,
     StepStarted, TextEnded, ToolCalled, ToolOutcome, ToolSettled,
 };
 use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, Key, ModelName, Seq, Text};
@@ -132,9 +132,11 @@ impl Transcriber {
         agent: &AgentName,
         model: &ModelName,
         end: Option<StepEnded>,
+        id: Option<AnswerId>,
         facts: &mut Facts,
     ) -> Seq {
-        let started = facts.push(StepStarted { agent: agent.clone(), model: model.clone(), files: None });
+        let (agent, model) = (agent.clone(), model.clone());
+        let started = facts.push(StepStarted { agent, model, files: None, answer: id });
         let mut calls: Vec<(String, CallId)> = Vec::new();
         let mut hosted: Vec<(String, CallId)> = Vec::new();
         for (index, item) in (0..).zip(items) {

@@ -18,13 +18,17 @@ mod answer;
 mod anthropic;
 mod body;
 mod capture;
+mod chat;
 mod coding;
 mod conversation;
 mod cut;
 mod facts;
+mod gemini;
 mod headers;
+mod protocol;
 mod proxy;
 mod recorder;
+mod responses;
 mod thread;
 
 pub use agent::{AgentKind, Launch, LaunchError};

@@ -215,6 +215,9 @@ impl ProxyState {
     }
 }
 
+/// The header with which providers name a request.
+const REQUEST_ID: header::HeaderName = header::HeaderName::from_static("request-id");
+
 /// One request and its answer.
 struct Exchange {
     id: u64,
@@ -255,6 +258,7 @@ impl Exchange {
     ) -> impl Stream<Item = Result<Bytes, String>> + Send + use<> {
         let media = headers::text(headers, header::CONTENT_TYPE);
         let coding = headers::text(headers, header::CONTENT_ENCODING);
+        let request_id = headers::text(headers, REQUEST_ID);
         let (copy, announced) = (self.shared.queue.body(), length(headers));
         let ended = move |body: CapturedBody, end: BodyEnd, first: Option<Instant>| {
             let since = |at: Instant| u64::try_from(at.duration_since(self.began).as_millis()).unwrap_or(u64::MAX);
@@ -268,6 +272,7 @@ impl Exchange {
                     at: (self.shared.now)(),
                     status: Some(status),
                     media,
+                    request_id,
                     coding,
                     body,
                     complete: end == BodyEnd::Complete,
@@ -291,6 +296,7 @@ impl Exchange {
             at: (self.shared.now)(),
             status: None,
             media: None,
+            request_id: None,
             coding: None,
             body: self.shared.queue.body(),
             complete: false,

@@ -4,10 +4,14 @@ use crate::answer::{DecodedAnswer, answer};
 use crate::anthropic;
 use crate::body::PieceRedactor;
 use crate::capture::{BODY_MAX, CaptureQueue, Captured, CapturedAnswer, CapturedRequest};
+use crate::chat;
 use crate::coding::decoded;
 use crate::conversation::{WireConversation, WireItem};
+use crate::gemini;
 use crate::headers::AgentIds;
+use crate::protocol::RecordedProtocol;
 use crate::proxy::{Proxy, ProxyError, Upstream};
+use crate::responses;
 use crate::thread::{RequestFacts, Thread};
 use annals_core::event::{ChildStarted, Failure, Origin, Parent, ProcessInfo, Purpose, SessionCreated, Usage};
 use annals_core::event::{Location, Policy};
@@ -128,7 +132,7 @@ impl Recorder {
 /// A conversation and how its agent names it.
 struct KnownThread {
     ids: AgentIds,
-    protocol: Protocol,
+    protocol: RecordedProtocol,
     parent: Option<SessionId>,
     thread: Thread,
     /// Whether the log refused something: nothing more is appended.
@@ -186,7 +190,7 @@ impl RecordedThreads {
 
     /// Records a request; gives why it cannot be recorded.
     async fn request(&mut self, captured: &CapturedRequest) -> Result<(), String> {
-        let Some((protocol, counts)) = protocol(&captured.target) else { return Ok(()) };
+        let Some((protocol, counts)) = RecordedProtocol::of(&captured.target) else { return Ok(()) };
         self.learn(&captured.secrets);
         let bytes = captured.body.bytes().ok_or("a request was too large to be kept")?;
         let (content, whole) =
@@ -196,8 +200,8 @@ impl RecordedThreads {
         let cut = self.redactor.cut(&body);
         let json: Value =
             serde_json::from_str(&cut.recorded).map_err(|_| "the body of a request is not JSON".to_owned())?;
-        let conversation =
-            conversation(protocol, &json).ok_or("the body of a request is not of a known protocol".to_owned())?;
+        let conversation = conversation(protocol, &captured.target, &json)
+            .ok_or("the body of a request is not of a known protocol".to_owned())?;
         let wire = Digest::of(body.as_bytes());
         let (at, purpose) = self.place(captured, protocol, counts, &conversation, wire).await?;
         let target = format!("{} {}", captured.method, captured.target);
@@ -228,7 +232,7 @@ impl RecordedThreads {
     async fn place(
         &mut self,
         captured: &CapturedRequest,
-        protocol: Protocol,
+        protocol: RecordedProtocol,
         counts: bool,
         conversation: &WireConversation,
         wire: Digest,
@@ -290,7 +294,7 @@ impl RecordedThreads {
         &mut self,
         nearest: Option<usize>,
         captured: &CapturedRequest,
-        protocol: Protocol,
+        protocol: RecordedProtocol,
         conversation: &WireConversation,
         purpose: Purpose,
     ) -> Result<(usize, Purpose), String> {
@@ -304,7 +308,7 @@ impl RecordedThreads {
     async fn begin(
         &mut self,
         captured: &CapturedRequest,
-        protocol: Protocol,
+        protocol: RecordedProtocol,
         conversation: &WireConversation,
     ) -> Result<usize, String> {
         let (settings, ids) = (&self.settings, &captured.ids);
@@ -372,9 +376,7 @@ impl RecordedThreads {
         let (said, body) = match content {
             Some(Ok((content, whole))) => {
                 let text = String::from_utf8_lossy(&content);
-                let media = captured.media.as_deref();
-                let (complete, fault) = (captured.complete && whole, captured.fault.as_deref());
-                let said = answer(known.protocol, captured.status, media, &text, complete, fault);
+                let said = answer(known.protocol, captured, &text, captured.complete && whole);
                 let (said, changed) = redacted(said, self.redactor.redactor());
                 // A secret that came in pieces is not found in the stream.
                 let keeps = self.settings.keep_answers && !changed && matches!(text, Cow::Borrowed(_));
@@ -423,33 +425,19 @@ fn agent_name(settings: &RecorderSettings) -> AgentName {
     AgentName(settings.agent.clone())
 }
 
-/// The protocol of a path, and whether the request only counts tokens. `None` for what is no request to a model.
-fn protocol(target: &str) -> Option<(Protocol, bool)> {
-    let path = target.split('?').next().unwrap_or_default();
-    if path.ends_with("/messages") {
-        Some((Protocol::AnthropicMessages, false))
-    } else if path.ends_with("/messages/count_tokens") {
-        Some((Protocol::AnthropicMessages, true))
-    } else {
-        None
-    }
-}
-
-fn conversation(protocol: Protocol, body: &Value) -> Option<WireConversation> {
+fn conversation(protocol: RecordedProtocol, target: &str, body: &Value) -> Option<WireConversation> {
     match protocol {
-        Protocol::AnthropicMessages => anthropic::conversation(body),
-        Protocol::OpenAiChat | Protocol::OpenAiResponses => None,
+        RecordedProtocol::Spoken(Protocol::AnthropicMessages) => anthropic::conversation(body),
+        RecordedProtocol::Spoken(Protocol::OpenAiResponses) => responses::conversation(body),
+        RecordedProtocol::Spoken(Protocol::OpenAiChat) => chat::conversation(body),
+        RecordedProtocol::Gemini => gemini::conversation(target.split('?').next().unwrap_or_default(), body),
     }
 }
 
 /// The name of a model: its provider and how that calls it.
-fn model(protocol: Protocol, host: &str, id: &str) -> ModelName {
+fn model(protocol: RecordedProtocol, host: &str, id: &str) -> ModelName {
     let host = host.split(':').next().unwrap_or_default();
-    let provider = match (host, protocol) {
-        ("openrouter.ai", _) => "openrouter",
-        (_, Protocol::AnthropicMessages) => "anthropic",
-        (_, Protocol::OpenAiChat | Protocol::OpenAiResponses) => "openai",
-    };
+    let provider = if host == "openrouter.ai" { "openrouter" } else { protocol.provider() };
     ModelName(format!("{provider}/{id}"))
 }
 

@@ -340,7 +340,7 @@ impl Thread {
                 Speaker::User => self.transcriber.user(unit, seen, facts),
                 Speaker::Assistant => {
                     let end = Transcriber::unseen_end(&unit.items);
-                    self.transcriber.assistant(&unit.items, &self.agent, model, Some(end), facts);
+                    self.transcriber.assistant(&unit.items, &self.agent, model, Some(end), None, facts);
                     let rest = units.get(at + 1..).unwrap_or_default();
                     let following = rest.iter().take_while(|unit| unit.speaker == Speaker::User);
                     self.transcriber.close(following, facts);
@@ -395,7 +395,8 @@ impl Thread {
         let ended = StepEnded { finish, usage: answer.usage, cost, files: None, changed: Vec::new() };
         let end = answer.error.is_none().then_some(ended);
         self.transcriber.close([], facts);
-        let first = self.transcriber.assistant(&answer.items, &self.agent, &flight.model, end, facts);
+        let first =
+            self.transcriber.assistant(&answer.items, &self.agent, &flight.model, end, answer.id.clone(), facts);
         if let Some(error) = answer.error {
             facts.push(StepFailed { error, usage: answer.usage, cost });
         }
@@ -407,7 +408,7 @@ impl Thread {
         let FailedAttempt { flight, error, usage } = failed;
         let mut facts = Facts::from(self.next);
         self.transcriber.close([], &mut facts);
-        facts.push(StepStarted { agent: self.agent.clone(), model: flight.model, files: None });
+        facts.push(StepStarted { agent: self.agent.clone(), model: flight.model, files: None, answer: None });
         facts.push(StepFailed { error, usage, cost: cost(&flight.prices, usage) });
         self.append(at, facts.events).await
     }

@@ -50,6 +50,9 @@ struct Global {
     /// Read FILE instead of the store: a session file of an agent, or an export.
     #[arg(id = "in", long = "in", global = true, value_name = "FILE", help_heading = "Everywhere")]
     file: Option<PathBuf>,
+    /// Consider the sessions of all projects, for lists and for @last.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    all: bool,
     /// Print JSON.
     #[arg(long, global = true, help_heading = "Everywhere")]
     json: bool,
@@ -189,6 +192,7 @@ impl App {
         )
         .in_environment(environment);
         cli.watched = paged;
+        cli.all_projects = global.all;
         if reports {
             let filter = cli.environment.variables.get(diagnostics::VARIABLE);
             cli.diagnostics = Diagnostics::install(global.verbose, filter.as_deref(), cli.remarks.clone())?;

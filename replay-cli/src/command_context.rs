@@ -46,6 +46,8 @@ pub struct CommandContext {
     pub remarks: Remarks,
     /// Whether the answer goes to a terminal.
     pub watched: bool,
+    /// Whether lists and `@last` are about all projects.
+    pub all_projects: bool,
     /// Variables and the directory, for what is configured.
     pub environment: Environment,
     /// What the program reports of trouble.
@@ -88,13 +90,16 @@ struct OpenedStore {
     views: Arc<ViewCache>,
 }
 
-/// Saves the list of sessions for commands that only read, which save nothing. Costs what was appended since it was saved.
-async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
+/// Saves the folds over all sessions for commands that only read, which save nothing. Costs what was appended since they
+/// were saved.
+async fn save_folds(log: &SharedLog, views: Arc<ViewCache>) {
     if !matches!(log.ownership(), Ownership::Owner(_)) {
         return;
     }
-    if let Err(error) = Views::new(Arc::new(log.clone()), Some(views)).catalogue().await {
-        tracing::debug!(%error, "the list of sessions was not saved; the next reader folds it again");
+    let views = Views::new(Arc::new(log.clone()), Some(views));
+    let saved = async { views.catalogue().await.and(views.spending().await.map(drop)) };
+    if let Err(error) = saved.await {
+        tracing::debug!(%error, "the lists over all sessions were not saved; the next reader folds them again");
     }
 }
 
@@ -121,7 +126,19 @@ impl CommandContext {
     ) -> Self {
         let environment = Environment::of_process();
         let (diagnostics, opened, process) = (Diagnostics::default(), Arc::default(), Arc::default());
-        Self { place, named, file, style, remarks, watched: false, environment, diagnostics, opened, process }
+        Self {
+            place,
+            named,
+            file,
+            style,
+            remarks,
+            watched: false,
+            all_projects: false,
+            environment,
+            diagnostics,
+            opened,
+            process,
+        }
     }
 
     /// The same in another environment.
@@ -231,7 +248,7 @@ impl CommandContext {
     pub async fn close(&self) -> Result<(), CliError> {
         let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
         for OpenedStore { log, views } in opened {
-            save_catalogue(&log, views).await;
+            save_folds(&log, views).await;
             let bar = Bar::new(self.shows_progress(), "indexing");
             fill_index(&log, self.place.dir(), &bar).await;
             bar.clear();
@@ -293,7 +310,7 @@ impl CommandContext {
         // A title may hold a slash, or end like the name of a file.
         let found = async {
             let reader = self.reader().await?;
-            let session = reader.find(name).await?;
+            let session = self.find_session(&reader, name).await?;
             Ok((reader, session))
         };
         found.await.map_err(|error| self.missing(name, error))
@@ -336,7 +353,7 @@ impl CommandContext {
         }
         let found = async {
             let reader = self.store(OpenMode::Existing).await?;
-            let session = reader.find(name).await?;
+            let session = self.find_session(&reader, name).await?;
             Ok((reader, session))
         };
         found.await.map_err(|error| self.missing(name, error))

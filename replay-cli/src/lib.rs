@@ -11,7 +11,6 @@ mod ago;
 pub mod app;
 mod command_context;
 mod commands;
-mod current_project;
 mod diagnostics;
 mod draw;
 mod editing;
@@ -29,6 +28,7 @@ mod pager;
 mod passphrase;
 mod picker;
 mod progress;
+mod project;
 mod remarks;
 mod resume;
 mod signing;
@@ -37,3 +37,4 @@ mod style;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
+mod time_arg;

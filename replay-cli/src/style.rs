@@ -129,6 +129,15 @@ impl Style {
             _ => self.zoned(at).map_or_else(|| at.to_string(), |at| at.strftime("%Y-%m-%d").to_string()),
         }
     }
+
+    /// The same without a date: `45d`, `2y`.
+    pub fn shortest_age(&self, at: Time) -> String {
+        match self.now.millis().checked_sub(at.millis()).map(|ms| ms / 86_400_000) {
+            Some(days @ 10..1_000) => format!("{days}d"),
+            Some(days @ 1_000..) => format!("{}y", days / 365),
+            _ => self.short_age(at),
+        }
+    }
 }
 
 #[cfg(test)]

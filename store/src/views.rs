@@ -11,7 +11,7 @@ use crate::cache::{FoldVersion, Saved, ViewCache};
 use crate::{EventLog, Followed, Position, ReadError, Scope};
 use annals_core::event::CompactionEvent;
 use annals_core::{Digest, Event, Record, Seq, SessionId};
-use annals_projections::{Catalogue, Projection, SessionView};
+use annals_projections::{Catalogue, Projection, SessionView, Spending};
 use futures_util::StreamExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,7 +25,9 @@ const WHOLE: FoldVersion<'static> = FoldVersion { name: "whole", version: Sessio
 /// A view for looking: bounded by what is shown ([`SessionView::evict`]).
 const BOUNDED: FoldVersion<'static> = FoldVersion { name: "bounded", version: SessionView::VERSION };
 /// The catalogue of the store, by [`Position`]; kept under the nil id.
-const CATALOGUE: FoldVersion<'static> = FoldVersion { name: "catalogue", version: 4 };
+const CATALOGUE: FoldVersion<'static> = FoldVersion { name: "catalogue", version: 5 };
+/// What all sessions used, by [`Position`]; kept under the nil id.
+const SPENDING: FoldVersion<'static> = FoldVersion { name: "spending", version: 1 };
 const NO_SESSION: SessionId = SessionId([0; 16]);
 
 /// How many records a view was made of, in addition to the saved view that it started from.
@@ -71,13 +73,28 @@ impl Views {
     /// # Errors
     /// When the log cannot be read.
     pub async fn catalogue(&self) -> Result<Catalogue, ReadError> {
-        let saved: Option<(Catalogue, Saved)> = self.saved(NO_SESSION, CATALOGUE, Seq(u64::MAX));
-        let (mut catalogue, from) = match saved {
+        self.of_all(CATALOGUE, Catalogue::apply).await
+    }
+
+    /// What all sessions used: the saved fold and what was appended since, in the order of the store.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn spending(&self) -> Result<Spending, ReadError> {
+        self.of_all(SPENDING, Spending::apply).await
+    }
+
+    /// A fold over the records of all sessions.
+    async fn of_all<V: Default + Serialize + DeserializeOwned>(
+        &self,
+        fold: FoldVersion<'static>,
+        apply: fn(&mut V, &Record<'_>),
+    ) -> Result<V, ReadError> {
+        let saved: Option<(V, Saved)> = self.saved(NO_SESSION, fold, Seq(u64::MAX));
+        let (mut view, from) = match saved {
             // The digest is that of the last batch taken in: a store that was set back does not hold it there.
-            Some((catalogue, saved)) if self.holds(Position(saved.seq.0), saved.digest).await => {
-                (catalogue, saved.seq.0)
-            }
-            _ => (Catalogue::default(), 0),
+            Some((view, saved)) if self.holds(Position(saved.seq.0), saved.digest).await => (view, saved.seq.0),
+            _ => (V::default(), 0),
         };
         let mut following = self.log.follow(Scope::All { from: Position(from) });
         let mut last = None;
@@ -87,7 +104,7 @@ impl Views {
                 Followed::Synced => break,
                 Followed::Batch { slice, position } => {
                     for record in slice.records() {
-                        catalogue.apply(&record);
+                        apply(&mut view, &record);
                         records += 1;
                     }
                     last = position.map(|position| (position, slice.batch.digest)).or(last);
@@ -95,9 +112,9 @@ impl Views {
             }
         }
         if let (Some((position, digest)), true) = (last, records >= WORTH_SAVING) {
-            self.save(NO_SESSION, CATALOGUE, Seq(position.0 + 1), digest, &catalogue);
+            self.save(NO_SESSION, fold, Seq(position.0 + 1), digest, &view);
         }
-        Ok(catalogue)
+        Ok(view)
     }
 
     /// Saves a view that a writer holds, if enough came since `since`. `digest` is that of the batch it ends with.

@@ -215,7 +215,7 @@ impl<'a> Writer<'a> {
         self.add(vec![sent.into()]).await?;
         let text = self.text(150);
         let (agent, model) = (self.agent.agent.clone(), self.model.model.clone());
-        let started = StepStarted { agent, model, files: None };
+        let started = StepStarted { agent, model, files: None, answer: None };
         self.add(vec![started.into(), TextEnded { index: 0, text: text.into(), metadata: None }.into()]).await?;
         let finish = if call.is_some() { Finish::ToolCalls } else { Finish::Stop };
         if let Some(call) = call {

@@ -3,6 +3,7 @@
 use super::{payload, words};
 use crate::digest::Digest;
 use crate::id::{AgentName, ModelName, RequestId};
+use crate::left_out::{left_out, present};
 use crate::text::{Json, Text, as_text, from_text};
 use crate::time::Time;
 use alloc::string::String;
@@ -164,6 +165,17 @@ payload! {
 }
 
 payload! {
+    /// What a provider calls an answer. Agents copy answers into the files of resumed sessions: the same ids are the same
+    /// answer, which is paid for once.
+    AnswerId {
+        /// The id of the message.
+        message: String,
+        /// The id of the request, if it was recorded.
+        request: Option<String>,
+    } texts {}
+}
+
+payload! {
     /// The first content of an answer arrived, or its final failure: from here on there is an assistant message.
     StepStarted {
         /// Who answers.
@@ -173,6 +185,10 @@ payload! {
         /// Git tree of the files when the step began, if captured.
         #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         files: Option<String>,
+        /// What the provider calls the answer, if another agent recorded it. Without it the member is left out of JSON.
+        #[serde(default, serialize_with = "left_out", deserialize_with = "present")]
+        #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
+        answer: Option<AnswerId>,
     } texts {}
 }
 

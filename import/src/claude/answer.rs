@@ -81,7 +81,8 @@ impl TranscriptBranch {
             }
             self.message(uuid, events);
             let agent = AgentName(self.agent.clone());
-            events.push(StepStarted { agent, model: ModelName(model), files: None }.into());
+            let answer = message.text("id").map(|message| AnswerId { message, request: object.text("requestId") });
+            events.push(StepStarted { agent, model: ModelName(model), files: None, answer }.into());
             self.step = Some(TranscriptStep {
                 message: id,
                 next: 0,

@@ -26,8 +26,12 @@ impl RolloutMapper {
         }
         if self.step.is_none() {
             self.epoch();
-            let started =
-                StepStarted { agent: AgentName(AGENT.into()), model: ModelName(self.model.clone()), files: None };
+            let started = StepStarted {
+                agent: AgentName(AGENT.into()),
+                model: ModelName(self.model.clone()),
+                files: None,
+                answer: None,
+            };
             self.push(line, at, vec![started.into()]);
             self.step = Some(RolloutStep { next: 0, calls: false, open: 0, usage: None, sealed: false, line, at });
         }

@@ -62,7 +62,12 @@ impl V1Answer {
 
     fn start(&mut self, mapper: &mut V1Mapper, line: u64, at: Time, files: Option<String>) {
         self.settle(mapper);
-        let started = StepStarted { agent: AgentName(self.agent.clone()), model: ModelName(self.model.clone()), files };
+        let started = StepStarted {
+            agent: AgentName(self.agent.clone()),
+            model: ModelName(self.model.clone()),
+            files,
+            answer: None,
+        };
         let seq = mapper.push(line, at, vec![started.into()]);
         if !self.started {
             mapper.remember(&self.id, seq);

@@ -290,6 +290,7 @@ impl V2Mapper {
             agent: AgentName(data.text("agent")?),
             model: ModelName(model(&data.object("model")?)?),
             files: data.text("snapshot"),
+            answer: None,
         };
         Some(vec![started.into()])
     }

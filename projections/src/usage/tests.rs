@@ -118,7 +118,7 @@ fn by_model(events: &[Event]) -> Vec<(alloc::string::String, u64)> {
 #[test]
 fn unpriced_tokens_belong_to_the_model_that_was_asked() {
     assert_eq!(by_model(&[step_ended(tokens(1), 0)]), [("test/alpha".into(), 1)], "the model of the session");
-    let beta = StepStarted { agent: "build".into(), model: "test/beta".into(), files: None };
+    let beta = StepStarted { agent: "build".into(), model: "test/beta".into(), files: None, answer: None };
     assert_eq!(by_model(&[beta.into(), retry(tokens(2), 0), step_failed(tokens(3), 0)]), [("test/beta".into(), 5)]);
     assert_eq!(by_model(&[sent(Purpose::Turn, "test/gamma"), step_ended(tokens(4), 0)]), [("test/gamma".into(), 4)]);
     let small = CompactionStarted { reason: CompactionReason::Auto, model: Some("test/small".into()), estimate: 0 };

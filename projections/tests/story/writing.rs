@@ -91,7 +91,7 @@ impl Writer {
                 // Every other step is captured.
                 let files = self.next.0.is_multiple_of(2).then(|| tree(self.next.0));
                 self.captured |= files.is_some();
-                let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files };
+                let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files, answer: None };
                 let step = self.message(vec![started.into()]);
                 let mut index = 0;
                 for n in 0..*texts {

@@ -3,11 +3,11 @@
 use super::command::Command;
 use super::help;
 use crate::command_context::CommandContext;
-use crate::current_project;
 use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter};
 use crate::pager::PagedOutput;
 use crate::picker::{Picker, PickerAction};
+use crate::project::root;
 use crate::resume;
 use crate::style::counted;
 use annals_core::SessionId;
@@ -31,7 +31,7 @@ pub(super) async fn run(cli: &CommandContext, out: &mut (dyn Write + Send)) -> R
         if picker.is_none() {
             let catalogue = reader.catalogue().await?;
             let sessions = list(catalogue, &SessionFilter::default(), SessionOrder::default(), &cli.pricing());
-            let here = current_project::root(&cli.environment.directory);
+            let here = root(&cli.environment.directory);
             picker = Some(Picker::new(sessions, &here, &cli.style));
         }
         let Some(picker) = &mut picker else { continue };

@@ -131,7 +131,7 @@ fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> Result<(
 
 async fn undo(seq: Seq, args: &Args, cli: &CommandContext) -> Result<Verdict, CliError> {
     let reader = cli.store(OpenMode::Existing).await?;
-    let named = reader.find(&args.target.session).await?;
+    let named = cli.find_session(&reader, &args.target.session).await?;
     let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
     let head = reader.head(session).await?;
     let seq = reader.session_at(session, head.next).undoable_compaction(seq).await?;

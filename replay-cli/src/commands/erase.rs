@@ -163,7 +163,7 @@ impl Erasing<'_> {
 
     async fn plan(&self, log: &Arc<DiskLog>, cli: &CommandContext) -> Result<(SessionId, ErasurePlan), CliError> {
         let reader = Reader::new(log.clone(), None, cli.place.dir().to_owned());
-        let session = reader.find(self.session).await?;
+        let session = cli.find_session(&reader, self.session).await?;
         let Common { with_ancestors, everywhere, .. } = *self.common;
         let plan = erasure::plan(&**log, session, &self.rules, ErasureScope { with_ancestors, everywhere }).await?;
         Ok((session, plan))

@@ -43,7 +43,7 @@ pub async fn run_unpin(args: &UnpinArgs, cli: &CommandContext) -> Result<Verdict
 
 async fn record(args: &Args, cli: &CommandContext, pin: bool) -> Result<Verdict, CliError> {
     let reader = cli.store(OpenMode::Existing).await?;
-    let named = reader.find(&args.session).await?;
+    let named = cli.find_session(&reader, &args.session).await?;
     let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;

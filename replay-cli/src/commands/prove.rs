@@ -52,7 +52,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         let request = witness_request(&store, &own, since).map_err(SigningError::from)?;
         return write(args.output.as_deref(), &request.to_string(), out);
     }
-    let session = reader.find(&args.session).await?;
+    let session = cli.find_session(&reader, &args.session).await?;
     let wanted = (session, args.seq.map(Seq));
     let proof = prove(&**reader.log(), &store, &own, wanted).await.map_err(SigningError::from)?;
     write(args.output.as_deref(), &proof.to_string(), out)?;

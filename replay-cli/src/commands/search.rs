@@ -2,27 +2,26 @@
 
 mod draw;
 
-use crate::ago::ago;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::style::{counted, thousands};
-use annals_core::Time;
+use crate::time_arg::{TimeArg, time};
 use annals_index::{IndexPlace, IndexReader};
+use annals_inspect::reader::Reader;
 use annals_inspect::search::{SearchIndex, SearchPattern, SearchQuery, SearchTotals, TextAuthor};
 use annals_inspect::sessions::SessionFilter;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use draw::MatchPrinter;
 use serde_json::json;
 use std::io::Write;
-use std::path::Path;
 
-/// Search the text of all sessions, newest first.
+/// Search the text of the sessions of this project, newest first.
 ///
 /// Searches prompts, answers, reasoning, tool calls, results, system prompts and context updates. An event matches if it
 /// contains all words, in any place and order; put a phrase in double quotes: annals search '"exit code" panic'. Case
 /// matters only for words with capital letters. file:PATH finds sessions that read or changed a file; alone, it shows
-/// each place. Sessions with whole words come first, then the newest. Exit status 1 if there is no match.
+/// each place. Sessions with whole words come first, then the newest. --all searches all projects. Exit status 1 if there is no match.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Words, "phrases" and file:PATH; all must match.
@@ -34,15 +33,15 @@ pub struct Args {
     /// Search this session only.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// Search only sessions of PROJECT: a directory, or the name of one.
-    #[arg(long, value_name = "PROJECT", conflicts_with = "session")]
+    /// Search only sessions of the project in DIR (default: the current one), or of the project of this name.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", conflicts_with = "session")]
     project: Option<String>,
     /// Search only sessions of this agent.
     #[arg(long, value_name = "NAME", conflicts_with = "session")]
     agent: Option<String>,
-    /// Search only what was written within this time: 90m, 12h, 7d.
-    #[arg(long, value_name = "TIME", value_parser = ago)]
-    since: Option<u64>,
+    /// Search only what was written since this time: 7d, 12h, yesterday, 2026-11-21.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<TimeArg>,
     /// Search only what WHO wrote; may be repeated.
     #[arg(long, value_name = "WHO", value_parser = authors())]
     by: Vec<TextAuthor>,
@@ -89,10 +88,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let query = SearchQuery {
         pattern,
         session,
-        sessions: filter(args, cli),
+        sessions: filter(args, cli, &reader).await?,
         authors: args.by.clone(),
         tool: args.tool.clone(),
-        since: args.since.map(|ms| Time(cli.style.now.millis().saturating_sub(ms))),
+        since: args.since.map(|since| since.start(&cli.style)),
         context: args.context,
         limit,
         per_event: limit.filter(|_| !cli.style.json).map(|_| PER_EVENT),
@@ -131,17 +130,12 @@ fn say_more(totals: SearchTotals, cli: &CommandContext) {
     }
 }
 
-/// The sessions that the options select.
-fn filter(args: &Args, cli: &CommandContext) -> SessionFilter {
+/// The sessions that the options select: those of a project, unless one session was named.
+async fn filter(args: &Args, cli: &CommandContext, reader: &Reader) -> Result<SessionFilter, CliError> {
     let mut filter = SessionFilter { agent: args.agent.clone(), children: true, ..SessionFilter::default() };
-    match args.project.as_deref() {
-        Some(path) if path.contains('/') || path == "." || path == ".." => {
-            let path = cli.environment.directory.join(Path::new(path));
-            let path = std::fs::canonicalize(&path).unwrap_or(path);
-            filter.directory = Some(path.to_string_lossy().into_owned());
-        }
-        Some(name) => filter.folder = Some(name.to_owned()),
-        None => {}
+    if args.session.is_none() {
+        let catalogue = reader.catalogue().await?;
+        filter.directories = cli.project_scope(&catalogue, args.project.as_deref()).directories(&catalogue);
     }
-    filter
+    Ok(filter)
 }

@@ -1,19 +1,24 @@
 //! `annals sessions`
 
+mod table;
+
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{clip, columns, name, pad};
-use crate::style::{Emphasis, counted, thousands};
+use crate::project::{ProjectFolder, ProjectScope};
+use crate::style::{Style, counted};
+use crate::time_arg::{TimeArg, time};
 use annals_inspect::pricing::Cost;
 use annals_inspect::reader::short_ids;
-use annals_inspect::sessions::{SessionFilter, SessionOrder, SessionOverview, list};
+use annals_inspect::sessions::{SessionFilter, SessionOrder, list};
+use annals_projections::Catalogue;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::Write;
 
-/// List the sessions of the store, newest first.
+/// List the sessions of this project, newest first.
 ///
-/// Wherever a command takes a session, the start of its id is enough, as shown here.
+/// The project is the git repository that contains the current directory, or the directory itself; --all lists the sessions
+/// of all projects. Wherever a command takes a session, the start of its id is enough, as shown here.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Only sessions whose titles contain all of these words.
@@ -25,12 +30,18 @@ pub struct Args {
     /// Only sessions whose model name contains TEXT.
     #[arg(long, value_name = "TEXT")]
     model: Option<String>,
-    /// Only sessions that work in DIR or below it.
+    /// Only sessions that work in DIR or below it, in any project.
     #[arg(long, value_name = "DIR")]
     directory: Option<String>,
+    /// Only sessions of the project in DIR (default: the current one), or of the project of this name.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    project: Option<String>,
     /// Only sessions whose last recorded git branch is NAME.
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
+    /// Only sessions that changed since this time: 7d, 12h, yesterday, 2026-11-21.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<TimeArg>,
     /// Sort by this.
     #[arg(long, default_value = "updated", value_parser = orders())]
     sort: SessionOrder,
@@ -54,24 +65,39 @@ fn orders() -> impl TypedValueParser<Value = SessionOrder> {
 }
 
 impl Args {
-    fn filter(&self) -> SessionFilter {
+    fn filter(&self, style: &Style) -> SessionFilter {
         SessionFilter {
             words: self.words.clone(),
             agent: self.agent.clone(),
             model: self.model.clone(),
-            directory: self.directory.clone(),
+            directories: None,
             branch: self.branch.clone(),
+            since: self.since.map(|since| since.start(style)),
             children: self.children,
             ..SessionFilter::default()
         }
     }
+
+    /// Whose sessions are listed.
+    fn scope(&self, catalogue: &Catalogue, cli: &CommandContext) -> ProjectScope {
+        match &self.directory {
+            Some(directory) => ProjectScope::In(ProjectFolder::folder(directory, &cli.environment.directory)),
+            None => cli.project_scope(catalogue, self.project.as_deref()),
+        }
+    }
 }
 
+/// Runs the command.
+///
+/// # Errors
+/// When there is no store, or it cannot be read.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let catalogue = cli.reader().await?.catalogue().await?;
+    let mut catalogue = cli.reader().await?.catalogue().await?;
     let ids = short_ids(&catalogue.sessions.keys().copied().collect::<Vec<_>>());
     let all = catalogue.sessions.len();
-    let mut rows = list(catalogue, &args.filter(), args.sort, &cli.pricing());
+    let scope = args.scope(&catalogue, cli);
+    catalogue.sessions.retain(|_, entry| scope.takes(&entry.directory));
+    let mut rows = list(catalogue, &args.filter(&cli.style), args.sort, &cli.pricing());
     if args.reverse {
         rows.reverse();
     }
@@ -80,66 +106,19 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         json::list(out, &rows)?;
         return Ok(Verdict::Fine);
     }
-    let table: Vec<[String; 5]> = rows
-        .iter()
-        .map(|row| {
-            let cost = row.known_cost;
-            let cost = if cost == Cost::default() { String::new() } else { cost.shown() };
-            let who = name(&row.origin.clone().unwrap_or_else(|| row.agent.to_string()));
-            let id = ids.get(&row.id).cloned().unwrap_or_else(|| row.id.to_string());
-            [id, cli.style.short_age(row.updated), who, thousands(row.turns), cost]
-        })
-        .collect();
-    draw(&rows, &table, cli, out)?;
+    table::print(&rows, &ids, cli, out)?;
     if let Some(remark) = Cost::remark(rows.iter().map(|row| row.known_cost)) {
         cli.remark(remark);
     }
-    match rows.len() {
-        0 if all == 0 => cli.remark("the store is empty; `annals import --discover` lists sessions to import"),
-        0 => cli.remark(&format!("no match in {}", counted(all as u64, "session"))),
+    match (rows.len(), &scope) {
+        (0, _) if all == 0 => {
+            cli.remark("the store is empty; `annals import --discover` lists sessions to import");
+        }
+        (0, ProjectScope::In(_)) if args.directory.is_none() && args.project.is_none() => {
+            cli.remark(&format!("no match in this project; --all lists all {}", counted(all as u64, "session")));
+        }
+        (0, _) => cli.remark(&format!("no match in {}", counted(all as u64, "session"))),
         _ => {}
     }
     Ok(Verdict::Fine)
-}
-
-/// One row a session; on a terminal titles are cut at its edge.
-fn draw(
-    rows: &[SessionOverview],
-    table: &[[String; 5]],
-    cli: &CommandContext,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
-    let (style, watched) = (&cli.style, cli.watched);
-    const HEADS: [&str; 5] = ["id", "age", "agent", "turns", "cost"];
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let mut widths = HEADS.map(columns);
-    for row in table {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(columns(cell));
-        }
-    }
-    // A column with nothing in it is left out.
-    let shown: Vec<usize> = (0..HEADS.len()).filter(|at| table.iter().any(|row| !row[*at].is_empty())).collect();
-    let line = |cells: [&str; 5]| -> String {
-        let cell = |at: &usize| match at {
-            1 | 3 | 4 => format!("{:>width$}  ", cells[*at], width = widths[*at]),
-            _ => format!("{}  ", pad(cells[*at], widths[*at])),
-        };
-        shown.iter().map(cell).collect()
-    };
-    let head = line(HEADS);
-    let room = style.width.saturating_sub(columns(&head)).max(16);
-    writeln!(out, "{}{}", style.paint(Emphasis::Dim, &head), style.paint(Emphasis::Dim, "title"))?;
-    for (row, cells) in rows.iter().zip(table) {
-        let [id, age, who, turns, cost] = cells;
-        let cells = line([id, age, who, turns, cost]);
-        let (id, rest) = cells.split_at(id.len());
-        let title = if row.title.is_empty() { "(no title)".to_owned() } else { name(&row.title) };
-        let title = if watched { clip(&title, room) } else { title };
-        let emphasis = if row.titled { Emphasis::Strong } else { Emphasis::Plain };
-        writeln!(out, "{}{}{}", style.paint(Emphasis::Context, id), rest, style.paint(emphasis, &title))?;
-    }
-    Ok(())
 }

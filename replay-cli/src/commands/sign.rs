@@ -63,7 +63,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     let mut sessions: Vec<SessionHead> = Vec::new();
     for name in &args.sessions {
-        let session = reader.find(name).await?;
+        let session = cli.find_session(&reader, name).await?;
         sessions.push(SessionHead { session, head: reader.head(session).await? });
     }
     if args.sessions.is_empty() {

@@ -38,7 +38,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Err(EditError::EmptyTitle.into());
     }
     let reader = cli.store(OpenMode::Existing).await?;
-    let named = reader.find(&args.session).await?;
+    let named = cli.find_session(&reader, &args.session).await?;
     let (session, at) = editing::append(cli, &reader, named, SessionTitled::given(title).into()).await?;
     cli.remark(&format!("titled{} (event {at})", editing::in_fork(named, session)));
     Ok(Verdict::Fine)

@@ -1,94 +1,182 @@
 //! `annals usage`
 
+mod session;
+mod status_line;
+mod table;
+
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{columns, name, pad};
-use crate::style::{Emphasis, Style, counted, thousands};
-use annals_core::ModelName;
-use annals_inspect::SessionAt;
-use annals_inspect::pricing::{Cost, Pricing};
-use annals_projections::{ToJson, UsageByModel, UsageTotals};
+use crate::project::root;
+use crate::time_arg::{TimeArg, time};
+use annals_core::{SessionId, Time};
+use annals_inspect::pricing::Cost;
+use annals_inspect::reader::Reader;
+use annals_inspect::spending::{Calendar, Dimension, SpendingQuery, SpendingSource, SpendingTable};
+use annals_projections::QUARTER_HOUR;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use jiff::Timestamp;
 use std::io::Write;
+use std::path::Path;
 
-/// Show tokens and cost of a session, by model.
+/// Show tokens and cost: of all sessions by day, or of one session.
 ///
-/// Failed and undone attempts count too. A cost that was not recorded is estimated from the prices of `annals models`
-/// and marked `~`; `-` means that no price is known. With --json, `cost` is the recorded cost, and `unpriced` counts
-/// the attempts without one.
+/// Without SESSION, adds up the whole store. --by chooses the rows; several can be combined: --by month,model. An answer
+/// that an agent copied into the file of a resumed session counts once, and a session includes the sub-agents that it
+/// started. A cost that was not recorded is estimated from the prices of `annals models` and marked `~`; `-` means that no
+/// price is known.
+///
+/// With SESSION alone, shows that session by model. With --json its `cost` is the recorded cost, and `unpriced` counts the
+/// attempts without one.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    #[command(flatten)]
-    target: Target,
+    /// One session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+    /// Show the state right after EVENT (and the events written with it).
+    #[arg(long, value_name = "EVENT", requires = "session", conflicts_with_all = ["by", "since", "until", "project", "csv", "blocks", "line"])]
+    at: Option<u64>,
+    /// Add up by this (may be repeated, or separated by commas).
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimensions())]
+    by: Vec<Dimension>,
+    /// Only from this time on: 7d, 12h, yesterday, 2026-11-21.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<TimeArg>,
+    /// Only until this time; a day is included.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    until: Option<TimeArg>,
+    /// Only sessions of the project in DIR (default: the current one), or of the project of this name.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    project: Option<String>,
+    /// Add up by blocks of five hours, as subscriptions count.
+    #[arg(long)]
+    blocks: bool,
+    /// Print comma-separated values: the members of --json, costs in nano-dollars.
+    #[arg(long, conflicts_with_all = ["json", "line"])]
+    csv: bool,
+    /// Print one line for a status bar: today, the current block, this month.
+    #[arg(long, conflicts_with_all = ["json", "by", "since", "until", "blocks"])]
+    line: bool,
 }
 
+fn dimensions() -> impl TypedValueParser<Value = Dimension> {
+    PossibleValuesParser::new(Dimension::ALL.map(|by| PossibleValue::new(by.name()))).try_map(|name| {
+        let mut all = Dimension::ALL.into_iter();
+        all.find(|by| by.name() == name).ok_or("not a column of this name")
+    })
+}
+
+impl Args {
+    fn is_of_store(&self) -> bool {
+        let selects = self.since.is_some() || self.until.is_some() || self.project.is_some();
+        self.session.is_none() || selects || !self.by.is_empty() || self.blocks || self.csv || self.line
+    }
+
+    fn query(&self, cli: &CommandContext, session: Option<SessionId>) -> SpendingQuery {
+        let mut by = self.by.clone();
+        if self.blocks {
+            by.insert(0, Dimension::Block);
+        }
+        if by.is_empty() {
+            by.push(Dimension::Day);
+        }
+        let mut known = Vec::new();
+        by.retain(|by| {
+            !known.contains(by) && {
+                known.push(*by);
+                true
+            }
+        });
+        // Usage is known by quarters of an hour.
+        let quarter = |at: Time| Time(at.0 - at.0 % QUARTER_HOUR);
+        SpendingQuery {
+            by,
+            since: self.since.map(|since| quarter(since.start(&cli.style))),
+            until: self.until.map(|until| until.end(&cli.style)),
+            session,
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When no session has the name, or the log cannot be read.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let found = cli.target(&args.target).await?;
-    let usage = SessionAt::from(&found).usage().await?;
-    if cli.style.json {
-        json::object(out, &usage.total.to_json(found.reader.blobs()))?;
-        return Ok(Verdict::Fine);
+    if let (Some(session), false) = (&args.session, args.is_of_store()) {
+        return session::run(&Target { session: session.clone(), at: args.at }, cli, out).await;
     }
-    if usage.total.attempts == 0 && usage.total.cost == 0 {
-        cli.remark("no usage recorded");
-        return Ok(Verdict::Fine);
-    }
-    let pricing = cli.pricing();
-    table(&usage, &pricing, &cli.style, out)?;
-    let costs = usage.used().map(|(model, _)| pricing.of_model(&usage, model));
-    if let Some(remark) = Cost::remark(costs.chain([pricing.total(&usage)])) {
-        cli.remark(remark);
-    }
+    let (reader, session) = match &args.session {
+        Some(name) => cli.find(name).await.map(|(reader, session)| (reader, Some(session)))?,
+        None => (cli.reader().await?, None),
+    };
+    let query = args.query(cli, session);
+    with_source(args, cli, &reader, |source| {
+        if args.line {
+            return status_line::print(source, &query, &cli.style, out);
+        }
+        let found = source.table(&query);
+        if cli.style.json {
+            json::object(out, &found)?;
+        } else if args.csv {
+            comma_separated(&query.by, &found, out)?;
+        } else if found.rows.is_empty() {
+            cli.remark("no usage recorded");
+        } else {
+            table::print(&query.by, &found, source.catalogue, &cli.style, out)?;
+            let costs = found.rows.iter().map(|row| row.spent.known_cost).chain([found.total.known_cost]);
+            if let Some(remark) = Cost::remark(costs) {
+                cli.remark(remark);
+            }
+        }
+        Ok(())
+    })
+    .await?;
     Ok(Verdict::Fine)
 }
 
-const HEADS: [&str; 7] = ["answers", "input", "from cache", "to cache", "output", "reasoning", "cost"];
-
-fn cells(totals: &UsageTotals, cost: Cost) -> [String; 7] {
-    let tokens = &totals.tokens;
-    [
-        thousands(totals.attempts),
-        thousands(tokens.input),
-        thousands(tokens.cache_read),
-        thousands(tokens.cache_write),
-        thousands(tokens.output),
-        thousands(tokens.reasoning),
-        cost.shown(),
-    ]
+/// Gives what is added up, with the prices, the days and the projects of the reader.
+async fn with_source(
+    args: &Args,
+    cli: &CommandContext,
+    reader: &Reader,
+    answer: impl FnOnce(&SpendingSource<'_>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let (spending, catalogue) = (reader.spending().await?, reader.catalogue().await?);
+    let scope = cli.named_project(args.project.as_deref());
+    let offset = |at: Time| {
+        let instant = i64::try_from(at.0).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        instant.map_or(0, |at| i64::from(cli.style.zone.to_offset(at).seconds()))
+    };
+    let project =
+        |directory: &str| scope.takes(directory).then(|| root(Path::new(directory)).to_string_lossy().into_owned());
+    answer(&SpendingSource {
+        spending: &spending,
+        catalogue: &catalogue,
+        pricing: &cli.pricing(),
+        calendar: Calendar { offset: &offset },
+        project: &project,
+    })
 }
 
-fn table(usage: &UsageByModel, pricing: &Pricing, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
-    let mut rows: Vec<(String, [String; 7], Emphasis)> = Vec::new();
-    let used: Vec<(&ModelName, &UsageTotals)> = usage.used().collect();
-    if used.len() > 1 {
-        let of = |(model, totals): &(&ModelName, &UsageTotals)| {
-            (name(model.as_str()), cells(totals, pricing.of_model(usage, model)), Emphasis::Plain)
-        };
-        rows.extend(used.iter().map(of));
-    }
-    let all = match used.as_slice() {
-        [(model, _)] => name(model.as_str()),
-        several => counted(several.len() as u64, "model"),
+fn comma_separated(by: &[Dimension], found: &SpendingTable, out: &mut dyn Write) -> Result<(), CliError> {
+    let quoted = |text: &str| match text.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
     };
-    let total = cells(&usage.total, pricing.total(usage));
-    rows.push((all, total.clone(), Emphasis::Strong));
-    let first = rows.iter().map(|(name, ..)| columns(name)).max().unwrap_or_default();
-    let mut widths = HEADS.map(columns);
-    for (_, cells, _) in &rows {
-        for (width, cell) in widths.iter_mut().zip(cells) {
-            *width = (*width).max(columns(cell));
+    for by in by {
+        write!(out, "{},", by.name())?;
+    }
+    writeln!(out, "input,output,reasoning,cache_read,cache_write,cost,estimated")?;
+    for row in &found.rows {
+        for by in by {
+            write!(out, "{},", quoted(row.by.get(by).map_or("", String::as_str)))?;
         }
-    }
-    // A column without reported values is left out.
-    let shown: Vec<usize> =
-        (0..HEADS.len()).filter(|at| !matches!(total[*at].as_str(), "0" | "$0") || *at < 2).collect();
-    let line = |name: &str, cells: &[String; 7]| {
-        let cells = shown.iter().map(|at| format!("  {:>width$}", cells[*at], width = widths[*at]));
-        format!("{}{}", pad(name, first), cells.collect::<String>())
-    };
-    writeln!(out, "{}", style.paint(Emphasis::Dim, &line("", &HEADS.map(str::to_owned))))?;
-    for (name, cells, emphasis) in &rows {
-        writeln!(out, "{}", style.paint(*emphasis, &line(name, cells)))?;
+        let spent = &row.spent;
+        let cost = spent.cost.map(|cost| cost.to_string()).unwrap_or_default();
+        let tokens = [spent.input, spent.output, spent.reasoning, spent.cache_read, spent.cache_write];
+        let tokens = tokens.map(|count| count.to_string()).join(",");
+        writeln!(out, "{tokens},{cost},{}", spent.estimated)?;
     }
     Ok(())
 }

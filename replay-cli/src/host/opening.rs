@@ -4,9 +4,11 @@ use super::{Chosen, Host, HostError};
 use crate::command_context::CommandContext;
 use crate::editing;
 use crate::error::CliError;
+use crate::project::newest;
 use annals_core::event::Location;
 use annals_core::{AgentName, ModelName, SessionId};
 use annals_inspect::reader::Reader;
+use annals_projections::CatalogueEntry;
 use annals_runtime::{Refusal, Session};
 use annals_store::OpenMode;
 use annals_store::exchange::has_key;
@@ -79,7 +81,10 @@ pub async fn find(
                 Err(CliError::NoStore { .. }) => return Err(nothing().into()),
                 reader => reader?,
             };
-            let last = reader.newest_in(&directory).await?;
+            let catalogue = reader.catalogue().await?;
+            let scope = cli.scope_around(&catalogue, Path::new(&directory));
+            let own = |entry: &CatalogueEntry| entry.parent.is_none() && entry.origin.is_none() && !entry.forgotten;
+            let last = newest(&catalogue, |entry| own(entry) && scope.takes(&entry.directory));
             (reader, last.ok_or_else(nothing)?)
         }
     };

@@ -313,6 +313,7 @@ impl<'r> AnswerRecorder<'r> {
             agent: profiles.0.clone(),
             model: profiles.1.clone(),
             files: self.files.clone().map(Into::into),
+            answer: None,
         };
         let step = self
             .runner

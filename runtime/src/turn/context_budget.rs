@@ -205,8 +205,10 @@ async fn too_large(
     let error = RunError::TooLarge(RequestParts::of(request, &view.history, limit, &*runner.lane.blobs()));
     let (agent, model) = (profile.agent.agent.clone(), profile.model.model.clone());
     let failure = Failure { kind: error.kind().into(), message: error.to_string().into(), status: None };
-    let events: [Event; 2] =
-        [StepStarted { agent, model, files: None }.into(), StepFailed { error: failure, usage: None, cost: 0 }.into()];
+    let events: [Event; 2] = [
+        StepStarted { agent, model, files: None, answer: None }.into(),
+        StepFailed { error: failure, usage: None, cost: 0 }.into(),
+    ];
     runner
         .lane
         .decide(|view| {

@@ -123,7 +123,8 @@ async fn fail_unanswered(
 ) -> Result<(), Stop> {
     let (agent, model) = (profile.agent.agent.clone(), profile.model.model.clone());
     let cost = cost(&profile.model.prices, usage);
-    let events = [StepStarted { agent, model, files: None }.into(), StepFailed { error, usage, cost }.into()];
+    let events =
+        [StepStarted { agent, model, files: None, answer: None }.into(), StepFailed { error, usage, cost }.into()];
     runner
         .lane
         .decide(|view| match request.is_current(view) {

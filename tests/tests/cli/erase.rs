@@ -186,7 +186,7 @@ fn plant_copies(annals: &Annals) -> std::path::PathBuf {
     std::fs::write(outputs.join(OUTPUT_FILE), format!("hello {SECRET}")).unwrap();
     std::fs::write(annals.store().join("chat-history"), format!("#V2\nMy name is {SECRET}\nsomething else\n")).unwrap();
     std::fs::create_dir_all(cassette.join("parts")).unwrap();
-    let requests = ends(annals, 0, &["requests", "@last", "--json"]);
+    let requests = ends(annals, 0, &["--all", "requests", "@last", "--json"]);
     let requests: serde_json::Value = serde_json::from_str(requests.trim()).unwrap_or_else(|_| {
         serde_json::Value::Array(requests.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
     });

@@ -26,7 +26,7 @@ async fn long(turns: u64) -> Arc<dyn EventLog> {
     for turn in 0..turns {
         append(vec![InputPromoted { input: format!("i{turn}").into() }.into()]).await;
         append(vec![admitted(turn + 1)]).await;
-        let step = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None };
+        let step = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None, answer: None };
         append(vec![step.into()]).await;
         let text = TextEnded { index: 0, text: format!("answer {turn}").as_str().into(), metadata: None };
         let ended = StepEnded { finish: Finish::Stop, usage: None, cost: 0, files: None, changed: Vec::new() };

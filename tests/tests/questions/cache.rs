@@ -130,7 +130,7 @@ async fn a_call_that_was_settled_after_a_request_had_passed_it_breaks_the_prefix
     own.says("call", "Read it again.").await;
     own.sends().await;
     let call: CallId = "call-1".into();
-    let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None };
+    let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None, answer: None };
     let called = ToolCalled {
         index: 0,
         call: call.clone(),

@@ -210,7 +210,7 @@ impl Own {
 
     /// An answer of one text, and a call that gives `output` if there is one.
     pub async fn answers(&mut self, text: &str, call: Option<(&str, &str)>, usage: Option<Usage>) {
-        let started = StepStarted { agent: "build".into(), model: self.model.model.clone(), files: None };
+        let started = StepStarted { agent: "build".into(), model: self.model.model.clone(), files: None, answer: None };
         let said = TextEnded { index: 0, text: text.into(), metadata: None };
         self.add(vec![started.into(), said.into()]).await;
         if let Some((id, output)) = call {

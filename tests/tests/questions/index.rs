@@ -133,7 +133,7 @@ async fn sessions_part_where_all_of_their_records_say_in_pages_of_any_size() {
 #[tokio::test]
 async fn a_call_that_was_open_at_the_cut_is_said_otherwise_in_a_fork() {
     let (log, parent) = long(1).await;
-    let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None };
+    let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None, answer: None };
     let called = ToolCalled {
         index: 0,
         call: "call-1".into(),

@@ -35,7 +35,7 @@ pub fn turn(n: u64, own: bool) -> Vec<Event> {
     let (input, delivery) = (format!("in-{n}"), Delivery::Steer);
     let admitted =
         InputAdmitted { input: input.as_str().into(), text: text.as_str().into(), attachments: vec![], delivery };
-    let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None };
+    let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None, answer: None };
     let said = TextEnded { index: 0, text: "I went on as before.".into(), metadata: None };
     let ended = StepEnded { finish: Finish::Stop, usage: None, cost: 0, files: None, changed: vec![] };
     let promoted = InputPromoted { input: input.as_str().into() };

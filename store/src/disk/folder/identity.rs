@@ -1,7 +1,7 @@
 //! Which store a folder holds: the file `FORMAT`.
 //!
 //! ```text
-//! annals store 6
+//! annals store 7
 //! id 5f0c...                 16 random bytes in hex
 //! folder 2049 1310735        device and inode of the folder
 //! copied-from 71aa...        former ids, newest first; none in a store that was never copied
@@ -15,7 +15,7 @@ use crate::store_id::StoreId;
 use std::io;
 
 /// The number of the store's format.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 
 /// How many former ids are kept.
 pub(in crate::disk) const FORMER: usize = 64;
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn an_identity_is_read_as_it_was_written() {
         insta::assert_snapshot!(identity().encode(), @r"
-        annals store 6
+        annals store 7
         id a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1
         folder 2049 1310735
         copied-from 02020202020202020202020202020202

@@ -49,7 +49,7 @@ fn sent() -> Event {
 async fn planted() -> MemoryLog {
     let log = MemoryLog::new();
     let files = Some("4b825dc642cb6eb9a060e54bf8d69288fbee4904".to_owned());
-    let started = StepStarted { agent: "build".into(), model: "acme/one".into(), files };
+    let started = StepStarted { agent: "build".into(), model: "acme/one".into(), files, answer: None };
     let events = vec![
         vec![created(), admitted("a", "who is the customer?"), sent(), promoted("a")],
         vec![started.into(), called("c1", "read", r#"{"filePath":"/work/project/data/customers.csv"}"#)],

@@ -1,0 +1,87 @@
+//! The usage of one session, by model.
+
+use crate::command_context::{CommandContext, Target};
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::{columns, name, pad};
+use crate::style::{Emphasis, Style, counted, thousands};
+use annals_core::ModelName;
+use annals_inspect::SessionAt;
+use annals_inspect::pricing::{Cost, Pricing};
+use annals_projections::{ToJson, UsageByModel, UsageTotals};
+use std::io::Write;
+
+/// Prints the usage of a session.
+///
+/// # Errors
+/// When no session has the name, or the log cannot be read.
+pub async fn run(target: &Target, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = cli.target(target).await?;
+    let usage = SessionAt::from(&found).usage().await?;
+    if cli.style.json {
+        json::object(out, &usage.total.to_json(found.reader.blobs()))?;
+        return Ok(Verdict::Fine);
+    }
+    if usage.total.attempts == 0 && usage.total.cost == 0 {
+        cli.remark("no usage recorded");
+        return Ok(Verdict::Fine);
+    }
+    let pricing = cli.pricing();
+    table(&usage, &pricing, &cli.style, out)?;
+    let costs = usage.used().map(|(model, _)| pricing.of_model(&usage, model));
+    if let Some(remark) = Cost::remark(costs.chain([pricing.total(&usage)])) {
+        cli.remark(remark);
+    }
+    Ok(Verdict::Fine)
+}
+
+const HEADS: [&str; 7] = ["answers", "input", "from cache", "to cache", "output", "reasoning", "cost"];
+
+fn cells(totals: &UsageTotals, cost: Cost) -> [String; 7] {
+    let tokens = &totals.tokens;
+    [
+        thousands(totals.attempts),
+        thousands(tokens.input),
+        thousands(tokens.cache_read),
+        thousands(tokens.cache_write),
+        thousands(tokens.output),
+        thousands(tokens.reasoning),
+        cost.shown(),
+    ]
+}
+
+fn table(usage: &UsageByModel, pricing: &Pricing, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    let mut rows: Vec<(String, [String; 7], Emphasis)> = Vec::new();
+    let used: Vec<(&ModelName, &UsageTotals)> = usage.used().collect();
+    if used.len() > 1 {
+        let of = |(model, totals): &(&ModelName, &UsageTotals)| {
+            (name(model.as_str()), cells(totals, pricing.of_model(usage, model)), Emphasis::Plain)
+        };
+        rows.extend(used.iter().map(of));
+    }
+    let all = match used.as_slice() {
+        [(model, _)] => name(model.as_str()),
+        several => counted(several.len() as u64, "model"),
+    };
+    let total = cells(&usage.total, pricing.total(usage));
+    rows.push((all, total.clone(), Emphasis::Strong));
+    let first = rows.iter().map(|(name, ..)| columns(name)).max().unwrap_or_default();
+    let mut widths = HEADS.map(columns);
+    for (_, cells, _) in &rows {
+        for (width, cell) in widths.iter_mut().zip(cells) {
+            *width = (*width).max(columns(cell));
+        }
+    }
+    // A column without reported values is left out.
+    let shown: Vec<usize> =
+        (0..HEADS.len()).filter(|at| !matches!(total[*at].as_str(), "0" | "$0") || *at < 2).collect();
+    let line = |name: &str, cells: &[String; 7]| {
+        let cells = shown.iter().map(|at| format!("  {:>width$}", cells[*at], width = widths[*at]));
+        format!("{}{}", pad(name, first), cells.collect::<String>())
+    };
+    writeln!(out, "{}", style.paint(Emphasis::Dim, &line("", &HEADS.map(str::to_owned))))?;
+    for (name, cells, emphasis) in &rows {
+        writeln!(out, "{}", style.paint(*emphasis, &line(name, cells)))?;
+    }
+    Ok(())
+}
