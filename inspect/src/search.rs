@@ -22,7 +22,7 @@ use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent,
     StepEvent, ToolEvent,
 };
-use annals_core::{Event, Seq, SessionId, Text, Time};
+use annals_core::{Blobs, Event, Seq, SessionId, Text, Time};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -129,6 +129,13 @@ pub struct SearchTotals {
     pub more: u64,
     /// Whether `more` is an estimate: not every event that an index names was read.
     pub estimated: bool,
+    /// No event matches: these are of sessions in which every term occurs, in different events.
+    pub across: bool,
+}
+
+/// Whose texts in an event match, and whether these have every word of the search as a whole word. For laws over an index.
+pub fn matching_authors(pattern: &SearchPattern, event: &Event, blobs: &dyn Blobs) -> Vec<(TextAuthor, bool)> {
+    lines::EventMatcher { pattern, words: &pattern.whole_words(), authors: &[], blobs }.authors_of(event)
 }
 
 /// Texts and who wrote each.

@@ -40,6 +40,7 @@ pub mod sessions;
 pub mod show;
 pub mod sign;
 pub mod signed;
+pub mod sql;
 pub mod title;
 pub mod transcript;
 pub mod tree;

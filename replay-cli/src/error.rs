@@ -16,7 +16,7 @@ use crate::host_error::HostError;
 use crate::style::Style;
 use annals_config::ConfigError;
 use annals_import::{OpenFileError, RecogniseError, SourceImportError};
-use annals_index::IndexError;
+use annals_index::{IndexError, SqlError};
 use annals_inspect::AskError;
 use annals_inspect::compactions::UndoCompactionError;
 use annals_inspect::pins::PinError;
@@ -59,6 +59,9 @@ pub enum CliError {
     /// The search is none.
     #[error(transparent)]
     Pattern(#[from] SearchPatternError),
+    /// The query gave no answer.
+    #[error(transparent)]
+    Sql(#[from] SqlError),
     /// The index cannot be used.
     #[error(transparent)]
     Index(#[from] IndexError),
@@ -183,6 +186,7 @@ impl CliError {
             | Self::EventMissing { .. }
             | Self::NoPlace
             | Self::Pattern(_)
+            | Self::Sql(SqlError::Query(_) | SqlError::NotAllowed)
             | Self::BadFilter { .. }
             | Self::NoTerminal
             | Self::File { .. }
@@ -201,6 +205,7 @@ impl CliError {
             | Self::Append(_)
             | Self::NoEntropy(_)
             | Self::Output(_)
+            | Self::Sql(_)
             | Self::Index(_) => 1,
         }
     }

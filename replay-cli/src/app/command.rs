@@ -18,6 +18,7 @@ pub(super) enum Command {
     Import(commands::import::Args),
     Sessions(commands::sessions::Args),
     Search(commands::search::Args),
+    Sql(commands::sql::Args),
     Replay(commands::replay::Args),
     Transcript(commands::transcript::Args),
     Log(commands::log::Args),
@@ -64,6 +65,7 @@ impl Command {
     pub(super) fn is_paged(&self) -> bool {
         match self {
             Self::Replay(args) => !args.is_live(),
+            Self::Sql(args) => args.is_paged(),
             Self::Log(args) => !args.is_live(),
             Self::Sessions(_)
             | Self::Tree(_)
@@ -138,6 +140,7 @@ impl Command {
             Self::Import(args) => commands::import::run(args, cli, out).await,
             Self::Sessions(args) => commands::sessions::run(args, cli, out).await,
             Self::Search(args) => commands::search::run(args, cli, out).await,
+            Self::Sql(args) => commands::sql::run(args, cli, out).await,
             Self::Replay(args) => commands::replay::run(args, cli, out).await,
             Self::Transcript(args) => commands::transcript::run(args, cli, out).await,
             Self::Log(args) => commands::log::run(args, cli, out).await,

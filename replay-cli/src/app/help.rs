@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Work with a model", &["run", "chat", "record", "models", "config"]),
     (
         "Find and read sessions",
-        &["import", "sessions", "search", "replay", "transcript", "log", "show", "tree", "usage"],
+        &["import", "sessions", "search", "sql", "replay", "transcript", "log", "show", "tree", "usage"],
     ),
     (
         "Explain what the model saw",
