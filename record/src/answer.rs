@@ -1,7 +1,7 @@
 //! Answers decoded: streams by the decoders of the protocols, single JSON bodies by way of the events that a stream would have had.
 
 use crate::capture::CapturedAnswer;
-use crate::conversation::{Speaker, Unit, WireItem};
+use crate::conversation::{DecodedAnswer, WireItem};
 use crate::gemini;
 use crate::protocol::RecordedProtocol;
 use crate::responses;
@@ -10,28 +10,6 @@ use annals_providers::provider::{ProviderError, ProviderEvent};
 use annals_providers::wire::{Decoder, Protocol, RetryAdvice, decoder, refusal};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-
-/// What an answer says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DecodedAnswer {
-    /// Its content, in order.
-    pub(crate) items: Vec<WireItem>,
-    /// What the provider reported.
-    pub(crate) usage: Option<Usage>,
-    /// How it ended, if it did.
-    pub(crate) finish: Option<Finish>,
-    /// Why it failed.
-    pub(crate) error: Option<Failure>,
-    /// What the provider calls it.
-    pub(crate) id: Option<AnswerId>,
-}
-
-impl DecodedAnswer {
-    /// The message that later requests contain.
-    pub(crate) fn unit(&self) -> Unit {
-        Unit { speaker: Speaker::Assistant, items: self.items.clone() }
-    }
-}
 
 /// Reads an answer. `body` is its content as far as it arrived.
 pub(crate) fn answer(

@@ -1,7 +1,7 @@
 //! The neutral form of a recorded request: what every protocol's body says, in the order of its messages.
 
 use annals_core::Digest;
-use annals_core::event::{Attachment, RequestOptions, ToolDefinition};
+use annals_core::event::{AnswerId, Attachment, Failure, Finish, RequestOptions, ToolDefinition, Usage};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +151,28 @@ impl WireConversation {
             _ => None,
         });
         texts.collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+/// What an answer says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DecodedAnswer {
+    /// Its content, in order.
+    pub(crate) items: Vec<WireItem>,
+    /// What the provider reported.
+    pub(crate) usage: Option<Usage>,
+    /// How it ended, if it did.
+    pub(crate) finish: Option<Finish>,
+    /// Why it failed.
+    pub(crate) error: Option<Failure>,
+    /// What the provider calls it.
+    pub(crate) id: Option<AnswerId>,
+}
+
+impl DecodedAnswer {
+    /// The message that later requests contain.
+    pub(crate) fn unit(&self) -> Unit {
+        Unit { speaker: Speaker::Assistant, items: self.items.clone() }
     }
 }
 

@@ -1,8 +1,7 @@
 //! Requests and answers of the Gemini API in the neutral form.
 
-use crate::answer::DecodedAnswer;
 use crate::anthropic::text;
-use crate::conversation::{Speaker, Unit, WireConversation, WireItem};
+use crate::conversation::{DecodedAnswer, Speaker, Unit, WireConversation, WireItem};
 use annals_core::Json;
 use annals_core::event::{Attachment, Failure, Finish, RequestOptions, ToolDefinition, Usage};
 use serde_json::Value;

@@ -1,12 +1,12 @@
 //! The recorder: takes what passed through the proxy, in order, and appends it to the log.
 
-use crate::answer::{DecodedAnswer, answer};
+use crate::answer::answer;
 use crate::anthropic;
 use crate::body::PieceRedactor;
 use crate::capture::{BODY_MAX, CaptureQueue, Captured, CapturedAnswer, CapturedRequest};
 use crate::chat;
 use crate::coding::decoded;
-use crate::conversation::{WireConversation, WireItem};
+use crate::conversation::{DecodedAnswer, WireConversation, WireItem};
 use crate::gemini;
 use crate::headers::AgentIds;
 use crate::protocol::RecordedProtocol;

@@ -2,10 +2,9 @@
 
 mod profile;
 
-use crate::answer::DecodedAnswer;
 use crate::body::{CutBody, KnownPieces};
 use crate::capture::CapturedAnswer;
-use crate::conversation::{Speaker, Unit, WireConversation};
+use crate::conversation::{DecodedAnswer, Speaker, Unit, WireConversation};
 use crate::facts::{Facts, Transcriber};
 use annals_core::event::{
     AnswerRecorded, CompactionCompleted, CompactionReason, CompactionStarted, EpochCause, EpochStarted, Failure,
