@@ -210,6 +210,8 @@ impl<'a> Holds<'a> {
             StepEvent::TextEnded(_)
             | StepEvent::ReasoningEnded(_)
             | StepEvent::RequestSent(_)
+            | StepEvent::RequestRecorded(_)
+            | StepEvent::AnswerRecorded(_)
             | StepEvent::Ended(_)
             | StepEvent::Failed(_)
             | StepEvent::RetryScheduled(_) => Vec::new(),
