@@ -207,9 +207,12 @@ fn answer(event: &StepEvent) -> AuthoredTexts<'_> {
         StepEvent::Failed(failed) => &failed.error.message,
         StepEvent::TextEnded(ended) => &ended.text,
         StepEvent::ReasoningEnded(ended) => &ended.text,
-        StepEvent::RequestSent(_) | StepEvent::Started(_) | StepEvent::Ended(_) | StepEvent::RetryScheduled(_) => {
-            return Vec::new();
-        }
+        StepEvent::RequestSent(_)
+        | StepEvent::RequestRecorded(_)
+        | StepEvent::AnswerRecorded(_)
+        | StepEvent::Started(_)
+        | StepEvent::Ended(_)
+        | StepEvent::RetryScheduled(_) => return Vec::new(),
     };
     vec![(TextAuthor::Model, Cow::Borrowed(text))]
 }

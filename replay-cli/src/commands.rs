@@ -26,6 +26,7 @@ pub mod models;
 pub mod move_session;
 pub mod pin;
 pub mod prove;
+pub mod record;
 pub mod replay;
 pub mod requests;
 pub mod rerun;

@@ -2,11 +2,13 @@
 
 mod edit;
 mod import;
+mod record;
 mod scenario;
 mod signing;
 
 pub use edit::EditError;
 pub use import::ImportCommandError;
+pub use record::RecordingError;
 pub use scenario::ScenarioError;
 pub use signing::SigningError;
 
@@ -40,6 +42,8 @@ pub enum Verdict {
     Fine,
     /// The answer is bad news (damage, a difference, a failed expectation): exit status 1.
     BadNews,
+    /// The exit status of the program that the command ran.
+    Exit(u8),
 }
 
 impl Verdict {
@@ -144,6 +148,9 @@ pub enum CliError {
     /// A session was not changed.
     #[error(transparent)]
     Edit(#[from] EditError),
+    /// Nothing is recorded.
+    #[error(transparent)]
+    Record(#[from] RecordingError),
     /// Nothing was imported, or not everything.
     #[error(transparent)]
     Import(#[from] ImportCommandError),
@@ -171,6 +178,7 @@ impl CliError {
             Self::Find(_)
             | Self::RevealNeedsFile
             | Self::NotConfirmed
+            | Self::Record(_)
             | Self::Erase(EraseError::NoMatch { .. } | EraseError::Inherited { .. })
             | Self::NoFile { .. }
             | Self::Rebuild(RebuildError::NoRequest { .. })

@@ -12,6 +12,7 @@ use std::io::Write;
 pub(super) enum Command {
     Run(commands::run::Args),
     Chat(commands::chat::Args),
+    Record(commands::record::Args),
     Models(commands::models::Args),
     Config(commands::config::Args),
     Import(commands::import::Args),
@@ -109,6 +110,7 @@ impl Command {
             | Self::Scenario(_)
             | Self::Run(_)
             | Self::Chat(_)
+            | Self::Record(_)
             | Self::Rerun(_) => false,
         }
     }
@@ -132,6 +134,7 @@ impl Command {
         match self {
             Self::Run(args) => commands::run::run(args, cli, out).await,
             Self::Chat(args) => commands::chat::run(args, cli, out).await,
+            Self::Record(args) => commands::record::run(args, cli, out).await,
             Self::Models(args) => commands::models::run(args, cli, out),
             Self::Config(args) => commands::config::run(args, cli, out),
             Self::Import(args) => commands::import::run(args, cli, out).await,

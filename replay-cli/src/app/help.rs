@@ -8,7 +8,7 @@ const NAME: usize = 11;
 
 /// The groups in the order in which they are shown.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Work with a model", &["run", "chat", "models", "config"]),
+    ("Work with a model", &["run", "chat", "record", "models", "config"]),
     (
         "Find and read sessions",
         &["import", "sessions", "search", "sql", "replay", "transcript", "log", "show", "tree", "usage"],

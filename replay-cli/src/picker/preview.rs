@@ -14,6 +14,9 @@ use annals_store::Slice;
 /// Batches that are read from each end of the session.
 const READ: usize = 24;
 
+/// How a line begins that continues an entry.
+const CONTINUED: &str = "          ";
+
 /// Where lines are left out.
 const LEFT_OUT: &str = "…";
 
@@ -51,7 +54,9 @@ pub async fn preview(
         lines.push(LEFT_OUT.to_owned());
     }
     let room = height.saturating_sub(lines.len());
-    lines.extend(ended.iter().skip(ended.len().saturating_sub(room)).cloned());
+    // From the beginning of an entry on.
+    let ended = ended.iter().skip(ended.len().saturating_sub(room)).skip_while(|line| line.starts_with(CONTINUED));
+    lines.extend(ended.cloned());
     Ok(lines)
 }
 
