@@ -7,7 +7,6 @@ use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter};
 use crate::pager::PagedOutput;
 use crate::picker::{Picker, PickerAction};
-use crate::project;
 use crate::project::root;
 use crate::resume;
 use crate::style::counted;
