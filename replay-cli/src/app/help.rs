@@ -7,21 +7,17 @@ use clap::{Command, CommandFactory};
 const NAME: usize = 11;
 
 /// The groups in the order in which they are shown.
-const GROUPS: [(&str, &[&str]); 7] = [
-    ("Work with a model", &["run", "chat", "record", "models", "config"]),
+const GROUPS: [(&str, &[&str]); 9] = [
+    ("Every day", &["import", "sessions", "search", "replay", "usage"]),
+    ("Look at a session", &["transcript", "log", "show", "tree", "sql"]),
     (
-        "Find and read sessions",
-        &["import", "sessions", "search", "sql", "replay", "transcript", "log", "show", "tree", "usage"],
-    ),
-    (
-        "Explain what the model saw",
+        "Ask what the model saw",
         &["history", "context", "requests", "why", "when", "diff", "cache", "compactions", "bisect"],
     ),
-    (
-        "Change a session",
-        &["fork", "revert", "move", "inbox", "title", "pin", "unpin", "compact", "erase", "forget", "retention"],
-    ),
-    ("Verify and maintain", &["verify", "export", "sign", "prove", "witness", "doctor", "index"]),
+    ("Work with a model", &["run", "chat", "record", "models", "config"]),
+    ("Change a session", &["fork", "revert", "move", "inbox", "title", "pin", "unpin", "compact"]),
+    ("Remove texts", &["erase", "forget", "retention"]),
+    ("Prove and maintain", &["verify", "export", "sign", "prove", "witness", "doctor", "index"]),
     ("Repeat and test", &["rerun", "scenario", "fixture", "certify"]),
     ("Other", &["schema", "completions", "help"]),
 ];
@@ -76,7 +72,7 @@ mod tests {
         let third = |text: &str| {
             let first = text.split_whitespace().next().unwrap_or_default().trim_end_matches(',');
             let is_verb = first.ends_with('s') && !["This", "Was", "As", "Files", "Seconds"].contains(&first);
-            is_verb && !["Sessions", "Events"].contains(&first)
+            is_verb && !["Sessions", "Events", "Words"].contains(&first)
         };
         let command = App::command();
         let mut left: Vec<&Command> = vec![&command];

@@ -9,7 +9,7 @@ use annals_index::{IndexPlace, SqlError, SqlTables};
 use answer::AnswerForm;
 use std::io::{IsTerminal, Read, Write};
 
-/// Ask questions in SQL: annals sql "select title, cost from sessions".
+/// Ask questions in SQL: annals sql "select title from sessions".
 ///
 /// The tables are sessions, turns, messages, calls, requests, usage, files and events (docs/sql.md). Queries only read.
 /// Without QUERY on a terminal, prompts for queries; otherwise reads one from stdin. The whole store is asked unless
