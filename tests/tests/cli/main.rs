@@ -18,5 +18,6 @@ mod reader;
 mod retention;
 mod session_methods;
 mod signing;
+mod usage;
 mod validate;
 mod withheld;
