@@ -21,6 +21,7 @@ ARROWS = {
     "index": ("core", "inspect", "projections", "store"),
     "runtime": ("core", "projections", "providers", "store"),
     "tools": ("core", "runtime"),
+    "record": ("core", "projections", "providers", "runtime", "store"),
     "config": ("core", "providers", "runtime", "store", "tools"),
     "scenario": ("core", "inspect", "projections", "providers", "runtime", "store"),
 }

@@ -48,8 +48,8 @@ pub use session::{
     SessionTitled, Switch, TitleFailed,
 };
 pub use step::{
-    AnswerId, Failure, Finish, Purpose, ReasoningEnded, RequestSent, RetryScheduled, StepEnded, StepFailed,
-    StepStarted, TextEnded, Usage,
+    AnswerId, AnswerRecorded, Failure, Finish, Purpose, ReasoningEnded, RequestRecorded, RequestSent, RetryScheduled,
+    StepEnded, StepFailed, StepStarted, TextEnded, Usage,
 };
 pub use tool::{ToolCalled, ToolOutcome, ToolProgressed, ToolSettled};
 
@@ -262,6 +262,8 @@ catalogue! {
         44 "retry.scheduled" RetryScheduled RetryScheduled () "An attempt failed; a retry is scheduled."
         45 "text.ended" TextEnded TextEnded () "A fragment of text was complete."
         46 "reasoning.ended" ReasoningEnded ReasoningEnded () "A fragment of reasoning was complete."
+        47 "request.recorded" RequestRecorded RequestRecorded (boxed) "The exact body of a request of another agent, in pieces; the request follows."
+        48 "answer.recorded" AnswerRecorded AnswerRecorded (boxed) "The answer to a recorded request, as it was received."
     }
     Tool ToolEvent "Tool calls." {
         50 "tool.called" Called ToolCalled () "The model called a tool; recorded before it runs."

@@ -221,7 +221,10 @@ impl Legality {
             StepEvent::Failed(_) | StepEvent::TextEnded(_) | StepEvent::ReasoningEnded(_) => {
                 when(self.step.is_some(), Illegal::NoStep)
             }
-            StepEvent::RequestSent(_) | StepEvent::RetryScheduled(_) => Ok(()),
+            StepEvent::RequestSent(_)
+            | StepEvent::RequestRecorded(_)
+            | StepEvent::AnswerRecorded(_)
+            | StepEvent::RetryScheduled(_) => Ok(()),
         }
     }
 
@@ -345,6 +348,8 @@ impl Legality {
             | Event::Profile(_)
             | Event::Step(
                 StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_)
                 | StepEvent::RetryScheduled(_)
                 | StepEvent::TextEnded(_)
                 | StepEvent::ReasoningEnded(_),

@@ -18,14 +18,20 @@
 mod error;
 mod fill;
 mod indexed_session;
+#[cfg(test)]
+mod laws;
 mod matching;
 mod place;
 mod reader;
 mod rows;
 mod schema;
+mod sql;
+mod tables;
 mod writer;
 
 pub use error::IndexError;
-pub use fill::{FillReport, IndexStatus, fill};
+pub use fill::{FillReport, fill};
 pub use place::IndexPlace;
 pub use reader::IndexReader;
+pub use sql::{SqlError, SqlTables, SqlValue};
+pub use tables::{TABLE_NOTES, TableNote};

@@ -103,7 +103,10 @@ fn sessions(connection: &Connection) -> rusqlite::Result<HashMap<i64, SessionId>
     parsed.filter_map(Result::transpose).collect()
 }
 
-fn candidates(connection: &Connection, query: &CandidateQuery<'_>) -> rusqlite::Result<Vec<SearchCandidate>> {
+pub(crate) fn candidates(
+    connection: &Connection,
+    query: &CandidateQuery<'_>,
+) -> rusqlite::Result<Vec<SearchCandidate>> {
     let sessions = sessions(connection)?;
     let whole = whole(connection, query)?;
     let (mut sql, mut values) = ("select id, session, seq, author from _text".to_owned(), Vec::new());

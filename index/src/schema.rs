@@ -19,6 +19,13 @@ pragma cache_size = -16000;
 pragma trusted_schema = off;
 ";
 
+/// For a copy that no other process reads, and that nothing survives.
+pub(crate) const PRIVATE_SETTINGS: &str = "
+pragma journal_mode = memory;
+pragma synchronous = off;
+pragma secure_delete = off;
+";
+
 const TABLES: &str = "
 create table _covered (position integer not null, digest blob not null, events integer not null);
 insert into _covered values (0, x'', 0);
@@ -120,6 +127,10 @@ create view turns as select
     m.undone
 from _message m join _session s on s.key = m.session where m.role = 'user';
 ";
+
+/// The views that everyone may use, in the order of the documentation.
+pub(crate) const VIEW_NAMES: [&str; 8] =
+    ["sessions", "turns", "messages", "calls", "requests", "usage", "files", "events"];
 
 /// Makes the tables in an empty file, inside a transaction.
 pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {

@@ -23,6 +23,7 @@
 
 pub mod audit;
 pub mod bisect;
+mod body_proof;
 pub mod cache;
 pub mod certify;
 pub mod compactions;
@@ -37,6 +38,7 @@ pub mod pricing;
 pub mod prove;
 mod questions;
 pub mod reader;
+mod recorded_body;
 mod request;
 mod request_fold;
 pub mod requests;

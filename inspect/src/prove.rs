@@ -1,12 +1,14 @@
 //! Rebuilds the requests of a session from its log and compares digests.
 
 use crate::SessionAt;
+pub use crate::body_proof::Wire;
+use crate::recorded_body::{RecordedPieces, without_bytes};
 use crate::request_fold::RequestFold;
 use crate::withheld::{WithheldBefore, WithheldParts};
 use annals_core::event::{RequestSent, SessionEvent, StepEvent};
 use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, Request, RequestMark, Requests};
-use annals_providers::wire::{RequestBody, encode};
+use annals_providers::wire::encode;
 use annals_store::ReadError;
 use serde_json::{Value, json};
 
@@ -23,19 +25,6 @@ pub struct Proof {
     pub wire: Option<Wire>,
 }
 
-/// The result for the body of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wire {
-    /// None is recorded: nothing was encoded for its model.
-    NotRecorded,
-    /// The same bytes again.
-    Proved(RequestBody),
-    /// This build does not know how it was encoded; another may.
-    OfAnotherBuild(String),
-    /// Other bytes, or none: the reason in words, and the bytes if there are any.
-    Differs(String, Option<RequestBody>),
-}
-
 /// Rebuilds every request of a session, in one walk through its log; with `wire` its body, too.
 ///
 /// # Errors
@@ -43,6 +32,7 @@ pub enum Wire {
 pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadError> {
     let (mut fold, mut requests) = (RequestFold::default(), Requests::default());
     let (mut proofs, mut withheld): (Vec<Proof>, _) = (Vec::new(), WithheldBefore::default());
+    let mut pieces = RecordedPieces::default();
     let mut pages = past.log().pages(past.session, Seq::ZERO..past.until);
     while let Some(slices) = pages.next_page().await? {
         for slice in &slices {
@@ -50,7 +40,8 @@ pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadE
             for record in slice.records() {
                 let proved = match record.event {
                     Event::Step(StepEvent::RequestSent(sent)) => {
-                        Some(prove(&mut fold, sent, past.blobs(), wire.then_some(past.session), withheld))
+                        let session = wire.then_some(past.session);
+                        Some(prove(&mut fold, sent, past.blobs(), session, withheld, &pieces))
                     }
                     // What a fork inherits was sent by its parent.
                     Event::Session(SessionEvent::Forked(_)) => {
@@ -59,6 +50,9 @@ pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadE
                     }
                     _ => None,
                 };
+                if wire {
+                    pieces.note(&record);
+                }
                 requests.apply(&record);
                 fold.apply(&record);
                 fold.restore(past, &record).await?;
@@ -92,6 +86,7 @@ fn prove(
     blobs: &dyn Blobs,
     session: Option<SessionId>,
     withheld: WithheldBefore,
+    pieces: &RecordedPieces,
 ) -> (Result<(), Unproved>, Option<Wire>) {
     let built = match fold.build(sent, blobs) {
         Ok(built) => built,
@@ -107,12 +102,22 @@ fn prove(
         return (Err(parts.map_or_else(flaw, Unproved::Withheld)), None);
     }
     let Some(session) = session else { return (Ok(()), None) };
-    let bare = |wire| match wire {
-        Wire::Proved(body) => Wire::Proved(RequestBody { bytes: Vec::new(), ..body }),
+    let body = pieces.wire(sent, blobs).unwrap_or_else(|| Ok(body_of(&built.request(), sent, session)));
+    match body {
+        Ok(body) => (Ok(()), Some(bare(body))),
+        Err(parts) => (Err(Unproved::Withheld(parts)), None),
+    }
+}
+
+/// The same without the bytes of a body.
+fn bare(wire: Wire) -> Wire {
+    match wire {
+        Wire::Proved(body) => Wire::Proved(without_bytes(body)),
+        Wire::Recorded(body) => Wire::Recorded(without_bytes(body)),
+        Wire::Redacted { body, sent } => Wire::Redacted { body: without_bytes(body), sent },
         Wire::Differs(why, _) => Wire::Differs(why, None),
         other => other,
-    };
-    (Ok(()), Some(bare(body_of(&built.request(), sent, session))))
+    }
 }
 
 /// Encodes a rebuilt request again and compares it with what was recorded.
@@ -142,8 +147,12 @@ pub struct RequestProofs {
     pub flaws: Vec<String>,
     /// Session, event and what is withheld of each that cannot be proved.
     pub withheld: Vec<String>,
-    /// How many bodies are proved.
+    /// How many bodies are proved, recorded ones included.
     pub bodies: u64,
+    /// How many recorded bodies are proved byte for byte.
+    pub recorded: u64,
+    /// How many recorded bodies had secrets, which were replaced.
+    pub redacted: u64,
     /// How many requests have no recorded body.
     pub without_body: u64,
     /// Session, event and reason of each body that another build encoded.
@@ -165,6 +174,11 @@ impl RequestProofs {
                 None => {}
                 Some(Wire::NotRecorded) => self.without_body += 1,
                 Some(Wire::Proved(_)) => self.bodies += 1,
+                Some(Wire::Recorded(_)) => {
+                    self.bodies += 1;
+                    self.recorded += 1;
+                }
+                Some(Wire::Redacted { .. }) => self.redacted += 1,
                 Some(Wire::OfAnotherBuild(why)) => self.of_another_build.push(at(why)),
                 Some(Wire::Differs(why, _)) => self.flaws.push(at(why)),
             }
@@ -186,8 +200,11 @@ impl RequestProofs {
     pub fn to_json(&self, wire: bool) -> Value {
         let mut json = json!({"count": self.count, "flaws": self.flaws});
         if let (true, Value::Object(fields)) = (wire, &mut json) {
-            let bodies =
+            let mut bodies =
                 json!({"proved": self.bodies, "without": self.without_body, "not_provable": self.of_another_build});
+            if let (1.., Value::Object(fields)) = (self.redacted, &mut bodies) {
+                fields.insert("recorded_redacted".to_owned(), json!(self.redacted));
+            }
             fields.insert("wire".to_owned(), bodies);
         }
         if let (false, Value::Object(fields)) = (self.withheld.is_empty(), &mut json) {

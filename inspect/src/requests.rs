@@ -2,9 +2,10 @@
 
 use crate::SessionAt;
 use crate::prove::{Wire, body_of, prove_all};
+use crate::recorded_body::RecordedBody;
 use crate::withheld::{WithheldBefore, WithheldParts};
 use annals_core::event::{Purpose, RequestSent, StepEvent};
-use annals_core::{AgentName, Digest, Event, ModelName, RequestId, Seq, SessionId, Time};
+use annals_core::{AgentName, Blobs, Digest, Event, ModelName, RequestId, Seq, SessionId, Time};
 use annals_projections::{BuildError, Request, RequestMark, Requests, Span, rebuild};
 use annals_store::ReadError;
 use serde::Serialize;
@@ -63,6 +64,8 @@ pub struct RebuiltRequest {
     pub request: Request,
     /// What is withheld of it, so that it cannot be proved.
     pub withheld: Option<WithheldParts>,
+    /// Its body, if it was recorded in pieces.
+    recorded: Option<RecordedBody>,
 }
 
 /// A recorded request cannot be rebuilt.
@@ -125,7 +128,9 @@ impl SessionAt {
         let proved = rebuilt.as_ref().is_ok_and(|request| request.digest() == sent.digest);
         let withheld = if proved { None } else { self.withheld().await?.of(sent, rebuilt.as_ref()) };
         let request = rebuilt.map_err(|error| withheld.map_or(error.into(), RebuildError::Withheld))?;
-        Ok(RebuiltRequest { session: self.session, mark, sent: (**sent).clone(), request, withheld })
+        let sent = (**sent).clone();
+        let recorded = RecordedBody::of(self, mark.seq, &sent).await?;
+        Ok(RebuiltRequest { session: self.session, mark, sent, request, withheld, recorded })
     }
 
     async fn request_marks(&self) -> Result<Vec<RequestMark>, ReadError> {
@@ -148,9 +153,15 @@ impl RebuiltRequest {
         self.request.digest() == self.sent.digest
     }
 
-    /// Its body, encoded again and compared with what was sent.
-    pub fn wire(&self) -> Wire {
-        body_of(&self.request, &self.sent, self.session)
+    /// Its body, put together from its recorded pieces or encoded again, compared with what was sent.
+    ///
+    /// # Errors
+    /// When parts of it are withheld.
+    pub fn wire(&self, blobs: &dyn Blobs) -> Result<Wire, WithheldParts> {
+        match &self.recorded {
+            Some(recorded) => recorded.wire(&self.sent, blobs),
+            None => Ok(body_of(&self.request, &self.sent, self.session)),
+        }
     }
 
     /// The request in its public form, with its digest, whether it is proved, the digests of its parts, and the event that

@@ -12,7 +12,7 @@ mod pattern;
 mod requirement;
 mod searching;
 
-pub use candidates::{CandidateQuery, IndexedUpTo, SearchCandidate, SearchIndex};
+pub use candidates::{CandidateQuery, IndexStatus, IndexedUpTo, SearchCandidate, SearchIndex};
 pub use folding::words as words_of_folded;
 pub use pattern::{SearchPattern, SearchPatternError, indexed_text, is_path};
 pub use requirement::TextRequirement;
@@ -22,7 +22,7 @@ use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent,
     StepEvent, ToolEvent,
 };
-use annals_core::{Event, Seq, SessionId, Text, Time};
+use annals_core::{Blobs, Event, Seq, SessionId, Text, Time};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -129,6 +129,13 @@ pub struct SearchTotals {
     pub more: u64,
     /// Whether `more` is an estimate: not every event that an index names was read.
     pub estimated: bool,
+    /// No event matches: these are of sessions in which every term occurs, in different events.
+    pub across: bool,
+}
+
+/// Whose texts in an event match, and whether these have every word of the search as a whole word. For laws over an index.
+pub fn matching_authors(pattern: &SearchPattern, event: &Event, blobs: &dyn Blobs) -> Vec<(TextAuthor, bool)> {
+    lines::EventMatcher { pattern, words: &pattern.whole_words(), authors: &[], blobs }.authors_of(event)
 }
 
 /// Texts and who wrote each.
@@ -200,9 +207,12 @@ fn answer(event: &StepEvent) -> AuthoredTexts<'_> {
         StepEvent::Failed(failed) => &failed.error.message,
         StepEvent::TextEnded(ended) => &ended.text,
         StepEvent::ReasoningEnded(ended) => &ended.text,
-        StepEvent::RequestSent(_) | StepEvent::Started(_) | StepEvent::Ended(_) | StepEvent::RetryScheduled(_) => {
-            return Vec::new();
-        }
+        StepEvent::RequestSent(_)
+        | StepEvent::RequestRecorded(_)
+        | StepEvent::AnswerRecorded(_)
+        | StepEvent::Started(_)
+        | StepEvent::Ended(_)
+        | StepEvent::RetryScheduled(_) => return Vec::new(),
     };
     vec![(TextAuthor::Model, Cow::Borrowed(text))]
 }

@@ -216,7 +216,12 @@ impl Projection for Calls {
             | Event::Input(InputEvent::Admitted(_) | InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
             | Event::Context(_)
             | Event::Profile(_)
-            | Event::Step(StepEvent::RequestSent(_) | StepEvent::RetryScheduled(_))
+            | Event::Step(
+                StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_)
+                | StepEvent::RetryScheduled(_),
+            )
             | Event::Permission(_)
             | Event::Compaction(
                 CompactionEvent::Undone(_)

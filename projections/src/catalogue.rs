@@ -119,6 +119,7 @@ impl Catalogue {
             Event::Step(StepEvent::Ended(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
             Event::Step(StepEvent::Failed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
             Event::Step(StepEvent::RetryScheduled(retry)) => entry.cost = entry.cost.saturating_add(retry.cost),
+            Event::Step(StepEvent::AnswerRecorded(answer)) => entry.cost = entry.cost.saturating_add(answer.cost),
             Event::Compaction(CompactionEvent::Ended(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
             Event::Compaction(CompactionEvent::Completed(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
             Event::Compaction(CompactionEvent::Failed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
@@ -126,6 +127,7 @@ impl Catalogue {
             | Event::Input(InputEvent::Admitted(_) | InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
             | Event::Step(
                 StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
                 | StepEvent::Started(_)
                 | StepEvent::TextEnded(_)
                 | StepEvent::ReasoningEnded(_),

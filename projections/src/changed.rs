@@ -85,6 +85,8 @@ impl ChangedFiles {
             )
             | Event::Step(
                 StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_)
                 | StepEvent::Ended(_)
                 | StepEvent::Failed(_)
                 | StepEvent::RetryScheduled(_)

@@ -230,6 +230,8 @@ impl Projection for Ledger {
             | Event::Profile(_)
             | Event::Step(
                 StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_)
                 | StepEvent::Started(_)
                 | StepEvent::Ended(_)
                 | StepEvent::Failed(_)

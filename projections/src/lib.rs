@@ -34,6 +34,7 @@ mod message;
 mod messages;
 mod permissions;
 mod profiles;
+mod recipe;
 mod reduced;
 mod request;
 mod request_index;
@@ -65,6 +66,7 @@ pub use message::{Assistant, Body, Content, Message, Status, ToolCall};
 pub use messages::Messages;
 pub use permissions::{PendingQuestion, Permissions};
 pub use profiles::Profiles;
+pub use recipe::{Recipe, RecipeError, RecipePart};
 pub use request::{
     Block, BuildError, BuiltRequest, LAST_STEP, LoweredMessage, Request, RequestBuilder, RequestHead, RequestMessage,
     Role, Span, SystemText, ToolChoice, ToolResult, rebuild, wrapped,

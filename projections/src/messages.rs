@@ -307,7 +307,12 @@ impl Messages {
                 | ContextEvent::InstructionDiscovered(_),
             )
             | Event::Profile(_)
-            | Event::Step(StepEvent::RequestSent(_) | StepEvent::RetryScheduled(_))
+            | Event::Step(
+                StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_)
+                | StepEvent::RetryScheduled(_),
+            )
             | Event::Compaction(
                 CompactionEvent::Started(_)
                 | CompactionEvent::Failed(_)

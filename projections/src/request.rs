@@ -293,7 +293,7 @@ pub fn rebuild(view: &SessionView, sent: &RequestSent, blobs: &dyn Blobs) -> Res
             }
             messages
         }
-        (Purpose::Summary | Purpose::Title, Some(prompt)) => {
+        (Purpose::Summary | Purpose::Title | Purpose::Other, Some(prompt)) => {
             alloc::vec![lower::text(Role::User, prompt.resolve(blobs).into_owned(), None)]
         }
         (purpose, None) => return Err(BuildError::NoPrompt(purpose)),

@@ -189,7 +189,7 @@ impl RequestIndex {
         match event {
             StepEvent::RequestSent(sent) => {
                 // A title is requested while a turn may still be open: it does not take the turn's place.
-                if sent.purpose != Purpose::Title {
+                if !matches!(sent.purpose, Purpose::Title | Purpose::Other) {
                     self.waits = sent.purpose == Purpose::Turn;
                 }
                 self.requests.push(IndexedRequest::recorded(self.number(), record, sent));
@@ -204,7 +204,8 @@ impl RequestIndex {
             StepEvent::RetryScheduled(retry) => {
                 self.end(record, &[Purpose::Turn, Purpose::Summary], retry.usage, retry.cost);
             }
-            StepEvent::TextEnded(_) | StepEvent::ReasoningEnded(_) => {}
+            StepEvent::AnswerRecorded(answer) => self.end(record, &[Purpose::Other], answer.usage, answer.cost),
+            StepEvent::TextEnded(_) | StepEvent::ReasoningEnded(_) | StepEvent::RequestRecorded(_) => {}
         }
     }
 

@@ -77,7 +77,9 @@ impl Projection for Requests {
                 | StepEvent::Failed(_)
                 | StepEvent::RetryScheduled(_)
                 | StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_),
+                | StepEvent::ReasoningEnded(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_),
             )
             | Event::Input(_)
             | Event::Context(_)

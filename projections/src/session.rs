@@ -209,6 +209,8 @@ impl Projection for SessionInfo {
                     self.instructions.push(discovered.path.clone());
                 }
             }
+            // No turn waits for what is asked aside.
+            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Other => {}
             // A title is requested in the background: no turn waits for it.
             Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Title => {
                 self.titling.open = Some(sent.request);
@@ -286,7 +288,13 @@ impl Projection for SessionInfo {
                 | ContextEvent::SnapshotAdvanced(_),
             )
             | Event::Profile(_)
-            | Event::Step(StepEvent::RetryScheduled(_) | StepEvent::TextEnded(_) | StepEvent::ReasoningEnded(_))
+            | Event::Step(
+                StepEvent::RetryScheduled(_)
+                | StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_),
+            )
             | Event::Tool(_)
             | Event::Permission(_)
             | Event::Compaction(
@@ -309,7 +317,7 @@ impl Projection for SessionInfo {
 /// Whether an event is of a title, or only records a process or a profile that some request is sent with.
 fn leaves_plans_valid(event: &Event) -> bool {
     match event {
-        Event::Step(StepEvent::RequestSent(sent)) => sent.purpose == Purpose::Title,
+        Event::Step(StepEvent::RequestSent(sent)) => matches!(sent.purpose, Purpose::Title | Purpose::Other),
         Event::Session(SessionEvent::Titled(_))
         | Event::Session(SessionEvent::TitleFailed(_))
         | Event::Session(SessionEvent::ProcessAttached(_))

@@ -163,7 +163,11 @@ impl Statistics {
             }
             StepEvent::Failed(_) => self.failed += 1,
             StepEvent::RetryScheduled(_) => self.retries += 1,
-            StepEvent::Ended(_) | StepEvent::TextEnded(_) | StepEvent::ReasoningEnded(_) => {}
+            StepEvent::Ended(_)
+            | StepEvent::TextEnded(_)
+            | StepEvent::ReasoningEnded(_)
+            | StepEvent::RequestRecorded(_)
+            | StepEvent::AnswerRecorded(_) => {}
         }
     }
 

@@ -185,7 +185,7 @@ impl Timeline {
                 }
             }
             // A request shows nothing until it is answered.
-            StepEvent::RequestSent(_) => {}
+            StepEvent::RequestSent(_) | StepEvent::RequestRecorded(_) | StepEvent::AnswerRecorded(_) => {}
         }
     }
 

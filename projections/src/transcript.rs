@@ -214,7 +214,12 @@ impl Projection for Transcript {
             | Event::Input(InputEvent::DeliveryChanged(_))
             | Event::Context(_)
             | Event::Profile(_)
-            | Event::Step(StepEvent::RequestSent(_) | StepEvent::RetryScheduled(_))
+            | Event::Step(
+                StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_)
+                | StepEvent::RetryScheduled(_),
+            )
             | Event::Permission(PermissionEvent::Replied(_))
             | Event::Compaction(
                 CompactionEvent::Started(_) | CompactionEvent::Failed(_) | CompactionEvent::Undone(_),

@@ -124,13 +124,14 @@ impl Projection for UsageByModel {
 
 impl Projection for UsageTotals {
     const NAME: &'static str = "usage";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
             Event::Step(StepEvent::Ended(ended)) => self.add(ended.usage, ended.cost),
             Event::Step(StepEvent::Failed(failed)) => self.add(failed.usage, failed.cost),
             Event::Step(StepEvent::RetryScheduled(retry)) => self.add(retry.usage, retry.cost),
+            Event::Step(StepEvent::AnswerRecorded(answer)) => self.add(answer.usage, answer.cost),
             Event::Compaction(CompactionEvent::Ended(ended)) => self.add(ended.usage, ended.cost),
             Event::Compaction(CompactionEvent::Completed(ended)) => self.add(ended.usage, ended.cost),
             Event::Compaction(CompactionEvent::Failed(failed)) => self.add(failed.usage, failed.cost),
@@ -149,6 +150,7 @@ impl Projection for UsageTotals {
             | Event::Profile(_)
             | Event::Step(
                 StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
                 | StepEvent::Started(_)
                 | StepEvent::TextEnded(_)
                 | StepEvent::ReasoningEnded(_),

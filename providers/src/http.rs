@@ -15,6 +15,7 @@ mod lines;
 mod local_server;
 mod post;
 mod provider;
+mod relay;
 mod retry_after;
 mod secrets;
 
@@ -22,3 +23,4 @@ pub use endpoint::{Endpoint, EndpointError, EndpointLimits, Endpoints, OneEndpoi
 pub use key::KeySource;
 pub use local_server::{NoLocalServer, check_local_server};
 pub use provider::{HttpProvider, Now};
+pub use relay::{Relay, RelayError, RelayedAnswer};

@@ -140,6 +140,7 @@ pub fn run(
     match app.run(surroundings, out) {
         Ok(Verdict::Fine) => 0,
         Ok(Verdict::BadNews) => 1,
+        Ok(Verdict::Exit(status)) => status,
         Err(error) if error.is_closed_pipe() => 0,
         Err(error) => {
             remarks.say(Emphasis::Bad, &error.shown(remarks.style()));

@@ -119,6 +119,13 @@ impl ErasedStore<'_> {
         log.close().await.map_err(|source| CliError::File { path: self.cli.place.dir().to_owned(), source })
     }
 
+    /// Makes the index again, which was removed with the other copies: by opening the store, which is done when it is closed.
+    pub async fn index_again(&self) {
+        if let Err(error) = self.cli.store(OpenMode::Existing).await {
+            tracing::debug!(%error, "the index is made again by the next command that writes");
+        }
+    }
+
     /// Removes the copies outside the log, then records the erasure. In this order: once the log says that the texts are erased, no
     /// copy is left that only this process knows of; before, the same command finds everything again. `matches`: what would have been
     /// erased, for texts that the log never held whole.

@@ -2,11 +2,13 @@
 
 mod edit;
 mod import;
+mod record;
 mod scenario;
 mod signing;
 
 pub use edit::EditError;
 pub use import::ImportCommandError;
+pub use record::RecordingError;
 pub use scenario::ScenarioError;
 pub use signing::SigningError;
 
@@ -14,7 +16,7 @@ use crate::host_error::HostError;
 use crate::style::Style;
 use annals_config::ConfigError;
 use annals_import::{OpenFileError, RecogniseError, SourceImportError};
-use annals_index::IndexError;
+use annals_index::{IndexError, SqlError};
 use annals_inspect::AskError;
 use annals_inspect::compactions::UndoCompactionError;
 use annals_inspect::pins::PinError;
@@ -40,6 +42,8 @@ pub enum Verdict {
     Fine,
     /// The answer is bad news (damage, a difference, a failed expectation): exit status 1.
     BadNews,
+    /// The exit status of the program that the command ran.
+    Exit(u8),
 }
 
 impl Verdict {
@@ -55,6 +59,9 @@ pub enum CliError {
     /// The search is none.
     #[error(transparent)]
     Pattern(#[from] SearchPatternError),
+    /// The query gave no answer.
+    #[error(transparent)]
+    Sql(#[from] SqlError),
     /// The index cannot be used.
     #[error(transparent)]
     Index(#[from] IndexError),
@@ -141,6 +148,9 @@ pub enum CliError {
     /// A session was not changed.
     #[error(transparent)]
     Edit(#[from] EditError),
+    /// Nothing is recorded.
+    #[error(transparent)]
+    Record(#[from] RecordingError),
     /// Nothing was imported, or not everything.
     #[error(transparent)]
     Import(#[from] ImportCommandError),
@@ -168,6 +178,7 @@ impl CliError {
             Self::Find(_)
             | Self::RevealNeedsFile
             | Self::NotConfirmed
+            | Self::Record(_)
             | Self::Erase(EraseError::NoMatch { .. } | EraseError::Inherited { .. })
             | Self::NoFile { .. }
             | Self::Rebuild(RebuildError::NoRequest { .. })
@@ -175,6 +186,7 @@ impl CliError {
             | Self::EventMissing { .. }
             | Self::NoPlace
             | Self::Pattern(_)
+            | Self::Sql(SqlError::Query(_) | SqlError::NotAllowed)
             | Self::BadFilter { .. }
             | Self::NoTerminal
             | Self::File { .. }
@@ -193,6 +205,7 @@ impl CliError {
             | Self::Append(_)
             | Self::NoEntropy(_)
             | Self::Output(_)
+            | Self::Sql(_)
             | Self::Index(_) => 1,
         }
     }

@@ -217,7 +217,9 @@ impl ActionReader<'_> {
                 | StepEvent::Failed(_)
                 | StepEvent::RetryScheduled(_)
                 | StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_) => {}
+                | StepEvent::ReasoningEnded(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_) => {}
             },
             Event::Tool(event) => self.tool(event),
             // Inputs are read where they are promoted; the rest follows from what is done again.

@@ -18,6 +18,8 @@ words! {
         Summary = "summary",
         /// The session's title.
         Title = "title",
+        /// Something else that a recorded agent asked for aside: a count of tokens, a check of its key, a suggestion.
+        Other = "other",
     }
 }
 
@@ -109,6 +111,57 @@ payload! {
         /// The exact last message of a summary or title request that history alone does not give.
         prompt: Option<Text>,
     } texts { prompt }
+}
+
+payload! {
+    /// The exact body of a request that another agent sent, as `annals record` saw it. [`RequestSent`] follows in the same
+    /// batch; its `wire` is the digest of the body.
+    ///
+    /// The body is put together from `pieces` of this event and of earlier ones, as `recipe` says
+    /// (`docs/reference/recording.md#recipe`).
+    RequestRecorded {
+        /// The id in the `request.sent` that follows.
+        request: RequestId,
+        /// Its attempt.
+        attempt: u32,
+        /// The method and the path with its query, without credentials: `POST /v1/messages?beta=true`.
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
+        target: String,
+        /// How the body is put together.
+        recipe: Json,
+        /// The pieces that no earlier request of the session had.
+        pieces: Vec<Text>,
+        /// Hash of what is recorded, if redaction changed the body; `wire` is then the hash of what was sent.
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
+        redacted: Option<Digest>,
+    } texts { recipe, pieces }
+}
+
+payload! {
+    /// What came back for a recorded request. Decoded, it is in the events of the answer.
+    AnswerRecorded {
+        /// Which request.
+        request: RequestId,
+        /// Which attempt.
+        attempt: u32,
+        /// HTTP status; `None` when none arrived.
+        status: Option<u16>,
+        /// The media type.
+        #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
+        media: Option<String>,
+        /// The body as received, without its transfer compression; `None` when it was not kept.
+        body: Option<Text>,
+        /// Whether the body arrived to its end.
+        complete: bool,
+        /// Time from the request to the first byte of the body, in milliseconds.
+        first_byte_ms: Option<u64>,
+        /// Time from the request to the end of the body, in milliseconds.
+        duration_ms: u64,
+        /// What the provider reported, for a request with the purpose `other`; any other reports it in the event that ends it.
+        usage: Option<Usage>,
+        /// In nano-dollars, likewise.
+        cost: u64,
+    } texts { body }
 }
 
 payload! {

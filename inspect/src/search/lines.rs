@@ -76,6 +76,11 @@ impl EventMatcher<'_> {
         self.pattern.is_of_files() || self.pattern.matches(texts)
     }
 
+    /// Which terms occur in the texts of an author in an event.
+    pub fn occurring(&self, event: &Event, by: TextAuthor) -> Vec<bool> {
+        self.pattern.occurring(&self.texts(event, by)).collect()
+    }
+
     /// The texts of an author in an event; of a search for files alone, the files.
     fn texts<'e>(&self, event: &'e Event, by: TextAuthor) -> Vec<Cow<'e, str>> {
         if !self.authors.is_empty() && !self.authors.contains(&by) {

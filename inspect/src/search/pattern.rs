@@ -12,6 +12,8 @@ use std::ops::Range;
 pub struct SearchPattern {
     terms: Vec<Term>,
     files: Vec<String>,
+    /// Whether one of the terms is enough.
+    any: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -77,16 +79,25 @@ impl SearchPattern {
         self.terms.is_empty()
     }
 
+    /// The same, but one of the terms is enough.
+    pub(super) fn any_term(&self) -> Self {
+        Self { any: true, ..self.clone() }
+    }
+
     /// What a text that matches contains, at least: for an index.
     pub fn required(&self) -> TextRequirement {
-        TextRequirement::all(self.terms.iter().map(|term| match term {
+        let terms = self.terms.iter().map(|term| match term {
             Term::Literal { text, .. } => TextRequirement::contains(text),
             Term::Regex { required, .. } => required.clone(),
-        }))
+        });
+        if self.any { TextRequirement::either(terms) } else { TextRequirement::all(terms) }
     }
 
     /// The words of the terms: a text that has them all as whole words comes before one that has only parts of words.
     pub fn whole_words(&self) -> BTreeSet<String> {
+        if self.any {
+            return BTreeSet::new();
+        }
         let literals = self.terms.iter().filter_map(|term| match term {
             Term::Literal { text, .. } => Some(folded(text)),
             Term::Regex { .. } => None,
@@ -96,11 +107,17 @@ impl SearchPattern {
 
     /// Whether these texts, which belong together, match: each term occurs in one of them.
     pub fn matches(&self, texts: &[Cow<'_, str>]) -> bool {
+        let mut occur = self.occurring(texts);
+        if self.any { occur.any(|occurs| occurs) } else { occur.all(|occurs| occurs) }
+    }
+
+    /// Which of the terms occur in these texts, in their order.
+    pub(super) fn occurring<'a>(&'a self, texts: &'a [Cow<'_, str>]) -> impl Iterator<Item = bool> + 'a {
         let folded: Vec<Cow<'_, str>> = match self.terms.iter().any(Term::is_of_any_case) {
             true => texts.iter().map(|text| folded(text)).collect(),
             false => Vec::new(),
         };
-        self.terms.iter().all(|term| match term {
+        self.terms.iter().map(move |term| match term {
             Term::Literal { text, any_case: true } => folded.iter().any(|it| it.contains(text.as_str())),
             Term::Literal { text, any_case: false } => texts.iter().any(|it| it.contains(text.as_str())),
             Term::Regex { regex, .. } => texts.iter().any(|it| it.lines().any(|line| regex.is_match(line))),

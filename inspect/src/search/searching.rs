@@ -1,23 +1,21 @@
 //! A search: candidates of an index and of what it does not cover, put in order, verified in the log.
 
+mod scanning;
+mod verifying;
+
 use super::lines::EventMatcher;
 use super::{
-    CandidateQuery, SearchCandidate, SearchIndex, SearchMatch, SearchQuery, SearchTotals, TextAuthor, is_path,
+    CandidateQuery, SearchCandidate, SearchIndex, SearchMatch, SearchPattern, SearchQuery, SearchTotals, TextAuthor,
+    is_path,
 };
 use crate::reader::{FindError, Reader};
 use crate::touched_files::touched_files;
-use annals_core::event::ToolEvent;
-use annals_core::{CallId, Event, Record, Seq, SessionId};
+use annals_core::{Record, Seq, SessionId};
 use annals_projections::CatalogueEntry;
-use annals_store::{Followed, Position, Scope, Slice};
+use annals_store::{Followed, Position, Scope};
 use futures_util::StreamExt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-
-/// How many candidates are verified after the last match that is shown, to count them. More are estimated.
-const COUNTED: usize = 2_000;
-/// How many candidates are read at a time.
-const GROUP: usize = 64;
 
 /// What of a session is searched, and as which session it is shown.
 struct SearchedSession {
@@ -40,6 +38,7 @@ struct RankedCandidate {
 struct Searching<'a> {
     reader: &'a Reader,
     query: &'a SearchQuery,
+    pattern: SearchPattern,
     index: Option<&'a dyn SearchIndex>,
     words: BTreeSet<String>,
     sessions: BTreeMap<SessionId, SearchedSession>,
@@ -61,6 +60,7 @@ impl Reader {
         let mut searching = Searching {
             reader: self,
             query,
+            pattern: query.pattern.clone(),
             index: None,
             words: query.pattern.whole_words(),
             sessions: BTreeMap::new(),
@@ -68,8 +68,17 @@ impl Reader {
         };
         searching.choose_sessions().await?;
         let covered = searching.covered(index).await?;
-        let found = searching.found(covered).await?;
-        searching.give(&found, &mut visit).await
+        searching.choose_files(covered).await?;
+        let mut found = searching.found(covered).await?;
+        let across = query.pattern.terms() > 1 && !searching.holds_one(&found).await?;
+        if across {
+            searching.pattern = query.pattern.any_term();
+            searching.words.clear();
+            found = searching.found(covered).await?;
+            searching.keep_sessions_with_all(&mut found).await?;
+        }
+        let totals = searching.give(&found, &mut visit).await?;
+        Ok(SearchTotals { across: across && totals.shown > 0, ..totals })
     }
 }
 
@@ -119,12 +128,16 @@ impl<'a> Searching<'a> {
         Ok(upto.position)
     }
 
+    /// Leaves only the sessions that touched each file that was asked for.
+    async fn choose_files(&mut self, covered: Position) -> Result<(), FindError> {
+        for asked in self.query.pattern.files() {
+            self.keep_sessions_touching(asked, covered).await?;
+        }
+        Ok(())
+    }
+
     /// Every text that may match, in order.
     async fn found(&mut self, covered: Position) -> Result<Vec<RankedCandidate>, FindError> {
-        let files = self.query.pattern.files().to_vec();
-        for asked in files {
-            self.keep_sessions_touching(&asked, covered).await?;
-        }
         let mut found = match self.indexed() {
             Some(found) => {
                 let mut found: Vec<(SearchCandidate, bool)> = found.into_iter().map(|one| (one, false)).collect();
@@ -157,9 +170,9 @@ impl<'a> Searching<'a> {
     /// The candidates of the index; `None` when it cannot be used.
     fn indexed(&self) -> Option<Vec<SearchCandidate>> {
         let index = self.index?;
-        if self.query.pattern.is_of_files() {
+        if self.pattern.is_of_files() {
             let mut found = BTreeSet::new();
-            for asked in self.query.pattern.files() {
+            for asked in self.pattern.files() {
                 let touching = index.touching(asked)?.into_iter();
                 found.extend(touching.map(|(session, seq)| SearchCandidate {
                     session,
@@ -170,7 +183,7 @@ impl<'a> Searching<'a> {
             }
             return Some(found.into_iter().collect());
         }
-        let required = self.query.pattern.required();
+        let required = self.pattern.required();
         index.candidates(&CandidateQuery {
             required: &required,
             words: &self.words,
@@ -212,227 +225,12 @@ impl<'a> Searching<'a> {
         Ok(())
     }
 
-    async fn scan_tail(&self, covered: Position) -> Result<Vec<SearchCandidate>, FindError> {
-        let (mut found, mut calls) = (Vec::new(), BTreeMap::new());
-        let mut unknown = Vec::new();
-        self.each_after(covered, |slice| {
-            for record in slice.records() {
-                self.scan(&record, &mut calls, &mut found, &mut unknown);
-            }
-        })
-        .await?;
-        self.resolve_tools(unknown, &mut found).await?;
-        Ok(found)
-    }
-
-    async fn scan_sessions(&self) -> Result<Vec<SearchCandidate>, FindError> {
-        let (mut found, mut calls) = (Vec::new(), BTreeMap::new());
-        let mut unknown = Vec::new();
-        self.each_searched(|slice| {
-            for record in slice.records() {
-                self.scan(&record, &mut calls, &mut found, &mut unknown);
-            }
-        })
-        .await?;
-        self.resolve_tools(unknown, &mut found).await?;
-        Ok(found)
-    }
-
-    /// Visits what the index does not cover, in the order of the store.
-    async fn each_after(&self, covered: Position, mut visit: impl FnMut(&Slice)) -> Result<(), FindError> {
-        let mut following = self.reader.log().follow(Scope::All { from: covered });
-        while let Some(followed) = following.next().await {
-            match followed? {
-                Followed::Synced => break,
-                Followed::Batch { slice, .. } => visit(&slice),
-            }
-        }
-        Ok(())
-    }
-
-    /// Visits all that is searched, session by session.
-    async fn each_searched(&self, mut visit: impl FnMut(&Slice)) -> Result<(), FindError> {
-        for (id, one) in &self.sessions {
-            let mut pages = self.reader.pages(*id, one.range.start, one.range.end);
-            while let Some(slice) = pages.next_slice().await? {
-                visit(&slice);
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes what of a record matches; in `unknown`, if its tool has to be looked up first.
-    fn scan(
-        &self,
-        record: &Record<'_>,
-        calls: &mut BTreeMap<(SessionId, CallId), String>,
-        found: &mut Vec<SearchCandidate>,
-        unknown: &mut Vec<SearchCandidate>,
-    ) {
-        let Some(searched) = self.sessions.get(&record.session) else { return };
-        let wanted = searched.range.contains(&record.seq) && self.query.since.is_none_or(|since| record.at >= since);
-        let mut is_of_tool = Some(true);
-        if let Some(tool) = &self.query.tool {
-            is_of_tool = match record.event {
-                Event::Tool(ToolEvent::Called(called)) => {
-                    calls.insert((record.session, called.call.clone()), called.name.clone());
-                    Some(called.name.eq_ignore_ascii_case(tool))
-                }
-                Event::Tool(ToolEvent::Settled(settled)) => {
-                    let name = calls.get(&(record.session, settled.call.clone()));
-                    name.map(|name| name.eq_ignore_ascii_case(tool))
-                }
-                _ => Some(false),
-            };
-        }
-        if !wanted || is_of_tool == Some(false) {
-            return;
-        }
-        let list = if is_of_tool.is_some() { found } else { unknown };
-        let (session, seq) = (record.session, record.seq);
-        let matched = self.matcher().authors_of(record.event).into_iter();
-        list.extend(matched.map(|(by, whole)| SearchCandidate { session, seq, by, whole }));
-    }
-
-    /// Looks up the tools of results whose call was not scanned.
-    async fn resolve_tools(
-        &self,
-        unknown: Vec<SearchCandidate>,
-        found: &mut Vec<SearchCandidate>,
-    ) -> Result<(), FindError> {
-        for one in unknown {
-            if self.is_of_tool(one.session, one.seq).await? {
-                found.push(one);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a result is of the tool that was asked for: its call is looked for backwards.
-    async fn is_of_tool(&self, session: SessionId, seq: Seq) -> Result<bool, FindError> {
-        let Some(tool) = &self.query.tool else { return Ok(true) };
-        let mut wanted = None;
-        let mut pages = self.reader.log().pages_back(session, seq.plus(1));
-        while let Some(slices) = pages.next_page().await? {
-            for record in slices.iter().flat_map(|slice| slice.records().rev()) {
-                match record.event {
-                    Event::Tool(ToolEvent::Settled(settled)) if record.seq == seq => {
-                        wanted = Some(settled.call.clone());
-                    }
-                    Event::Tool(ToolEvent::Called(called)) if wanted.as_ref() == Some(&called.call) => {
-                        return Ok(called.name.eq_ignore_ascii_case(tool));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(false)
-    }
-
     fn matcher(&self) -> EventMatcher<'_> {
         EventMatcher {
-            pattern: &self.query.pattern,
+            pattern: &self.pattern,
             words: &self.words,
             authors: &self.query.authors,
             blobs: self.reader.blobs(),
         }
     }
-
-    /// Reads candidates in order, gives their lines, and counts the rest.
-    async fn give<E: From<FindError>>(
-        &self,
-        found: &[RankedCandidate],
-        visit: &mut impl FnMut(&SearchMatch) -> Result<(), E>,
-    ) -> Result<SearchTotals, E> {
-        let limit = self.query.limit.unwrap_or(u64::MAX);
-        let mut totals = SearchTotals::default();
-        let (mut read, mut counted) = (0, 0);
-        while let Some(group) = next_group(found, read) {
-            if totals.shown == limit {
-                counted += group.len();
-            }
-            // Without an index every candidate was verified: a line of each is read only to be counted.
-            if counted > COUNTED {
-                break;
-            }
-            for (one, slice) in self.events_of(group).await? {
-                let Some(record) = slice.records().find(|record| record.seq == one.seq) else { continue };
-                self.give_event(&record, one, &mut totals, limit, visit)?;
-            }
-            read += group.len();
-        }
-        let left = (found.len() - read.min(found.len())) as u64;
-        if left > 0 {
-            let lines = (totals.shown + totals.more).max(1);
-            totals.more += left.saturating_mul(lines).div_ceil(read.max(1) as u64).max(1);
-            totals.estimated = true;
-        }
-        Ok(totals)
-    }
-
-    fn give_event<E: From<FindError>>(
-        &self,
-        record: &Record<'_>,
-        one: &RankedCandidate,
-        totals: &mut SearchTotals,
-        limit: u64,
-        visit: &mut impl FnMut(&SearchMatch) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let lines = self.matcher().lines(record.event, one.by, self.query.context);
-        let shown_as = self.sessions.get(&one.session).map_or(one.session, |it| it.shown_as);
-        let per_event = self.query.per_event.unwrap_or(usize::MAX);
-        for (at, matched) in lines.into_iter().enumerate() {
-            if totals.shown == limit || at >= per_event {
-                totals.more += 1;
-                continue;
-            }
-            totals.shown += 1;
-            visit(&SearchMatch {
-                session: shown_as,
-                title: self.titles.get(&shown_as).cloned().unwrap_or_default(),
-                seq: record.seq,
-                at: record.at,
-                kind: record.event.kind().name(),
-                by: one.by,
-                line: matched.line,
-                before: matched.before,
-                after: matched.after,
-                range: matched.range,
-            })?;
-        }
-        Ok(())
-    }
-
-    /// The batches of a group of candidates of one session: read as one range where they are near each other.
-    async fn events_of<'c>(
-        &self,
-        group: &'c [RankedCandidate],
-    ) -> Result<Vec<(&'c RankedCandidate, Slice)>, FindError> {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else { return Ok(Vec::new()) };
-        let mut events = Vec::with_capacity(group.len());
-        if last.seq.0 - first.seq.0 <= 8 * group.len() as u64 {
-            let mut pages = self.reader.pages(first.session, first.seq, last.seq.plus(1));
-            let mut wanted = group.iter().peekable();
-            while let Some(slice) = pages.next_slice().await? {
-                while let Some(one) = wanted.next_if(|one| one.seq < slice.until) {
-                    events.push((one, slice.clone()));
-                }
-            }
-            return Ok(events);
-        }
-        for one in group {
-            if let Some(slice) = self.reader.log().batch_at(one.session, one.seq).await? {
-                events.push((one, slice));
-            }
-        }
-        Ok(events)
-    }
-}
-
-/// The next candidates of one session.
-fn next_group(found: &[RankedCandidate], from: usize) -> Option<&[RankedCandidate]> {
-    let rest = found.get(from..)?;
-    let session = rest.first()?.session;
-    let same = rest.iter().take(GROUP).take_while(|one| one.session == session).count();
-    rest.get(..same)
 }

@@ -69,6 +69,15 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
             let again = if sent.attempt > 1 { format!(", attempt {}", sent.attempt) } else { String::new() };
             format!("{}{again} to {} as {}, {}", sent.purpose, sent.model, sent.agent, sent.digest.short())
         }
+        Event::Step(StepEvent::RequestRecorded(recorded)) => {
+            let pieces = recorded.pieces.iter().map(|piece| piece.bytes()).sum::<u64>();
+            format!("{}, {} new pieces of {pieces} bytes", recorded.target, recorded.pieces.len())
+        }
+        Event::Step(StepEvent::AnswerRecorded(answer)) => {
+            let status = answer.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+            let bytes = answer.body.as_ref().map_or(0, |body| body.bytes());
+            format!("{status}, {bytes} bytes{}", if answer.complete { "" } else { ", broken off" })
+        }
         Event::Step(StepEvent::Started(started)) => format!("{} on {}", started.agent, started.model),
         Event::Step(StepEvent::Ended(ended)) => step_end(ended),
         Event::Step(StepEvent::Failed(failed)) => format!("{}: {}", failed.error.kind, line(&failed.error.message)),

@@ -85,6 +85,8 @@ impl Page for Words {
                     (open.given, open.recorded) = (given, false);
                 }
                 StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_)
                 | StepEvent::Ended(_)
                 | StepEvent::Failed(_)
                 | StepEvent::RetryScheduled(_)

@@ -282,7 +282,7 @@ fn of_block(
         }
     };
     let sort = own.or(maker.map(|maker| maker.sort)).unwrap_or(match (purpose, role) {
-        (Purpose::Summary | Purpose::Title, _) => Sort::Prompt,
+        (Purpose::Summary | Purpose::Title | Purpose::Other, _) => Sort::Prompt,
         _ => Sort::Added,
     });
     let pruned = maker.and_then(|maker| maker.pruned).filter(|_| sort == Sort::Pruned);

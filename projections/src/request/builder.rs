@@ -96,7 +96,7 @@ impl RequestBuilder {
         let (turn, added) = match (sent.purpose, &sent.prompt) {
             (Purpose::Turn, _) if sent.last_step => (true, alone(Role::Assistant, LAST_STEP.to_owned())),
             (Purpose::Turn, _) => (true, None),
-            (Purpose::Summary | Purpose::Title, Some(prompt)) => {
+            (Purpose::Summary | Purpose::Title | Purpose::Other, Some(prompt)) => {
                 (false, alone(Role::User, prompt.resolve(blobs).into_owned()))
             }
             (purpose, None) => return Err(BuildError::NoPrompt(purpose)),

@@ -59,7 +59,7 @@ impl RequestHead {
         tools.texts(&mut |text| *text = text.resolve(blobs).into_owned().into());
         let system = match sent.purpose {
             Purpose::Turn => lower::system(agent, view.epochs.current.as_ref(), blobs),
-            Purpose::Summary | Purpose::Title => Vec::new(),
+            Purpose::Summary | Purpose::Title | Purpose::Other => Vec::new(),
         };
         let digest = |text: String| Digest::of(text.as_bytes());
         let system_digests = system.iter().map(|system| digest(own(system.text.as_str()))).collect();

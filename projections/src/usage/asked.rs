@@ -14,6 +14,8 @@ pub struct AskedModels {
     summary: Option<ModelName>,
     /// Who gives titles.
     title: Option<ModelName>,
+    /// Who was asked something aside.
+    other: Option<ModelName>,
 }
 
 impl AskedModels {
@@ -31,6 +33,9 @@ impl AskedModels {
             Event::Compaction(
                 CompactionEvent::Ended(_) | CompactionEvent::Completed(_) | CompactionEvent::Failed(_),
             ) => Some(self.summary.as_ref().unwrap_or(&self.turn)),
+            Event::Step(StepEvent::AnswerRecorded(answer)) => {
+                Some(self.other.as_ref().unwrap_or(&self.turn)).filter(|_| answer.usage.is_some())
+            }
             Event::Session(SessionEvent::Titled(_)) | Event::Session(SessionEvent::TitleFailed(_)) => {
                 Some(self.title.as_ref().unwrap_or(&self.turn))
             }
@@ -49,6 +54,7 @@ impl AskedModels {
                 StepEvent::TextEnded(_)
                 | StepEvent::ReasoningEnded(_)
                 | StepEvent::RequestSent(_)
+                | StepEvent::RequestRecorded(_)
                 | StepEvent::Started(_),
             )
             | Event::Tool(_)
@@ -69,7 +75,7 @@ impl AskedModels {
 
 impl Projection for AskedModels {
     const NAME: &'static str = "asked-models";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
@@ -79,6 +85,7 @@ impl Projection for AskedModels {
                 Purpose::Turn => self.turn = sent.model.clone(),
                 Purpose::Summary => self.summary = Some(sent.model.clone()),
                 Purpose::Title => self.title = Some(sent.model.clone()),
+                Purpose::Other => self.other = Some(sent.model.clone()),
             },
             Event::Compaction(CompactionEvent::Started(started)) => self.summary = started.model.clone(),
             Event::Session(
@@ -98,6 +105,8 @@ impl Projection for AskedModels {
                 | StepEvent::ReasoningEnded(_)
                 | StepEvent::Ended(_)
                 | StepEvent::Failed(_)
+                | StepEvent::RequestRecorded(_)
+                | StepEvent::AnswerRecorded(_)
                 | StepEvent::RetryScheduled(_),
             )
             | Event::Tool(_)

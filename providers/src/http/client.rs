@@ -24,18 +24,30 @@ impl Clients {
 }
 
 fn build(connect: Duration, local: bool) -> Result<Client, reqwest::Error> {
+    let client = builder(connect).user_agent(concat!("annals/", env!("CARGO_PKG_VERSION")));
+    finished(client, local)
+}
+
+/// A client that adds nothing to what it is given to send.
+pub(super) fn plain(connect: Duration, local: bool) -> Result<Client, reqwest::Error> {
+    finished(builder(connect), local)
+}
+
+fn builder(connect: Duration) -> reqwest::ClientBuilder {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // An error means that the host has chosen one already, which serves as well.
         drop(rustls::crypto::ring::default_provider().install_default());
     });
-    let client = Client::builder()
-        .user_agent(concat!("annals/", env!("CARGO_PKG_VERSION")))
+    Client::builder()
         .connect_timeout(connect)
         // A redirect would carry the key and the conversation to an address that is not configured.
         .redirect(redirect::Policy::none())
         // Attempts are recorded in the log, so the client must not retry by itself.
-        .retry(retry::never());
+        .retry(retry::never())
+}
+
+fn finished(client: reqwest::ClientBuilder, local: bool) -> Result<Client, reqwest::Error> {
     match local {
         // What runs on this machine is reached without a proxy, and needs no certificates of the system to be there.
         true => client.no_proxy().tls_certs_only([]).build(),

@@ -12,12 +12,14 @@ use std::io::Write;
 pub(super) enum Command {
     Run(commands::run::Args),
     Chat(commands::chat::Args),
+    Record(commands::record::Args),
     Models(commands::models::Args),
     Config(commands::config::Args),
     Import(commands::import::Args),
     #[command(visible_aliases = ["ls", "list"])]
     Sessions(commands::sessions::Args),
     Search(commands::search::Args),
+    Sql(commands::sql::Args),
     #[command(visible_alias = "view")]
     Replay(commands::replay::Args),
     Transcript(commands::transcript::Args),
@@ -65,6 +67,7 @@ impl Command {
     pub(super) fn is_paged(&self) -> bool {
         match self {
             Self::Replay(args) => !args.is_live(),
+            Self::Sql(args) => args.is_paged(),
             Self::Log(args) => !args.is_live(),
             Self::Sessions(_)
             | Self::Tree(_)
@@ -109,6 +112,7 @@ impl Command {
             | Self::Scenario(_)
             | Self::Run(_)
             | Self::Chat(_)
+            | Self::Record(_)
             | Self::Rerun(_) => false,
         }
     }
@@ -132,11 +136,13 @@ impl Command {
         match self {
             Self::Run(args) => commands::run::run(args, cli, out).await,
             Self::Chat(args) => commands::chat::run(args, cli, out).await,
+            Self::Record(args) => commands::record::run(args, cli, out).await,
             Self::Models(args) => commands::models::run(args, cli, out),
             Self::Config(args) => commands::config::run(args, cli, out),
             Self::Import(args) => commands::import::run(args, cli, out).await,
             Self::Sessions(args) => commands::sessions::run(args, cli, out).await,
             Self::Search(args) => commands::search::run(args, cli, out).await,
+            Self::Sql(args) => commands::sql::run(args, cli, out).await,
             Self::Replay(args) => commands::replay::run(args, cli, out).await,
             Self::Transcript(args) => commands::transcript::run(args, cli, out).await,
             Self::Log(args) => commands::log::run(args, cli, out).await,

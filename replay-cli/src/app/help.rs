@@ -8,10 +8,10 @@ const NAME: usize = 11;
 
 /// The groups in the order in which they are shown.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Work with a model", &["run", "chat", "models", "config"]),
+    ("Work with a model", &["run", "chat", "record", "models", "config"]),
     (
         "Find and read sessions",
-        &["import", "sessions", "search", "replay", "transcript", "log", "show", "tree", "usage"],
+        &["import", "sessions", "search", "sql", "replay", "transcript", "log", "show", "tree", "usage"],
     ),
     (
         "Explain what the model saw",

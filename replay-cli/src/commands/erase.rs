@@ -127,6 +127,7 @@ impl Erasing<'_> {
             return Ok(Verdict::bad_if(true));
         };
         let Some(erased) = store.finish(begun)? else { return Ok(Verdict::bad_if(true)) };
+        store.index_again().await;
         match cli.style.json {
             true => {
                 let mut answer = erased.to_json();

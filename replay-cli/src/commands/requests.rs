@@ -110,12 +110,13 @@ async fn one(
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
-    let rebuilt = SessionAt::from(found).rebuilt_request(wanted).await?;
+    let past = SessionAt::from(found);
+    let rebuilt = past.rebuilt_request(wanted).await?;
     if let (true, Some(parts)) = (wire, rebuilt.withheld) {
         return Err(RebuildError::Withheld(parts).into());
     }
     if wire {
-        return bytes(rebuilt.wire(), cli, out);
+        return bytes(rebuilt.wire(past.blobs()).map_err(RebuildError::Withheld)?, cli, out);
     }
     let proved = rebuilt.withheld.is_some() || rebuilt.is_proved();
     if cli.style.json {
@@ -134,8 +135,12 @@ async fn one(
 /// Writes a body as it was sent, without a newline at its end, so that its digest can be checked elsewhere.
 fn bytes(wire: Wire, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (body, bad) = match wire {
-        Wire::Proved(body) => {
+        Wire::Proved(body) | Wire::Recorded(body) => {
             cli.remark(&format!("verified: digest {}", body.digest));
+            (Some(body), false)
+        }
+        Wire::Redacted { body, sent } => {
+            cli.remark(&format!("recorded redacted; the digest of what was sent is kept: {sent}"));
             (Some(body), false)
         }
         Wire::NotRecorded => {

@@ -65,6 +65,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Begin::Begun(begun, planned) => (begun, planned),
     };
     let Some(erased) = store.finish(*begun)? else { return Ok(Verdict::bad_if(true)) };
+    store.index_again().await;
     if cli.style.json {
         if let Value::Object(answer) = &mut answer {
             answer.insert("erased".to_owned(), erased.to_json().into());

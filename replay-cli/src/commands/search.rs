@@ -19,7 +19,7 @@ use std::io::Write;
 /// Search the text of the sessions of this project, newest first.
 ///
 /// Searches prompts, answers, reasoning, tool calls, results, system prompts and context updates. An event matches if it
-/// contains all words, in any place and order; put a phrase in double quotes: annals search '"exit code" panic'. Case
+/// contains all words, in any place and order; if none does, sessions that contain them all are shown. Put a phrase in double quotes: annals search '"exit code" panic'. Case
 /// matters only for words with capital letters. file:PATH finds sessions that read or changed a file; alone, it shows
 /// each place. Sessions with whole words come first, then the newest. --all searches all projects. Exit status 1 if there is no match.
 #[derive(Clone, Debug, clap::Args)]
@@ -124,6 +124,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 }
 
 fn say_more(totals: SearchTotals, cli: &CommandContext) {
+    if totals.across {
+        cli.remark("no message has all of it; these sessions have it in several messages");
+    }
     if totals.more > 0 {
         let estimated = if totals.estimated { " (estimated)" } else { "" };
         cli.remark(&format!("and {} more{estimated}; -n 0 shows all", thousands(totals.more)));

@@ -74,7 +74,6 @@ impl Args {
             branch: self.branch.clone(),
             since: self.since.map(|since| since.start(style)),
             children: self.children,
-            ..SessionFilter::default()
         }
     }
 

@@ -234,9 +234,17 @@ impl RequestCheck {
 
     fn draw_bodies(&self, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
         let style = &cli.style;
-        if self.proofs.bodies > 0 {
-            let bodies = counted(self.proofs.bodies, "body");
+        if self.proofs.recorded > 0 {
+            let recorded = counted(self.proofs.recorded, "request");
+            writeln!(out, "{} {recorded} proved byte for byte", style.paint(Emphasis::Good, "✓"))?;
+        }
+        if let encoded @ 1.. = self.proofs.bodies - self.proofs.recorded {
+            let bodies = counted(encoded, "body");
             writeln!(out, "{} {bodies} encoded again, identical to what was sent", style.paint(Emphasis::Good, "✓"))?;
+        }
+        if self.proofs.redacted > 0 {
+            let (mark, redacted) = (style.paint(Emphasis::Warn, "?"), counted(self.proofs.redacted, "request"));
+            writeln!(out, "{mark} {redacted} recorded redacted; the digest of what was sent is kept")?;
         }
         if !self.proofs.of_another_build.is_empty() {
             let bodies = counted(self.proofs.of_another_build.len() as u64, "body");

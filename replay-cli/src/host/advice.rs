@@ -55,7 +55,11 @@ pub const fn about_empty(answer: EmptyAnswer) -> &'static str {
 
 /// How many attempts the last request took.
 fn attempts(view: &SessionView) -> u32 {
-    view.requests.marks.iter().rfind(|mark| mark.purpose != Purpose::Title).map_or(1, |mark| mark.attempt)
+    view.requests
+        .marks
+        .iter()
+        .rfind(|mark| !matches!(mark.purpose, Purpose::Title | Purpose::Other))
+        .map_or(1, |mark| mark.attempt)
 }
 
 fn hint(kind: ProviderErrorKind, attempts: u32) -> Option<String> {

@@ -80,6 +80,9 @@ impl Redaction {
             | Event::Profile(ProfileEvent::ToolsRecorded(_))
             | Event::Profile(ProfileEvent::OptionsRecorded(_))
             | Event::Step(StepEvent::RequestSent(_))
+            // The recorder redacts both before it takes their digests.
+            | Event::Step(StepEvent::RequestRecorded(_))
+            | Event::Step(StepEvent::AnswerRecorded(_))
             // What a model wrote.
             | Event::Session(SessionEvent::Titled(_))
             | Event::Step(StepEvent::TextEnded(_))

@@ -81,6 +81,9 @@ impl Redaction {
             | Event::Tool(ToolEvent::Progressed(_))
             | Event::Message(MessageEvent::SyntheticAdded(_))
             | Event::Message(MessageEvent::ShellRan(_))
+            // The recorder redacts both before it takes their digests.
+            | Event::Step(StepEvent::RequestRecorded(_))
+            | Event::Step(StepEvent::AnswerRecorded(_))
             // Names, numbers and hashes.
             | Event::Profile(ProfileEvent::ModelRecorded(_))
             | Event::Session(SessionEvent::AgentSwitched(_))

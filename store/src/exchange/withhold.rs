@@ -328,8 +328,9 @@ const PROCESS: &str = "/process/";
 impl Hash {
     fn at(batch: &Batch, seq: Seq, place: &str) -> Option<Self> {
         let at = usize::try_from(seq.0 - batch.first.0).unwrap_or(usize::MAX);
-        let of_request = batch.events.get(at).is_some_and(|event| event.kind().name() == "request.sent");
-        match (of_request, place) {
+        let kind = batch.events.get(at).map(|event| event.kind().name());
+        match (kind == Some("request.sent"), place) {
+            (false, "/redacted") if kind == Some("request.recorded") => Some(Self::Request),
             (true, "/digest" | "/wire") => Some(Self::Request),
             (true, "/agent_profile" | "/model_profile" | "/tools" | "/options") => Some(Self::Profile),
             (_, "/process/git/commit") => Some(Self::Commit),

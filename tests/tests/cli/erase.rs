@@ -63,6 +63,11 @@ fn personal_data_is_erased_from_every_file_and_all_proofs_hold() {
     let withheld = annals.file("withheld.jsonl");
     ends(&annals, 0, &["export", "@last", &text(&withheld), "--withhold", "tool:read", "--withhold", "text:Ottilie"]);
     assert!(!containing(&annals.store(), SECRET).is_empty() && !containing(&annals.store(), OUTPUT).is_empty());
+    // The index has it as a text and, without its case, as words, whose beginning may be that of the word before.
+    ends(&annals, 0, &["index"]);
+    let cache = annals.store().join("cache");
+    let indexed = [SECRET, "tilie", "andauer"];
+    assert!(indexed.iter().all(|text| !containing(&cache, text).is_empty()));
 
     let erase = ["erase", "@last", "--matching", "Ottilie|Zebra", "--reason", "She asked for it."];
     let refused = ends(&annals, 2, &erase);
@@ -74,6 +79,12 @@ fn personal_data_is_erased_from_every_file_and_all_proofs_hold() {
     for gone in [SECRET, OUTPUT, "Ottilie|Zebra"] {
         assert_eq!(containing(&annals.store(), gone), Vec::<String>::new(), "{gone}");
     }
+    let status: serde_json::Value = serde_json::from_str(&annals.run(&["index", "--json"]).out).unwrap();
+    assert_eq!(status["added"], 0, "the index was made again");
+    for gone in indexed {
+        assert_eq!(containing(&cache, gone), Vec::<String>::new(), "{gone}");
+    }
+    assert_eq!(annals.run(&["search", "Ottilie"]).status, 1);
     for shows in [vec!["log", "@last"], vec!["transcript", "@last"], vec!["replay", "@last"], vec!["history", "@last"]]
     {
         let shown = ends(&annals, 0, &shows);

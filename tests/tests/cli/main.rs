@@ -9,6 +9,7 @@ mod erase;
 mod fill;
 mod import_report;
 mod imports;
+mod index;
 mod looking;
 mod messages;
 mod output;

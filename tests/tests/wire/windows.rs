@@ -33,7 +33,7 @@ impl Provider for Reader {
                 *self.summaries.lock().unwrap() += 1;
                 says(self.protocol, "Some files were read.")
             }
-            Purpose::Turn | Purpose::Title => {
+            Purpose::Turn | Purpose::Title | Purpose::Other => {
                 self.turns.lock().unwrap().push(estimate(request.request.chars()));
                 let mut calls = self.calls.lock().unwrap();
                 *calls += 1;

@@ -61,6 +61,7 @@ fn bincode_1(event: &Event) -> (Vec<u8>, Event) {
         Step StepEvent {
             RequestSent RequestSent Started StepStarted Ended StepEnded Failed StepFailed
             RetryScheduled RetryScheduled TextEnded TextEnded ReasoningEnded ReasoningEnded
+            RequestRecorded RequestRecorded AnswerRecorded AnswerRecorded
         }
         Tool ToolEvent {
             Called ToolCalled Progressed ToolProgressed Settled ToolSettled

@@ -28,7 +28,7 @@ fn the_numbers_of_all_words_are_pinned() {
         Delivery: "steer" "queue";
         EpochCause: "first-turn" "reverted" "moved" "compaction" "agent-switched" "model-switched" "incompatible";
         SystemMessages: "native" "wrapped";
-        Purpose: "turn" "summary" "title";
+        Purpose: "turn" "summary" "title" "other";
         Finish: "stop" "tool-calls" "length" "content-filter" "error" "other" "paused";
         ToolOutcome: "completed" "failed" "interrupted" "exhausted";
         Effect: "allow" "deny" "ask";

@@ -6,7 +6,7 @@ use crate::progress::Bar;
 use annals_import::{FilledSession, ImportReport, collect_withheld};
 use annals_store::disk::Tuning;
 use annals_store::filling::{Filling, FillingError};
-use annals_store::{DiskLog, OpenError, SharedError};
+use annals_store::{DiskLog, OpenError, OpenMode, SharedError};
 use std::path::PathBuf;
 
 /// Fills in the texts that these exports have and the store was given without, and notes them in the report. Closes the store: every
@@ -46,6 +46,10 @@ pub async fn fill_in(exports: &[PathBuf], report: &mut ImportReport, cli: &Comma
         Err(error) => return Err(SharedError::from(error).into()),
     };
     cli.tell(&opened);
+    // The index was removed with the saved views: it is made again when the store is closed.
+    if let Err(error) = cli.store(OpenMode::Existing).await {
+        tracing::debug!(%error, "the index is made again by the next command that writes");
+    }
     let Some(filled) = opened.filled else { return Ok(false) };
     let sessions = filled.sessions.iter().map(|(session, texts)| (*session, *texts));
     let sessions =

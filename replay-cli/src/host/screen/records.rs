@@ -101,7 +101,7 @@ impl Screen {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match event {
-            StepEvent::RequestSent(sent) if sent.purpose != Purpose::Title => {
+            StepEvent::RequestSent(sent) if !matches!(sent.purpose, Purpose::Title | Purpose::Other) => {
                 self.asked = Some((sent.model.to_string(), Instant::now()));
                 Ok(())
             }

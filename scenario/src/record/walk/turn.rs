@@ -154,7 +154,7 @@ impl ScriptBuilder<'_> {
     }
 
     fn sent(&mut self, seq: Seq, sent: &RequestSent) -> Result<(), RecordError> {
-        if sent.purpose == Purpose::Title {
+        if matches!(sent.purpose, Purpose::Title | Purpose::Other) {
             return Ok(());
         }
         let own = sent.agent == self.view.session.agent && sent.model == self.view.session.model;

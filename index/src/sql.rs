@@ -1,0 +1,280 @@
+//! Queries in SQL over the tables of a store (`docs/sql.md`).
+
+use crate::reader::ChangeGuard;
+use crate::writer::{IndexContent, IndexWriter, covered};
+use crate::{IndexError, IndexPlace, schema};
+use annals_store::{EventLog, Followed, Position, Scope};
+use futures_util::StreamExt;
+use rusqlite::backup::Backup;
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::types::ValueRef;
+use rusqlite::{Batch, Connection, ErrorCode};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How many rows are read before the first is given.
+const CHUNK: usize = 10_000;
+/// How many pages are copied at a time.
+const PAGES: i32 = 1_000;
+
+/// A value in a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SqlValue {
+    /// Nothing.
+    Null,
+    /// A whole number.
+    Integer(i64),
+    /// Another number.
+    Real(f64),
+    /// A text.
+    Text(String),
+    /// Bytes.
+    Blob(Vec<u8>),
+}
+
+impl SqlValue {
+    fn of(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(number) => Self::Integer(number),
+            ValueRef::Real(number) => Self::Real(number),
+            ValueRef::Text(text) => Self::Text(String::from_utf8_lossy(text).into_owned()),
+            ValueRef::Blob(bytes) => Self::Blob(bytes.to_vec()),
+        }
+    }
+
+    /// The value as text: nothing for `Null`, hexadecimal for bytes.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Null => String::new(),
+            Self::Integer(number) => number.to_string(),
+            Self::Real(number) => number.to_string(),
+            Self::Text(text) => text.clone(),
+            Self::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        }
+    }
+}
+
+/// In JSON, bytes are hexadecimal text, and what is no number is `null`.
+impl Serialize for SqlValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_none(),
+            Self::Integer(number) => serializer.serialize_i64(*number),
+            Self::Real(number) => serializer.serialize_f64(*number),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Blob(_) => serializer.serialize_str(&self.text()),
+        }
+    }
+}
+
+/// A query gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SqlError {
+    /// The query is wrong.
+    #[error("{0}")]
+    Query(String),
+    /// A query may only read.
+    #[error("only queries that read are allowed: nothing can be written, attached or set")]
+    NotAllowed,
+    /// Another process wrote to the index meanwhile.
+    #[error("the index changed while it was read; run the query again")]
+    Changed,
+    /// The index is damaged: it is to be left out.
+    #[error("the index is damaged; run annals index --rebuild")]
+    Damaged,
+    /// The output could not be written.
+    #[error(transparent)]
+    Output(#[from] std::io::Error),
+}
+
+/// The tables of a store, complete up to the end of its log when they were opened.
+#[derive(Debug)]
+pub struct SqlTables {
+    connection: Connection,
+    /// Watches the file of the index, unless the tables are a private copy.
+    guard: Option<ChangeGuard>,
+}
+
+impl SqlTables {
+    /// Opens the tables of a log: the index, if `place` has a usable one, and otherwise a private copy of it to which is added what it
+    /// lacks. Nothing is written to the store. `usable`: whether an index may be used at all.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or there is no room for a copy.
+    pub async fn open(log: &dyn EventLog, place: Option<&IndexPlace>) -> Result<Self, IndexError> {
+        let base = place.and_then(Base::open);
+        let Some(base) = base else { return Self::copied(log, None).await };
+        let (upto, _) = base.covered;
+        let from = Position(upto.position.0.saturating_sub(1));
+        let mut following = log.follow(Scope::All { from });
+        let holds = match following.next().await.transpose()? {
+            Some(Followed::Batch { slice, position }) => {
+                position == Some(from) && slice.batch.digest == upto.digest && upto.position > Position(0)
+            }
+            Some(Followed::Synced) | None => false,
+        };
+        if !holds {
+            return Self::copied(log, None).await;
+        }
+        match following.next().await.transpose()? {
+            Some(Followed::Batch { .. }) => Self::copied(log, Some(base)).await,
+            Some(Followed::Synced) | None => {
+                let tables = Self { connection: base.connection, guard: Some(base.guard) };
+                tables.protect()
+            }
+        }
+    }
+
+    /// A private copy of an index, or of nothing, with all that it lacks.
+    async fn copied(log: &dyn EventLog, base: Option<Base>) -> Result<Self, IndexError> {
+        let failed = |source| IndexError::of(PathBuf::from("(a temporary copy)"), source);
+        // Kept in memory as far as its cache goes, otherwise in a file without a name.
+        let mut connection = Connection::open("").map_err(failed)?;
+        if let Some(base) = &base {
+            let copy = Backup::new(&base.connection, &mut connection);
+            copy.and_then(|copy| copy.run_to_completion(PAGES, Duration::ZERO, None)).map_err(failed)?;
+        }
+        // A copy of a file that changed meanwhile is worth nothing.
+        if base.is_some_and(|base| !base.guard.holds()) {
+            connection = Connection::open("").map_err(failed)?;
+        }
+        let path = PathBuf::from("(a temporary copy)");
+        let Some(mut writer) = IndexWriter::in_connection(connection, path.clone(), IndexContent::Tables)? else {
+            return Err(IndexError::Busy { path });
+        };
+        let blobs = log.blobs();
+        let mut following = log.follow(Scope::All { from: writer.covered().position });
+        while let Some(followed) = following.next().await.transpose()? {
+            let Followed::Batch { slice, position: Some(position) } = followed else { break };
+            writer.take(&slice.batch, position, &*blobs)?;
+        }
+        writer.commit(&*blobs)?;
+        Self { connection: writer.into_connection(), guard: None }.protect()
+    }
+
+    /// Leaves only the sessions that work in one of these directories.
+    ///
+    /// # Errors
+    /// When SQLite fails.
+    pub fn of_directories(mut self, directories: &BTreeSet<String>) -> Result<Self, IndexError> {
+        let mut limit = || {
+            self.connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+            self.connection.pragma_update(None, "query_only", false)?;
+            self.connection.execute_batch("create temp table _chosen (id text primary key) without rowid")?;
+            let mut choose =
+                self.connection.prepare("insert into _chosen select id from main._session where directory = ?")?;
+            for directory in directories {
+                choose.execute([directory])?;
+            }
+            for view in schema::VIEW_NAMES {
+                let id = if view == "sessions" { "id" } else { "session" };
+                self.connection.execute_batch(&format!(
+                    "create temp view {view} as select * from main.{view} where {id} in (select id from _chosen)"
+                ))?;
+            }
+            Ok(())
+        };
+        limit().map_err(|source| IndexError::of(PathBuf::from("(sql)"), source))?;
+        self.protect()
+    }
+
+    /// Allows nothing but reading.
+    fn protect(mut self) -> Result<Self, IndexError> {
+        let mut protect = || {
+            self.connection.pragma_update(None, "query_only", true)?;
+            self.connection.authorizer(Some(authorize))
+        };
+        protect().map_err(|source| IndexError::of(PathBuf::from("(sql)"), source))?;
+        Ok(self)
+    }
+
+    /// Runs one query. `visit` receives the names of the columns and each row. No row is given that was read while the index changed.
+    ///
+    /// # Errors
+    /// See [`SqlError`].
+    pub fn query(
+        &self,
+        sql: &str,
+        mut visit: impl FnMut(&[String], &[SqlValue]) -> std::io::Result<()>,
+    ) -> Result<Vec<String>, SqlError> {
+        let failed = |error| self.failed(error);
+        let mut statements = Batch::new(&self.connection, sql);
+        let Some(mut statement) = statements.next().map_err(failed)? else {
+            return Err(SqlError::Query("there is no query".to_owned()));
+        };
+        if statements.next().map_err(failed)?.is_some() {
+            return Err(SqlError::Query("one query at a time".to_owned()));
+        }
+        if !statement.readonly() {
+            return Err(SqlError::NotAllowed);
+        }
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let mut rows = statement.raw_query();
+        let mut chunk: Vec<Vec<SqlValue>> = Vec::new();
+        loop {
+            let row = rows.next().map_err(failed)?;
+            let read = row.map(|row| (0..columns.len()).map(|at| row.get_ref(at).map(SqlValue::of)).collect());
+            let ended = read.is_none();
+            chunk.extend(read.transpose().map_err(failed)?);
+            if ended || chunk.len() >= CHUNK {
+                if self.guard.as_ref().is_some_and(|guard| !guard.holds()) {
+                    return Err(SqlError::Changed);
+                }
+                for row in chunk.drain(..) {
+                    visit(&columns, &row)?;
+                }
+            }
+            if ended {
+                return Ok(columns);
+            }
+        }
+    }
+
+    fn failed(&self, error: rusqlite::Error) -> SqlError {
+        if self.guard.as_ref().is_some_and(|guard| !guard.holds()) {
+            return SqlError::Changed;
+        }
+        match (error.sqlite_error_code(), error) {
+            (Some(ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly), _) => SqlError::NotAllowed,
+            (Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase), _) => SqlError::Damaged,
+            (_, rusqlite::Error::SqlInputError { msg, .. } | rusqlite::Error::SqliteFailure(_, Some(msg))) => {
+                SqlError::Query(msg)
+            }
+            (_, error) => SqlError::Query(error.to_string()),
+        }
+    }
+}
+
+/// An index that is read as it is.
+struct Base {
+    connection: Connection,
+    guard: ChangeGuard,
+    covered: (annals_inspect::search::IndexedUpTo, u64),
+}
+
+impl Base {
+    fn open(place: &IndexPlace) -> Option<Self> {
+        let guard = ChangeGuard::begin(place)?;
+        let connection = place.open_immutable().ok().flatten()?;
+        let covered =
+            schema::is_current(&connection).ok().filter(|current| *current).and_then(|_| covered(&connection).ok());
+        covered.filter(|_| guard.holds()).map(|covered| Self { connection, guard, covered })
+    }
+}
+
+/// Pragmas that only show how the tables look.
+const SHOWING: [&str; 5] = ["table_info", "table_xinfo", "table_list", "index_list", "index_info"];
+
+fn authorize(context: AuthContext<'_>) -> Authorization {
+    match context.action {
+        AuthAction::Select | AuthAction::Recursive => Authorization::Allow,
+        AuthAction::Read { .. } => Authorization::Allow,
+        AuthAction::Function { function_name } if function_name != "load_extension" => Authorization::Allow,
+        AuthAction::Pragma { pragma_name, .. } if SHOWING.contains(&pragma_name) => Authorization::Allow,
+        _ => Authorization::Deny,
+    }
+}

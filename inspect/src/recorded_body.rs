@@ -1,0 +1,138 @@
+//! The exact bodies of recorded requests, put together from the pieces in the log.
+
+use crate::SessionAt;
+use crate::body_proof::Wire;
+use crate::withheld::WithheldParts;
+use annals_core::event::{RequestRecorded, RequestSent, StepEvent};
+use annals_core::{Blobs, Digest, Event, Record, Seq, Text};
+use annals_projections::{Recipe, RecipeError, RecipePart};
+use annals_providers::wire::RequestBody;
+use annals_store::ReadError;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The pieces of recorded requests, as a walk through a log meets them, and the recorded body that its request follows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordedPieces {
+    pieces: BTreeMap<Seq, Vec<Text>>,
+    newest: Option<(Seq, RequestRecorded)>,
+}
+
+/// A recorded request and the pieces that its body is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordedBody {
+    seq: Seq,
+    recorded: RequestRecorded,
+    pieces: BTreeMap<Seq, Vec<Text>>,
+}
+
+impl RecordedPieces {
+    /// Takes in a record.
+    pub fn note(&mut self, record: &Record<'_>) {
+        match record.event {
+            Event::Step(StepEvent::RequestRecorded(recorded)) => {
+                if !recorded.pieces.is_empty() {
+                    self.pieces.insert(record.seq, recorded.pieces.clone());
+                }
+                self.newest = Some((record.seq, RequestRecorded { pieces: Vec::new(), ..(**recorded).clone() }));
+            }
+            Event::Step(StepEvent::RequestSent(_)) => self.newest = None,
+            _ => {}
+        }
+    }
+
+    /// What the body of a request that is next gives; `None` where no body is recorded in pieces.
+    pub fn wire(&self, sent: &RequestSent, blobs: &dyn Blobs) -> Option<Result<Wire, WithheldParts>> {
+        let (seq, recorded) = self.newest.as_ref().filter(|(_, recorded)| announces(recorded, sent))?;
+        Some(wire(*seq, recorded, &self.pieces, sent, blobs))
+    }
+}
+
+impl RecordedBody {
+    /// The recorded body of the request at `seq`; `None` where none is recorded in pieces.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn of(past: &SessionAt, seq: Seq, sent: &RequestSent) -> Result<Option<Self>, ReadError> {
+        let Some(before) = seq.0.checked_sub(1).map(Seq) else { return Ok(None) };
+        let Some(recorded) = recorded_at(past, before).await?.filter(|recorded| announces(recorded, sent)) else {
+            return Ok(None);
+        };
+        let mut pieces = BTreeMap::from([(before, recorded.pieces.clone())]);
+        let recipe = recorded.recipe.0.read(past.blobs()).and_then(|text| Recipe::parse(&text).ok());
+        for seq in recipe.iter().flat_map(named).collect::<BTreeSet<_>>() {
+            if let Some(other) = recorded_at(past, seq).await? {
+                pieces.insert(seq, other.pieces);
+            }
+        }
+        Ok(Some(Self { seq: before, recorded, pieces }))
+    }
+
+    /// What the body gives.
+    pub fn wire(&self, sent: &RequestSent, blobs: &dyn Blobs) -> Result<Wire, WithheldParts> {
+        wire(self.seq, &self.recorded, &self.pieces, sent, blobs)
+    }
+}
+
+fn announces(recorded: &RequestRecorded, sent: &RequestSent) -> bool {
+    recorded.request == sent.request && recorded.attempt == sent.attempt
+}
+
+/// The events whose pieces a recipe names.
+fn named(recipe: &Recipe) -> impl Iterator<Item = Seq> {
+    recipe.parts.iter().filter_map(|part| match part {
+        RecipePart::Copied(_) => None,
+        RecipePart::Pieces { seq, .. } | RecipePart::Marked { seq, .. } => *seq,
+    })
+}
+
+async fn recorded_at(past: &SessionAt, seq: Seq) -> Result<Option<RequestRecorded>, ReadError> {
+    let slice = past.log().batch_at(past.session, seq).await?;
+    let record = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == seq));
+    Ok(match record.map(|record| record.event) {
+        Some(Event::Step(StepEvent::RequestRecorded(recorded))) => Some((**recorded).clone()),
+        _ => None,
+    })
+}
+
+/// Puts a body together and compares it with the digest that was recorded before it was sent.
+fn wire(
+    own: Seq,
+    recorded: &RequestRecorded,
+    pieces: &BTreeMap<Seq, Vec<Text>>,
+    sent: &RequestSent,
+    blobs: &dyn Blobs,
+) -> Result<Wire, WithheldParts> {
+    let mut withheld = 0;
+    let mut absent = |text: &Text| withheld += u64::from(matches!(text, Text::Absent(_)));
+    absent(&recorded.recipe.0);
+    let recipe = recorded.recipe.0.read(blobs).ok_or(RecipeError::Malformed);
+    let body = recipe.and_then(|recipe| Recipe::parse(&recipe)).and_then(|recipe| {
+        recipe.assemble(own, |seq, index| {
+            let text = pieces.get(&seq)?.get(index)?;
+            absent(text);
+            text.read(blobs).map(Into::into)
+        })
+    });
+    let body = match body {
+        Ok(body) => RequestBody::new(body.into_bytes()),
+        Err(_) if withheld > 0 => return Err(WithheldParts(withheld)),
+        Err(error @ RecipeError::Malformed) => return Ok(Wire::OfAnotherBuild(error.to_string())),
+        Err(error @ RecipeError::Missing { .. }) => return Ok(Wire::Differs(error.to_string(), None)),
+    };
+    let Some(sent) = sent.wire else { return Ok(Wire::NotRecorded) };
+    let expected = recorded.redacted.unwrap_or(sent);
+    if body.digest != expected {
+        let differs = format!("recorded body {}, rebuilt {}", expected.short(), body.digest.short());
+        return Ok(Wire::Differs(differs, Some(body)));
+    }
+    Ok(match recorded.redacted {
+        None => Wire::Recorded(body),
+        Some(_) => Wire::Redacted { body, sent },
+    })
+}
+
+/// A body without its bytes: there may be many.
+pub(crate) fn without_bytes(body: RequestBody) -> RequestBody {
+    let digest: Digest = body.digest;
+    RequestBody { bytes: Vec::new(), digest }
+}

@@ -1,0 +1,220 @@
+//! Recipes: how the exact body of a recorded request is put together from pieces (`docs/reference/recording.md#recipe`).
+//!
+//! A recipe is a JSON list. A string in it is copied; `[SEQ, FIRST, COUNT]` means pieces of the `request.recorded` at SEQ
+//! (`null`: of the event itself), with a comma between them; `[SEQ, INDEX, [[OFFSET, TEXT], ...]]` for one piece with texts
+//! inserted at byte offsets of it, such as marks for the provider's cache.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use annals_core::Seq;
+use serde_json::{Value, json};
+
+/// A part of a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecipePart {
+    /// Text that is copied.
+    Copied(String),
+    /// Pieces that follow each other, with a comma between them.
+    Pieces {
+        /// The event that has them; `None` for the event of the recipe.
+        seq: Option<Seq>,
+        /// The number of the first one, from 0.
+        first: usize,
+        /// How many.
+        count: usize,
+    },
+    /// One piece with inserted texts.
+    Marked {
+        /// The event that has it; `None` for the event of the recipe.
+        seq: Option<Seq>,
+        /// Its number, from 0.
+        index: usize,
+        /// Byte offsets in the piece, ascending, and what is inserted there.
+        inserted: Vec<(usize, String)>,
+    },
+}
+
+/// How a body is put together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recipe {
+    /// Its parts, in order.
+    pub parts: Vec<RecipePart>,
+}
+
+/// A body cannot be put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecipeError {
+    /// The recipe is not in the form of this build: use a later one.
+    #[error("the recipe of the body cannot be read")]
+    Malformed,
+    /// An event does not have the piece, or its text is withheld, erased or missing.
+    #[error("a piece of the body (event {seq}, piece {index}) is not in the log")]
+    Missing {
+        /// The event that should have it.
+        seq: Seq,
+        /// Its number there, from 0.
+        index: usize,
+    },
+}
+
+impl Recipe {
+    /// Adds a piece; one that follows the one before it is joined to it.
+    pub fn piece(&mut self, seq: Option<Seq>, index: usize, inserted: Vec<(usize, String)>) {
+        if !inserted.is_empty() {
+            self.parts.push(RecipePart::Marked { seq, index, inserted });
+            return;
+        }
+        let comma = matches!(self.parts.last(), Some(RecipePart::Copied(text)) if text == ",");
+        let before = self.parts.len().checked_sub(2).and_then(|at| self.parts.get_mut(at));
+        if let (true, Some(RecipePart::Pieces { seq: of, first, count })) = (comma, before)
+            && *of == seq
+            && *first + *count == index
+        {
+            *count += 1;
+            self.parts.pop();
+            return;
+        }
+        self.parts.push(RecipePart::Pieces { seq, first: index, count: 1 });
+    }
+
+    /// Adds text that is copied.
+    pub fn copy(&mut self, text: &str) {
+        match self.parts.last_mut() {
+            _ if text.is_empty() => {}
+            Some(RecipePart::Copied(last)) => last.push_str(text),
+            _ => self.parts.push(RecipePart::Copied(text.into())),
+        }
+    }
+
+    /// Reads a recipe.
+    ///
+    /// # Errors
+    /// [`RecipeError::Malformed`].
+    pub fn parse(json: &str) -> Result<Self, RecipeError> {
+        let list: Vec<Value> = serde_json::from_str(json).map_err(|_| RecipeError::Malformed)?;
+        let parts =
+            list.into_iter().map(|value| part(value).ok_or(RecipeError::Malformed)).collect::<Result<_, _>>()?;
+        Ok(Self { parts })
+    }
+
+    /// Its JSON.
+    pub fn to_json(&self) -> String {
+        let list: Vec<Value> = self.parts.iter().map(RecipePart::to_json).collect();
+        Value::from(list).to_string()
+    }
+
+    /// Puts the body together. `piece` gives the piece with a number of the event at a Seq; `own` is the event of the recipe.
+    ///
+    /// # Errors
+    /// [`RecipeError::Missing`].
+    pub fn assemble(
+        &self,
+        own: Seq,
+        mut piece: impl FnMut(Seq, usize) -> Option<String>,
+    ) -> Result<String, RecipeError> {
+        let mut body = String::new();
+        for part in &self.parts {
+            match part {
+                RecipePart::Copied(text) => body.push_str(text),
+                RecipePart::Pieces { seq, first, count } => {
+                    let seq = seq.unwrap_or(own);
+                    for index in *first..first.saturating_add(*count) {
+                        if index > *first {
+                            body.push(',');
+                        }
+                        body.push_str(&piece(seq, index).ok_or(RecipeError::Missing { seq, index })?);
+                    }
+                }
+                RecipePart::Marked { seq, index, inserted } => {
+                    let (seq, index) = (seq.unwrap_or(own), *index);
+                    let missing = RecipeError::Missing { seq, index };
+                    let text = piece(seq, index).ok_or(missing)?;
+                    let mut from = 0;
+                    for (offset, added) in inserted {
+                        body.push_str(text.get(from..*offset).ok_or(missing)?);
+                        body.push_str(added);
+                        from = *offset;
+                    }
+                    body.push_str(text.get(from..).ok_or(missing)?);
+                }
+            }
+        }
+        Ok(body)
+    }
+}
+
+impl RecipePart {
+    fn to_json(&self) -> Value {
+        let of = |seq: &Option<Seq>| seq.map(|seq| seq.0);
+        match self {
+            Self::Copied(text) => json!(text),
+            Self::Pieces { seq, first, count } => json!([of(seq), first, count]),
+            Self::Marked { seq, index, inserted } => json!([of(seq), index, inserted]),
+        }
+    }
+}
+
+fn part(value: Value) -> Option<RecipePart> {
+    let list = match value {
+        Value::String(text) => return Some(RecipePart::Copied(text)),
+        Value::Array(list) => list,
+        _ => return None,
+    };
+    let [seq, first, last]: [Value; 3] = list.try_into().ok()?;
+    let seq = if seq.is_null() { None } else { Some(Seq(seq.as_u64()?)) };
+    let number = |value: &Value| usize::try_from(value.as_u64()?).ok();
+    let first = number(&first)?;
+    match last {
+        Value::Array(_) => {
+            let inserted = serde_json::from_value(last).ok()?;
+            Some(RecipePart::Marked { seq, index: first, inserted })
+        }
+        last => Some(RecipePart::Pieces { seq, first, count: number(&last)? }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::borrow::ToOwned;
+    use alloc::vec;
+
+    fn recipe() -> Recipe {
+        let mut recipe = Recipe::default();
+        recipe.copy("{\"messages\":");
+        recipe.copy("[");
+        recipe.piece(Some(Seq(3)), 0, vec![]);
+        recipe.copy(",");
+        recipe.piece(Some(Seq(3)), 1, vec![]);
+        recipe.copy(",");
+        recipe.piece(None, 0, vec![(1, "é,".to_owned())]);
+        recipe.copy("]}");
+        recipe
+    }
+
+    fn pieces(seq: Seq, index: usize) -> Option<String> {
+        [(3, 0, "a"), (3, 1, "b"), (9, 0, "cd")]
+            .into_iter()
+            .find(|(of, number, _)| (Seq(*of), *number) == (seq, index))
+            .map(|(_, _, text)| text.to_owned())
+    }
+
+    #[test]
+    fn a_body_is_put_together_from_pieces_of_several_events() {
+        assert_eq!(recipe().assemble(Seq(9), pieces).unwrap(), "{\"messages\":[a,b,cé,d]}");
+        assert_eq!(recipe().to_json(), r#"["{\"messages\":[",[3,0,2],",",[null,0,[[1,"é,"]]],"]}"]"#);
+        assert_eq!(Recipe::parse(&recipe().to_json()), Ok(recipe()));
+    }
+
+    #[test]
+    fn what_is_missing_or_malformed_is_an_error() {
+        let missing = Err(RecipeError::Missing { seq: Seq(8), index: 0 });
+        assert_eq!(recipe().assemble(Seq(8), pieces), missing);
+        let mut beyond = Recipe::default();
+        beyond.piece(None, 0, vec![(7, "x".to_owned())]);
+        assert_eq!(beyond.assemble(Seq(9), pieces), Err(RecipeError::Missing { seq: Seq(9), index: 0 }));
+        for bad in ["{}", "[1]", "[[1,2]]", "[[null,0,-1]]", "[[null,0,[[0]]]]", ""] {
+            assert_eq!(Recipe::parse(bad), Err(RecipeError::Malformed), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The agents: how each is pointed to the recorder.
+
+use crate::proxy::Upstream;
+use serde_json::{Map, Value, json};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// How a recorded agent is pointed to the recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentKind {
+    /// Claude Code.
+    Claude,
+    /// Codex CLI.
+    Codex,
+    /// OpenCode.
+    OpenCode,
+    /// Gemini CLI.
+    Gemini,
+    /// Another program: the variables that SDKs read.
+    Any,
+}
+
+/// A command cannot be pointed to the recorder.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// A file of settings that the command names cannot be read.
+    #[error("{}: {source}", path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// What the system reported.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Settings are not a JSON object: correct them.
+    #[error("the settings of the command (--settings) are not a JSON object")]
+    NotSettings,
+}
+
+/// What a recorded command is started with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The variables that are set.
+    pub variables: Vec<(String, String)>,
+}
+
+/// What surrounds a command.
+pub(crate) type Variable<'v> = &'v dyn Fn(&str) -> Option<String>;
+
+impl AgentKind {
+    /// The kind of a name that a user gives.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "claude" | "claude-code" => Self::Claude,
+            "codex" => Self::Codex,
+            "opencode" => Self::OpenCode,
+            "gemini" => Self::Gemini,
+            "any" => Self::Any,
+            _ => return None,
+        })
+    }
+
+    /// The kind of a program, by its file name.
+    pub fn of_program(program: &OsStr) -> Self {
+        let name = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or_default();
+        match name {
+            "claude" => Self::Claude,
+            "codex" => Self::Codex,
+            "opencode" => Self::OpenCode,
+            "gemini" => Self::Gemini,
+            _ => Self::Any,
+        }
+    }
+
+    /// The name that sessions are recorded under; for any other program its file name.
+    pub fn recorded(self, program: Option<&OsStr>) -> String {
+        let file = |program: &OsStr| Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
+        match self {
+            Self::Claude => "claude-code".to_owned(),
+            Self::Codex => "codex".to_owned(),
+            Self::OpenCode => "opencode".to_owned(),
+            Self::Gemini => "gemini".to_owned(),
+            Self::Any => program.and_then(file).unwrap_or_else(|| "any".to_owned()),
+        }
+    }
+
+    /// Where the requests of each route go: to `upstream` if it is given, else to where the variables of the SDKs and the
+    /// settings of the agent point, else to the provider.
+    pub fn upstreams(self, upstream: Option<&str>, variable: Variable<'_>, directory: &Path) -> Vec<Upstream> {
+        let of = |names: &[&str]| names.iter().find_map(|name| variable(name).filter(|url| !url.trim().is_empty()));
+        let settings = || match self {
+            Self::Claude => claude_settings(variable, directory),
+            _ => None,
+        };
+        let anthropic = upstream.map(str::to_owned).or_else(settings).or_else(|| of(&["ANTHROPIC_BASE_URL"]));
+        let openai = upstream.map(str::to_owned).or_else(|| of(&["OPENAI_BASE_URL", "OPENAI_API_BASE"]));
+        let gemini = upstream.map(str::to_owned).or_else(|| of(&["GOOGLE_GEMINI_BASE_URL"]));
+        let route = |name: &str, url: Option<String>, usual: &str| {
+            let url = url.unwrap_or_else(|| usual.to_owned());
+            Upstream { name: name.to_owned(), url: root(&url).to_owned() }
+        };
+        vec![
+            route("anthropic", anthropic, "https://api.anthropic.com"),
+            route("openai", openai, "https://api.openai.com"),
+            route("gemini", gemini, "https://generativelanguage.googleapis.com"),
+        ]
+    }
+
+    /// The variables that point programs to the recorder; `base` gives the local address of a route.
+    pub fn variables(self, base: &dyn Fn(&str) -> String, variable: Variable<'_>) -> Vec<(String, String)> {
+        let anthropic = || ("ANTHROPIC_BASE_URL".to_owned(), base("anthropic"));
+        let openai = || ("OPENAI_BASE_URL".to_owned(), format!("{}/v1", base("openai")));
+        let gemini = || ("GOOGLE_GEMINI_BASE_URL".to_owned(), base("gemini"));
+        let mut variables = match self {
+            Self::Claude => vec![anthropic()],
+            Self::Codex => vec![openai()],
+            Self::Gemini => vec![gemini()],
+            Self::OpenCode => vec![(OPENCODE.to_owned(), opencode(base, variable(OPENCODE)))],
+            Self::Any => {
+                let old = ("OPENAI_API_BASE".to_owned(), format!("{}/v1", base("openai")));
+                vec![anthropic(), openai(), old, gemini()]
+            }
+        };
+        // A proxy of the system does not lead back to this machine.
+        for name in ["NO_PROXY", "no_proxy"] {
+            let hosts = variable(name).filter(|hosts| !hosts.is_empty());
+            let hosts =
+                hosts.map_or_else(|| "127.0.0.1,localhost".to_owned(), |hosts| format!("{hosts},127.0.0.1,localhost"));
+            variables.push((name.to_owned(), hosts));
+        }
+        variables
+    }
+
+    /// The command with what points it to the recorder. Arguments are added only if the program is that agent's.
+    ///
+    /// # Errors
+    /// When settings that the command names cannot be read.
+    pub fn launch(
+        self,
+        command: &[OsString],
+        base: &dyn Fn(&str) -> String,
+        variable: Variable<'_>,
+    ) -> Result<Launch, LaunchError> {
+        let Some((program, arguments)) = command.split_first() else { return Ok(Launch::default()) };
+        let mut arguments = arguments.to_vec();
+        match Self::of_program(program) {
+            Self::Claude if self == Self::Claude => arguments = with_settings(arguments, &base("anthropic"))?,
+            Self::Codex if self == Self::Codex => {
+                let url = Value::from(format!("{}/v1", base("openai")));
+                arguments.splice(0..0, ["-c".into(), format!("openai_base_url={url}").into()]);
+            }
+            _ => {}
+        }
+        Ok(Launch { program: program.clone(), arguments, variables: self.variables(base, variable) })
+    }
+}
+
+/// The variable with a configuration of OpenCode.
+const OPENCODE: &str = "OPENCODE_CONFIG_CONTENT";
+
+/// An address without the version that clients append, or have appended.
+fn root(url: &str) -> &str {
+    let url = url.trim().trim_end_matches('/');
+    ["/v1", "/v1beta"].iter().find_map(|version| url.strip_suffix(version)).unwrap_or(url)
+}
+
+/// The address that the settings of Claude Code name: they win over the variable.
+fn claude_settings(variable: Variable<'_>, directory: &Path) -> Option<String> {
+    let home = variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    let home = home.or_else(|| variable("HOME").map(|home| Path::new(&home).join(".claude")));
+    let project = directory.join(".claude");
+    let files = [project.join("settings.local.json"), project.join("settings.json")].into_iter();
+    files.chain(home.map(|home| home.join("settings.json"))).find_map(|file| {
+        let settings: Value = serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()?;
+        settings.pointer("/env/ANTHROPIC_BASE_URL")?.as_str().map(str::to_owned)
+    })
+}
+
+/// The arguments of Claude Code with settings that point to the recorder, merged with those that the user gives.
+fn with_settings(mut arguments: Vec<OsString>, base: &str) -> Result<Vec<OsString>, LaunchError> {
+    let mut given = None;
+    if let Some(at) = arguments.iter().position(|argument| argument == "--settings") {
+        given = arguments.get(at + 1).cloned();
+        arguments.drain(at..(at + 2).min(arguments.len()));
+    } else if let Some(at) = arguments.iter().position(|argument| argument.to_string_lossy().starts_with("--settings="))
+    {
+        given = Some(arguments.remove(at).to_string_lossy()["--settings=".len()..].to_owned().into());
+    }
+    let mut settings = match given {
+        None => Map::new(),
+        Some(given) => {
+            let text = given.to_string_lossy().trim().to_owned();
+            let text = match text.starts_with('{') {
+                true => text,
+                false => std::fs::read_to_string(&text)
+                    .map_err(|source| LaunchError::Settings { path: PathBuf::from(&text), source })?,
+            };
+            match serde_json::from_str(&text) {
+                Ok(Value::Object(settings)) => settings,
+                _ => return Err(LaunchError::NotSettings),
+            }
+        }
+    };
+    let variables = settings.entry("env").or_insert_with(|| json!({}));
+    let Value::Object(variables) = variables else { return Err(LaunchError::NotSettings) };
+    variables.insert("ANTHROPIC_BASE_URL".to_owned(), json!(base));
+    arguments.splice(0..0, ["--settings".into(), Value::Object(settings).to_string().into()]);
+    Ok(arguments)
+}
+
+/// A configuration of OpenCode that points its providers to the recorder, laid over the one that is set.
+fn opencode(base: &dyn Fn(&str) -> String, set: Option<String>) -> String {
+    let set = set.and_then(|text| serde_json::from_str::<Value>(&text).ok()).filter(Value::is_object);
+    let mut config = set.unwrap_or_else(|| json!({}));
+    for (provider, route, version) in
+        [("anthropic", "anthropic", "v1"), ("openai", "openai", "v1"), ("google", "gemini", "v1beta")]
+    {
+        let url = json!(format!("{}/{version}", base(route)));
+        let mut place = &mut config;
+        for name in ["provider", provider, "options"] {
+            if !place.get(name).is_some_and(Value::is_object) {
+                place[name] = json!({});
+            }
+            place = &mut place[name];
+        }
+        place["baseURL"] = url;
+    }
+    config.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base(route: &str) -> String {
+        format!("http://127.0.0.1:1/t/{route}")
+    }
+
+    fn none(_: &str) -> Option<String> {
+        None
+    }
+
+    fn launch(kind: AgentKind, command: &[&str]) -> Launch {
+        let command: Vec<OsString> = command.iter().map(Into::into).collect();
+        kind.launch(&command, &base, &none).unwrap()
+    }
+
+    #[test]
+    fn claude_code_is_given_settings_merged_with_the_users() {
+        let overlay = |launch: Launch| serde_json::from_str::<Value>(launch.arguments[1].to_str().unwrap()).unwrap();
+        let plain = launch(AgentKind::Claude, &["/bin/claude", "-p", "x"]);
+        assert_eq!(plain.arguments[2..], ["-p", "x"]);
+        assert_eq!(overlay(plain), json!({"env": {"ANTHROPIC_BASE_URL": base("anthropic")}}));
+        for given in [
+            &["claude", "--settings", r#"{"a":1,"env":{"B":"2"}}"#][..],
+            &["claude", r#"--settings={"a":1,"env":{"B":"2"}}"#],
+        ] {
+            let merged = launch(AgentKind::Claude, given);
+            assert_eq!(merged.arguments.len(), 2);
+            assert_eq!(overlay(merged), json!({"a": 1, "env": {"B": "2", "ANTHROPIC_BASE_URL": base("anthropic")}}));
+        }
+        let refused = AgentKind::Claude.launch(&["claude".into(), "--settings".into(), "{".into()], &base, &none);
+        assert!(matches!(refused, Err(LaunchError::NotSettings)));
+    }
+
+    #[test]
+    fn arguments_are_added_only_for_the_agents_own_program() {
+        let script = launch(AgentKind::Claude, &["python3", "agent.py"]);
+        assert_eq!(script.arguments, ["agent.py"]);
+        assert_eq!(script.variables[0], ("ANTHROPIC_BASE_URL".to_owned(), base("anthropic")));
+        let codex = launch(AgentKind::Codex, &["codex", "exec"]);
+        assert_eq!(codex.arguments, ["-c", "openai_base_url=\"http://127.0.0.1:1/t/openai/v1\"", "exec"]);
+        assert_eq!(launch(AgentKind::Any, &["claude"]).arguments, Vec::<OsString>::new());
+    }
+
+    #[test]
+    fn opencode_keeps_the_configuration_that_is_set() {
+        let config: Value = serde_json::from_str(&opencode(
+            &base,
+            Some(r#"{"model":"x","provider":{"openai":{"options":{"apiKey":"k"}}}}"#.into()),
+        ))
+        .unwrap();
+        assert_eq!(config["model"], "x");
+        assert_eq!(config["provider"]["openai"]["options"]["apiKey"], "k");
+        assert_eq!(config["provider"]["openai"]["options"]["baseURL"], "http://127.0.0.1:1/t/openai/v1");
+        assert_eq!(config["provider"]["anthropic"]["options"]["baseURL"], "http://127.0.0.1:1/t/anthropic/v1");
+    }
+
+    #[test]
+    fn requests_go_where_they_went_before() {
+        let set = |name: &str| (name == "OPENAI_BASE_URL").then(|| "https://openrouter.ai/api/v1/".to_owned());
+        let urls = |upstream: Option<&str>| -> Vec<String> {
+            let routes = AgentKind::Any.upstreams(upstream, &set, Path::new("/nowhere"));
+            routes.into_iter().map(|route| route.url).collect()
+        };
+        let usual =
+            ["https://api.anthropic.com", "https://openrouter.ai/api", "https://generativelanguage.googleapis.com"];
+        assert_eq!(urls(None), usual);
+        assert_eq!(urls(Some("http://127.0.0.1:9/v1")), ["http://127.0.0.1:9"; 3]);
+    }
+}

@@ -1,0 +1,216 @@
+//! From messages to events: the inverse of lowering a history to a request.
+
+use crate::conversation::{Unit, WireItem};
+use annals_core::event::{
+    AnswerId, Attachment, ContextAdmitted, Delivery, Finish, InputAdmitted, InputPromoted, ReasoningEnded, StepEnded,
+    StepStarted, TextEnded, ToolCalled, ToolOutcome, ToolSettled,
+};
+use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, Key, ModelName, Seq, Text};
+use std::collections::{HashMap, HashSet};
+
+/// Events that are about to be appended, and the Seq of each.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    first: Seq,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Facts {
+    pub(crate) fn from(first: Seq) -> Self {
+        Self { first, events: Vec::new() }
+    }
+
+    /// Adds an event; gives its Seq.
+    pub(crate) fn push(&mut self, event: impl Into<Event>) -> Seq {
+        let seq = self.next();
+        self.events.push(event.into());
+        seq
+    }
+
+    /// The Seq of the next event.
+    pub(crate) fn next(&self) -> Seq {
+        self.first.plus(self.events.len() as u64)
+    }
+}
+
+/// A step that waits for the results of its calls.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenStep {
+    /// The calls that are open: the agent's id and ours.
+    calls: Vec<(String, CallId)>,
+    /// Its end, if the answer did not fail: a step that failed has ended.
+    end: Option<StepEnded>,
+}
+
+/// Ids in use in a session, and what is open in it.
+#[derive(Debug, Default)]
+pub(crate) struct Transcriber {
+    used_calls: HashSet<String>,
+    pub(crate) open: Option<OpenStep>,
+    /// How often each context text was admitted in the current epoch.
+    contexts: HashMap<Digest, u64>,
+    inputs: u64,
+}
+
+impl Transcriber {
+    /// Ends the open step: with the results among the items of the messages that follow it, otherwise as interrupted.
+    pub(crate) fn close<'u>(&mut self, following: impl IntoIterator<Item = &'u Unit>, facts: &mut Facts) {
+        let Some(open) = self.open.take() else { return };
+        let results: HashMap<&str, &WireItem> = following
+            .into_iter()
+            .flat_map(|unit| &unit.items)
+            .filter_map(|item| match item {
+                WireItem::Result { id, .. } => Some((id.as_str(), item)),
+                _ => None,
+            })
+            .collect();
+        for (theirs, ours) in open.calls {
+            facts.push(match results.get(theirs.as_str()) {
+                Some(WireItem::Result { text, failed, attachments, .. }) => settled(ours, text, *failed, attachments),
+                _ => ToolSettled::bare(ours, ToolOutcome::Interrupted),
+            });
+        }
+        facts.push_end(open.end);
+    }
+
+    /// The texts that an agent adds to messages that are known: each as often as the messages have it, less what is admitted.
+    pub(crate) fn contexts<'u>(
+        &mut self,
+        units: impl IntoIterator<Item = &'u Unit>,
+        seen: &mut HashMap<Digest, u64>,
+        facts: &mut Facts,
+    ) {
+        for item in units.into_iter().flat_map(|unit| &unit.items) {
+            if let WireItem::Context { key, text } = item {
+                self.context(key, text, seen, facts);
+            }
+        }
+    }
+
+    fn context(&mut self, key: &'static str, text: &str, seen: &mut HashMap<Digest, u64>, facts: &mut Facts) {
+        let name = Digest::of(text.as_bytes());
+        let count = seen.entry(name).or_default();
+        *count += 1;
+        let admitted = self.contexts.entry(name).or_default();
+        if *count > *admitted {
+            *admitted += 1;
+            let keys = key.parse::<Key>().into_iter().collect();
+            facts.push(ContextAdmitted { keys, text: text.into() });
+        }
+    }
+
+    /// A new epoch: context texts before it left the history.
+    pub(crate) fn forget_contexts(&mut self) {
+        self.contexts.clear();
+    }
+
+    /// A message of the user: an input, and what the agent adds. Results settled their calls before.
+    pub(crate) fn user(&mut self, unit: &Unit, seen: &mut HashMap<Digest, u64>, facts: &mut Facts) {
+        let (mut texts, mut attachments): (Vec<&str>, Vec<Attachment>) = (Vec::new(), Vec::new());
+        for item in &unit.items {
+            match item {
+                WireItem::Text(text) => texts.push(text),
+                WireItem::Media(media) => attachments.push(media.clone()),
+                WireItem::Context { key, text } => self.context(key, text, seen, facts),
+                _ => {}
+            }
+        }
+        if texts.is_empty() && attachments.is_empty() {
+            return;
+        }
+        self.inputs += 1;
+        let input = InputId(format!("input_{}", self.inputs));
+        let text: Text = texts.join("\n\n").into();
+        facts.push(InputAdmitted { input: input.clone(), text, attachments, delivery: Delivery::Steer });
+        facts.push(InputPromoted { input });
+    }
+
+    /// The content of an answer. The step stays open for the results of its calls; without calls `end` ends it.
+    pub(crate) fn assistant(
+        &mut self,
+        items: &[WireItem],
+        agent: &AgentName,
+        model: &ModelName,
+        end: Option<StepEnded>,
+        id: Option<AnswerId>,
+        facts: &mut Facts,
+    ) -> Seq {
+        let (agent, model) = (agent.clone(), model.clone());
+        let started = facts.push(StepStarted { agent, model, files: None, answer: id });
+        let mut calls: Vec<(String, CallId)> = Vec::new();
+        let mut hosted: Vec<(String, CallId)> = Vec::new();
+        for (index, item) in (0..).zip(items) {
+            let received = |json: &Option<String>| json.clone().map(Json::received);
+            match item {
+                WireItem::Text(text) => {
+                    facts.push(TextEnded { index, text: text.as_str().into(), metadata: None });
+                }
+                WireItem::Reasoning { text, metadata } => {
+                    facts.push(ReasoningEnded { index, text: text.as_str().into(), metadata: received(metadata) });
+                }
+                WireItem::Call { id, name, input, hosted: is_hosted, metadata } => {
+                    let call = self.unused(id);
+                    let input = Json::received(annals_providers::CallInput::received(input).text());
+                    let (name, metadata) = (name.clone(), received(metadata));
+                    facts.push(ToolCalled { index, call: call.clone(), name, input, hosted: *is_hosted, metadata });
+                    if *is_hosted { &mut hosted } else { &mut calls }.push((id.clone(), call));
+                }
+                WireItem::HostedResult { id, result, error } => {
+                    if let Some(at) = hosted.iter().position(|(theirs, _)| theirs == id) {
+                        let (_, call) = hosted.remove(at);
+                        let outcome = if error.is_some() { ToolOutcome::Failed } else { ToolOutcome::Completed };
+                        facts.push(ToolSettled {
+                            error: error.as_deref().map(Into::into),
+                            hosted_result: Some(Json::received(result.as_str())),
+                            ..ToolSettled::bare(call, outcome)
+                        });
+                    }
+                }
+                WireItem::Media(_) | WireItem::Context { .. } | WireItem::Result { .. } => {}
+            }
+        }
+        for (_, call) in hosted {
+            facts.push(ToolSettled::bare(call, ToolOutcome::Interrupted));
+        }
+        if calls.is_empty() {
+            facts.push_end(end);
+        } else {
+            self.open = Some(OpenStep { calls, end });
+        }
+        started
+    }
+
+    /// The end of an answer that an earlier recorder, or none, saw.
+    pub(crate) fn unseen_end(items: &[WireItem]) -> StepEnded {
+        let calls = items.iter().any(|item| matches!(item, WireItem::Call { hosted: false, .. }));
+        let finish = if calls { Finish::ToolCalls } else { Finish::Stop };
+        StepEnded { finish, usage: None, cost: 0, files: None, changed: Vec::new() }
+    }
+
+    /// A call id that is unique in the session.
+    fn unused(&mut self, theirs: &str) -> CallId {
+        let theirs = if theirs.is_empty() { "call" } else { theirs };
+        let numbered = (2_u64..).map(|number| format!("{theirs}~{number}"));
+        let mut free = std::iter::once(theirs.to_owned()).chain(numbered).filter(|id| !self.used_calls.contains(id));
+        let id = free.next().unwrap_or_default();
+        self.used_calls.insert(id.clone());
+        CallId(id)
+    }
+}
+
+impl Facts {
+    fn push_end(&mut self, end: Option<StepEnded>) {
+        if let Some(end) = end {
+            self.push(end);
+        }
+    }
+}
+
+fn settled(call: CallId, text: &str, failed: bool, attachments: &[Attachment]) -> ToolSettled {
+    let outcome = if failed { ToolOutcome::Failed } else { ToolOutcome::Completed };
+    let settled = ToolSettled { attachments: attachments.to_vec(), ..ToolSettled::bare(call, outcome) };
+    match failed {
+        true => ToolSettled { error: Some(text.into()), ..settled },
+        false => ToolSettled { output: text.into(), ..settled },
+    }
+}

@@ -1,0 +1,36 @@
+//! Records what coding agents send to models and get back, as sessions.
+//!
+//! ```text
+//!  agent ──► Proxy (loopback) ──► provider           bytes pass unchanged and at once, both ways
+//!              │ copies, bounded queue
+//!              ▼
+//!           Recorder: conversation ─► Thread ─► facts ─► EventLog
+//!                     body ─► cut ─► recipe and new pieces (request.recorded)
+//!                     answer ─► decoder ─► fragments, calls, usage (answer.recorded)
+//! ```
+//!
+//! The proxy never waits for the log. What the queue cannot take, or the log refuses, is counted and reported at the end; the
+//! bytes pass nevertheless. `docs/recording.md` describes the command, `docs/reference/recording.md` the facts.
+#![warn(missing_docs)]
+
+mod agent;
+mod answer;
+mod anthropic;
+mod body;
+mod capture;
+mod chat;
+mod coding;
+mod conversation;
+mod cut;
+mod facts;
+mod gemini;
+mod headers;
+mod protocol;
+mod proxy;
+mod recorder;
+mod responses;
+mod thread;
+
+pub use agent::{AgentKind, Launch, LaunchError};
+pub use proxy::{Proxy, ProxyError, Upstream};
+pub use recorder::{Recorder, RecorderSettings, RecordingReport, SessionRecording};

@@ -1,0 +1,477 @@
+//! One conversation of an agent: its session in the log, and what the next request is compared with.
+
+mod profile;
+
+use crate::body::{CutBody, KnownPieces};
+use crate::capture::CapturedAnswer;
+use crate::conversation::{DecodedAnswer, Speaker, Unit, WireConversation};
+use crate::facts::{Facts, Transcriber};
+use annals_core::event::{
+    AnswerRecorded, CompactionCompleted, CompactionReason, CompactionStarted, EpochCause, EpochStarted, Failure,
+    Location, ModelSwitched, Part, Prices, Purpose, RequestRecorded, RequestSent, RetryScheduled, RevertCommitted,
+    RevertStaged, SessionCreated, SessionTitled, StepEnded, StepFailed, StepStarted, TitleFailed, Usage,
+};
+use annals_core::{AgentName, Digest, Event, Json, ModelName, RequestId, Seq, SessionId, Time};
+use annals_projections::{BuildError, Projection, RequestBuilder, SessionView, UsageTotals};
+use annals_store::{AppendError, Draft, EventLog};
+use profile::RecordedShape;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// How many events are appended together at most: a batch has a limit of bytes.
+const BATCH_MAX: usize = 32;
+
+/// Something cannot be recorded. The thread is not continued.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ThreadError {
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error(transparent)]
+    Canonical(#[from] annals_core::canonical::CanonicalError),
+}
+
+/// A request that waits for its answer.
+#[derive(Clone, Debug)]
+pub(crate) struct InFlight {
+    /// The number that the proxy gave it.
+    pub(crate) id: u64,
+    request: RequestId,
+    attempt: u32,
+    purpose: Purpose,
+    model: ModelName,
+    prices: Prices,
+    /// The hash of the body.
+    pub(crate) wire: Digest,
+}
+
+impl InFlight {
+    /// Whether the conversation waits for the answer.
+    pub(crate) fn is_turn(&self) -> bool {
+        matches!(self.purpose, Purpose::Turn | Purpose::Summary)
+    }
+}
+
+/// An attempt that failed, until it is known whether another follows.
+#[derive(Clone, Debug)]
+struct FailedAttempt {
+    flight: InFlight,
+    error: Failure,
+    usage: Option<Usage>,
+}
+
+/// What a request is recorded with.
+pub(crate) struct RequestFacts<'r> {
+    pub(crate) id: u64,
+    pub(crate) at: Time,
+    pub(crate) request: RequestId,
+    pub(crate) purpose: Purpose,
+    pub(crate) target: String,
+    /// The body as it was sent.
+    pub(crate) body: &'r str,
+    pub(crate) conversation: WireConversation,
+    pub(crate) model: ModelName,
+    pub(crate) protocol: &'static str,
+}
+
+/// One conversation.
+pub(crate) struct Thread {
+    log: Arc<dyn EventLog>,
+    pub(crate) session: SessionId,
+    next: Seq,
+    view: SessionView,
+    builder: RequestBuilder,
+    pub(crate) usage: UsageTotals,
+    pub(crate) requests: u64,
+    agent: AgentName,
+    location: Location,
+    model: ModelName,
+    pieces: KnownPieces,
+    transcriber: Transcriber,
+    /// The messages of the newest request and the answer to it: name, and the first event of each.
+    units: Vec<(Digest, Seq)>,
+    /// The texts of the system prompt in force.
+    system: Option<Vec<String>>,
+    tools: usize,
+    pub(crate) in_flight: Vec<InFlight>,
+    failed: Option<FailedAttempt>,
+}
+
+impl Thread {
+    /// A new session, not created yet in the log.
+    pub(crate) fn new(log: Arc<dyn EventLog>, session: SessionId, agent: AgentName, location: Location) -> Self {
+        Self {
+            log,
+            session,
+            next: Seq::ZERO,
+            view: SessionView::default(),
+            builder: RequestBuilder::default(),
+            usage: UsageTotals::default(),
+            requests: 0,
+            agent,
+            location,
+            model: ModelName(String::new()),
+            pieces: KnownPieces::default(),
+            transcriber: Transcriber::default(),
+            units: Vec::new(),
+            system: None,
+            tools: 0,
+            in_flight: Vec::new(),
+            failed: None,
+        }
+    }
+
+    /// How many leading messages of a request are those of the one before it, and how many there were.
+    pub(crate) fn shared(&self, conversation: &WireConversation) -> (usize, usize) {
+        let names = conversation.units.iter().filter_map(Unit::name);
+        let same = names.zip(&self.units).take_while(|(name, (known, _))| name == known).count();
+        (same, self.units.len())
+    }
+
+    /// Whether the newest request offered tools.
+    pub(crate) fn has_tools(&self) -> bool {
+        self.tools > 0
+    }
+
+    /// Whether a request is one that waits for its answer, or failed: another attempt of it.
+    pub(crate) fn is_retry(&self, wire: Digest) -> bool {
+        let failed = self.failed.as_ref().map(|failed| failed.flight.wire);
+        self.in_flight.iter().map(|flight| flight.wire).chain(failed).any(|other| other == wire)
+    }
+
+    /// Creates the session.
+    pub(crate) async fn begin(&mut self, at: Time, created: SessionCreated) -> Result<(), ThreadError> {
+        self.model.clone_from(&created.model);
+        self.append(at, vec![created.into()]).await
+    }
+
+    /// Appends events and takes them in.
+    pub(crate) async fn append(&mut self, at: Time, events: Vec<Event>) -> Result<(), ThreadError> {
+        let mut events = events.into_iter().peekable();
+        while events.peek().is_some() {
+            let events: Vec<Event> = events.by_ref().take(BATCH_MAX).collect();
+            let draft =
+                Draft { session: self.session, expected: self.next, at, events, digest: None, states: Vec::new() };
+            let committed = self.log.append(draft).await?;
+            for record in committed.batch.records() {
+                self.builder.apply(&mut self.view, &record);
+                self.usage.apply(&record);
+                self.next = record.seq.plus(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Records a request: what is new in the conversation, then the request itself.
+    pub(crate) async fn request(&mut self, facts: RequestFacts<'_>, cut: CutBody<'_>) -> Result<(), ThreadError> {
+        let wire = Digest::of(facts.body.as_bytes());
+        let shape = RecordedShape::of(&self.agent, &facts);
+        let (mut request, mut attempt) = (facts.request, 1);
+        match self.failed.take() {
+            Some(failed) if failed.flight.wire == wire => {
+                (request, attempt) = (failed.flight.request, failed.flight.attempt + 1);
+                let cost = cost(&failed.flight.prices, failed.usage);
+                let retry = RetryScheduled { attempt, at: facts.at, error: failed.error, usage: failed.usage, cost };
+                self.append(facts.at, vec![retry.into()]).await?;
+            }
+            failed => {
+                if let Some(failed) = failed {
+                    self.give_up(facts.at, failed).await?;
+                }
+                if facts.purpose == Purpose::Turn {
+                    self.converse(facts.at, &facts.conversation, &facts.model).await?;
+                }
+            }
+        }
+        self.append(facts.at, shape.unrecorded(&self.view)?).await?;
+        self.send(facts, cut, shape, wire, request, attempt).await
+    }
+
+    async fn send(
+        &mut self,
+        facts: RequestFacts<'_>,
+        cut: CutBody<'_>,
+        shape: RecordedShape,
+        wire: Digest,
+        request: RequestId,
+        attempt: u32,
+    ) -> Result<(), ThreadError> {
+        let redacted = matches!(cut.recorded, std::borrow::Cow::Owned(_)).then(|| Digest::of(cut.recorded.as_bytes()));
+        let mut placed = self.pieces.place(cut, self.next);
+        let last = placed.events.pop().unwrap_or_default();
+        let (target, recorded) = (facts.target, |recipe: String, pieces: Vec<String>, target: String, redacted| {
+            let pieces = pieces.into_iter().map(Into::into).collect();
+            RequestRecorded { request, attempt, target, recipe: Json::received(recipe), pieces, redacted }
+        });
+        for pieces in placed.events.drain(..) {
+            self.append(facts.at, vec![recorded("[]".to_owned(), pieces, target.clone(), None).into()]).await?;
+        }
+        let prompt = (facts.purpose != Purpose::Turn).then(|| facts.conversation.prompt().into());
+        let mut sent = shape.sent(request, facts.purpose, attempt, wire, prompt)?;
+        let blobs = self.log.blobs();
+        sent.digest = self.builder.build(&self.view, &sent, &*blobs)?.digest();
+        let body = recorded(placed.recipe.to_json(), last, target, redacted);
+        self.append(facts.at, vec![body.into(), sent.into()]).await?;
+        self.pieces.learn(&placed);
+        self.requests += 1;
+        if facts.purpose == Purpose::Turn {
+            self.tools = facts.conversation.tools.len();
+        }
+        self.in_flight.push(InFlight {
+            id: facts.id,
+            request,
+            attempt,
+            purpose: facts.purpose,
+            model: facts.model,
+            prices: shape.prices(),
+            wire,
+        });
+        Ok(())
+    }
+
+    /// What is new in the conversation since the request before.
+    async fn converse(
+        &mut self,
+        at: Time,
+        conversation: &WireConversation,
+        model: &ModelName,
+    ) -> Result<(), ThreadError> {
+        let named: Vec<(&Unit, Option<Digest>)> = conversation.units.iter().map(|unit| (unit, unit.name())).collect();
+        let same = self.shared(conversation).0;
+        // The place of the first message that is new.
+        let mut left = same;
+        let known = named.iter().take_while(|(_, name)| {
+            let before = left > 0 || name.is_none();
+            left -= usize::from(left > 0 && name.is_some());
+            before
+        });
+        let known = known.count();
+        let known = if same == 0 { 0 } else { known };
+        let (old, new) = conversation.units.split_at(known);
+        let mut facts = Facts::from(self.next);
+        let continues = same == self.units.len();
+        let following = new.iter().take_while(|unit| unit.speaker == Speaker::User);
+        self.transcriber.close(following.take(if continues { usize::MAX } else { 0 }), &mut facts);
+        let mut cause = EpochCause::Incompatible;
+        let gone = self.units.get(same).map(|(_, first)| *first);
+        let mut new = new;
+        match gone {
+            None => {}
+            // Nothing is as it was: the agent replaced its history by a summary.
+            Some(_) if same == 0 => {
+                new = self.compaction(new, &mut facts);
+                cause = EpochCause::Compaction;
+                self.system = None;
+            }
+            Some(first_removed) => {
+                facts.push(RevertStaged { first_removed, original: None, diff: None, files: Vec::new() });
+                facts.push(RevertCommitted { first_removed });
+                cause = EpochCause::Reverted;
+                self.system = None;
+                self.units.truncate(same);
+            }
+        }
+        if self.model != *model {
+            if cause == EpochCause::Incompatible {
+                cause = EpochCause::ModelSwitched;
+            }
+            facts.push(ModelSwitched { model: model.clone() });
+            self.model.clone_from(model);
+        }
+        self.epoch(conversation, cause, &mut facts);
+        let mut seen = HashMap::new();
+        self.transcriber.contexts(old, &mut seen, &mut facts);
+        self.messages(new, model, &mut seen, &mut facts);
+        self.append(at, facts.events).await
+    }
+
+    /// Replaces the history by the first message of a request; gives the messages that follow it.
+    fn compaction<'u>(&mut self, units: &'u [Unit], facts: &mut Facts) -> &'u [Unit] {
+        self.units.clear();
+        let at = units.iter().position(|unit| unit.name().is_some()).unwrap_or(0);
+        let Some(first) = units.get(at) else { return units };
+        let summary = WireConversation { units: vec![first.clone()], ..WireConversation::default() }.prompt();
+        let reason = CompactionReason::Auto;
+        let first_kept = facts.push(CompactionStarted { reason, model: None, estimate: 0 });
+        let completed = facts.push(CompactionCompleted {
+            reason,
+            summary: summary.into(),
+            truncated: false,
+            ends: 0,
+            first_kept,
+            replayed: Vec::new(),
+            estimate: 0,
+            usage: None,
+            cost: 0,
+        });
+        self.units.extend(first.name().map(|name| (name, completed)));
+        units.get(at + 1..).unwrap_or_default()
+    }
+
+    /// Starts an epoch if the system prompt is another one.
+    fn epoch(&mut self, conversation: &WireConversation, cause: EpochCause, facts: &mut Facts) {
+        if self.system.as_ref() == Some(&conversation.system) {
+            return;
+        }
+        let cause =
+            if self.units.is_empty() && cause != EpochCause::Compaction { EpochCause::FirstTurn } else { cause };
+        let parts = conversation.system.iter().enumerate().filter_map(|(number, text)| {
+            Some(Part { key: format!("system/{number}").parse().ok()?, text: text.as_str().into() })
+        });
+        facts.push(EpochStarted {
+            cause,
+            agent: self.agent.clone(),
+            location: self.location.clone(),
+            parts: parts.collect(),
+            entries: BTreeMap::new(),
+            known: true,
+        });
+        self.system = Some(conversation.system.clone());
+        self.transcriber.forget_contexts();
+    }
+
+    /// Messages that the log does not have. Answers among them are of requests that were not recorded.
+    fn messages(&mut self, units: &[Unit], model: &ModelName, seen: &mut HashMap<Digest, u64>, facts: &mut Facts) {
+        for (at, unit) in units.iter().enumerate() {
+            let first = facts.next();
+            match unit.speaker {
+                Speaker::User => self.transcriber.user(unit, seen, facts),
+                Speaker::Assistant => {
+                    let end = Transcriber::unseen_end(&unit.items);
+                    self.transcriber.assistant(&unit.items, &self.agent, model, Some(end), None, facts);
+                    let rest = units.get(at + 1..).unwrap_or_default();
+                    let following = rest.iter().take_while(|unit| unit.speaker == Speaker::User);
+                    self.transcriber.close(following, facts);
+                }
+            }
+            self.units.extend(unit.name().map(|name| (name, first)));
+        }
+    }
+
+    /// Records an answer. `answer` has what it says, `body` the text to keep.
+    pub(crate) async fn answer(
+        &mut self,
+        captured: &CapturedAnswer,
+        answer: DecodedAnswer,
+        body: Option<String>,
+    ) -> Result<(), ThreadError> {
+        let Some(at) = self.in_flight.iter().position(|flight| flight.id == captured.id) else { return Ok(()) };
+        let flight = self.in_flight.remove(at);
+        let cost = cost(&flight.prices, answer.usage);
+        let is_other = flight.purpose == Purpose::Other;
+        let mut facts = Facts::from(self.next);
+        facts.push(AnswerRecorded {
+            request: flight.request,
+            attempt: flight.attempt,
+            status: captured.status,
+            media: captured.media.clone(),
+            body: body.map(Into::into),
+            complete: captured.complete,
+            first_byte_ms: captured.first_byte_ms,
+            duration_ms: captured.duration_ms,
+            usage: answer.usage.filter(|_| is_other),
+            cost: if is_other { cost } else { 0 },
+        });
+        match flight.purpose {
+            Purpose::Other => {}
+            Purpose::Title => title(&flight, &answer, cost, &mut facts),
+            Purpose::Turn | Purpose::Summary => {
+                if let (Some(error), true) = (&answer.error, answer.items.is_empty()) {
+                    let (error, usage) = (error.clone(), answer.usage);
+                    self.failed = Some(FailedAttempt { flight, error, usage });
+                } else {
+                    self.turn_ended(flight, answer, cost, &mut facts);
+                }
+            }
+        }
+        self.append(captured.at, facts.events).await
+    }
+
+    fn turn_ended(&mut self, flight: InFlight, answer: DecodedAnswer, cost: u64, facts: &mut Facts) {
+        let name = answer.unit().name();
+        let finish = answer.finish.unwrap_or(annals_core::event::Finish::Other);
+        let ended = StepEnded { finish, usage: answer.usage, cost, files: None, changed: Vec::new() };
+        let end = answer.error.is_none().then_some(ended);
+        self.transcriber.close([], facts);
+        let first =
+            self.transcriber.assistant(&answer.items, &self.agent, &flight.model, end, answer.id.clone(), facts);
+        if let Some(error) = answer.error {
+            facts.push(StepFailed { error, usage: answer.usage, cost });
+        }
+        self.units.extend(name.map(|name| (name, first)));
+    }
+
+    /// No other attempt follows one that failed.
+    async fn give_up(&mut self, at: Time, failed: FailedAttempt) -> Result<(), ThreadError> {
+        let FailedAttempt { flight, error, usage } = failed;
+        let mut facts = Facts::from(self.next);
+        self.transcriber.close([], &mut facts);
+        facts.push(StepStarted { agent: self.agent.clone(), model: flight.model, files: None, answer: None });
+        facts.push(StepFailed { error, usage, cost: cost(&flight.prices, usage) });
+        self.append(at, facts.events).await
+    }
+
+    /// The recording ends: nothing stays open.
+    pub(crate) async fn finish(&mut self, at: Time) -> Result<(), ThreadError> {
+        if let Some(failed) = self.failed.take() {
+            self.give_up(at, failed).await?;
+        }
+        let mut facts = Facts::from(self.next);
+        self.transcriber.close([], &mut facts);
+        self.append(at, facts.events).await
+    }
+}
+
+/// The title in an answer to a request for one.
+fn title(flight: &InFlight, answer: &DecodedAnswer, cost: u64, facts: &mut Facts) {
+    let text = WireConversation {
+        units: vec![Unit { speaker: Speaker::User, ..answer.unit() }],
+        ..WireConversation::default()
+    };
+    let text = text.prompt();
+    let json = serde_json::from_str::<serde_json::Value>(text.trim()).ok();
+    let title = json.and_then(|json| Some(json.get("title")?.as_str()?.to_owned())).unwrap_or(text);
+    let title = title.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
+    let (request, usage) = (flight.request, answer.usage);
+    match (&answer.error, title.is_empty()) {
+        (None, false) => facts.push(SessionTitled { title, request: Some(request), usage, cost }),
+        (error, _) => {
+            let blank =
+                || Failure { kind: "blank".to_owned(), message: "the answer has no title".into(), status: None };
+            facts.push(TitleFailed { request, error: error.clone().unwrap_or_else(blank), usage, cost })
+        }
+    };
+}
+
+/// What an answer costs, in nano-dollars; 0 without usage.
+fn cost(prices: &Prices, usage: Option<Usage>) -> u64 {
+    usage.map_or(0, |usage| prices.cost(usage))
+}
+
+impl RecordedShape {
+    fn sent(
+        &self,
+        request: RequestId,
+        purpose: Purpose,
+        attempt: u32,
+        wire: Digest,
+        prompt: Option<annals_core::Text>,
+    ) -> Result<RequestSent, ThreadError> {
+        Ok(RequestSent {
+            request,
+            purpose,
+            attempt,
+            digest: Digest([0; 32]),
+            wire: Some(wire),
+            agent: self.agent.agent.clone(),
+            model: self.model.model.clone(),
+            agent_profile: self.agent.digest()?,
+            model_profile: self.model.digest()?,
+            tools: self.tools.as_ref().map(annals_core::event::ToolsRecorded::digest).transpose()?,
+            options: self.options.digest()?,
+            last_step: false,
+            prompt,
+        })
+    }
+}
