@@ -5,7 +5,6 @@ use crate::{IndexError, IndexPlace};
 use annals_core::Batch;
 use annals_store::{EventLog, Followed, Position, Scope};
 use futures_util::StreamExt;
-use serde::Serialize;
 
 /// After how many events what was written is made durable: an interruption loses no more.
 const DURABLE: u64 = 50_000;
@@ -19,20 +18,6 @@ pub struct FillReport {
     pub events: u64,
     /// Whether it was made again: there was none, it was damaged, of another version, or of another log.
     pub anew: bool,
-}
-
-/// An index that was brought up to date: what `annals index --json` prints.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct IndexStatus {
-    /// The file, an SQLite database.
-    pub path: String,
-    /// How many events it covers.
-    pub events: u64,
-    /// How many of them are new.
-    pub added: u64,
-    /// Its size.
-    pub bytes: u64,
 }
 
 /// Fills the index of a store with what it does not cover yet. `progress` receives how many events were added.

@@ -30,7 +30,7 @@ mod tables;
 mod writer;
 
 pub use error::IndexError;
-pub use fill::{FillReport, IndexStatus, fill};
+pub use fill::{FillReport, fill};
 pub use place::IndexPlace;
 pub use reader::IndexReader;
 pub use sql::{SqlError, SqlTables, SqlValue};

@@ -5,8 +5,10 @@ use annals_core::{Blobs, Json, Text, Time};
 use annals_projections::{Assistant, Body, Content, Message, Status, ToolCall};
 use serde_json::Value;
 
-/// How many characters of a text a row has at most. Larger texts are in the log.
-pub(crate) const LONGEST: usize = 4_000;
+/// How many characters of a message a row has at most. Larger texts are in the log.
+const LONGEST: usize = 4_000;
+/// The same for outputs of tools, which are most of what is in a log.
+const OUTPUT: usize = 1_000;
 
 /// A message as a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +29,7 @@ impl MessageRow {
     pub fn of(message: &Message, blobs: &dyn Blobs) -> Self {
         let of_text = |role, text: &Text| Self {
             role,
-            text: excerpt([text].into_iter(), blobs),
+            text: excerpt([text].into_iter(), LONGEST, blobs),
             chars: text.chars(),
             ..Self::default()
         };
@@ -44,7 +46,7 @@ impl MessageRow {
             Body::Synthetic { text } => of_text("synthetic", text),
             Body::Shell { command, output, .. } => Self {
                 role: "shell",
-                text: excerpt([command, output].into_iter(), blobs),
+                text: excerpt([command, output].into_iter(), LONGEST, blobs),
                 chars: command.chars() + output.chars(),
                 ..Self::default()
             },
@@ -70,10 +72,10 @@ impl MessageRow {
             agent: Some(answer.agent.as_str().to_owned()),
             model: Some(answer.model.as_str().to_owned()),
             chars: texts.clone().map(Text::chars).sum(),
-            text: excerpt(texts, blobs),
-            reasoning: Some(excerpt(reasoning, blobs)).filter(|text| !text.is_empty()),
+            text: excerpt(texts, LONGEST, blobs),
+            reasoning: Some(excerpt(reasoning, LONGEST, blobs)).filter(|text| !text.is_empty()),
             finish: answer.finish.map(Finish::as_str),
-            error: answer.error.as_ref().map(|error| excerpt([&error.message].into_iter(), blobs)),
+            error: answer.error.as_ref().map(|error| excerpt([&error.message].into_iter(), LONGEST, blobs)),
             ended: answer.ended,
         }
     }
@@ -105,17 +107,17 @@ impl CallRow {
             input: input(&call.input, blobs),
             status: Status::as_str(call.status),
             outcome: call.outcome.map(ToolOutcome::as_str),
-            output: (!call.output.is_empty()).then(|| excerpt([&call.output].into_iter(), blobs)),
+            output: (!call.output.is_empty()).then(|| excerpt([&call.output].into_iter(), OUTPUT, blobs)),
             output_chars: call.output.chars(),
-            error: call.error.as_ref().map(|error| excerpt([error].into_iter(), blobs)),
+            error: call.error.as_ref().map(|error| excerpt([error].into_iter(), OUTPUT, blobs)),
             ended: call.settled.map(|(_, at)| at),
         }
     }
 }
 
 /// The beginning of texts, with an empty line between them.
-fn excerpt<'a>(texts: impl Iterator<Item = &'a Text>, blobs: &dyn Blobs) -> String {
-    let (mut out, mut left) = (String::new(), LONGEST);
+fn excerpt<'a>(texts: impl Iterator<Item = &'a Text>, longest: usize, blobs: &dyn Blobs) -> String {
+    let (mut out, mut left) = (String::new(), longest);
     for text in texts.filter(|text| !text.is_empty()) {
         if left == 0 {
             break;

@@ -86,7 +86,7 @@ pub const TABLE_NOTES: [TableNote; 8] = [
             ("input", "JSON; strings in a large one are cut to 2,000 characters"),
             ("status", "pending, running, completed, error"),
             ("outcome", "completed, failed, interrupted, exhausted"),
-            ("output", "first 4,000 characters"),
+            ("output", "first 1,000 characters"),
             ("output_chars", "characters of the whole output"),
             ("error", "error that the model read"),
             ("duration_ms", "until it was settled"),

@@ -5,7 +5,7 @@
 use crate::certify::{Difference, Report};
 use crate::compactions::ListedCompaction;
 use crate::requests::ListedRequest;
-use crate::search::SearchMatch;
+use crate::search::{IndexStatus, SearchMatch};
 use crate::sessions::SessionOverview;
 use crate::spending::SpendingTable;
 use crate::tree::TreeSession;
@@ -22,8 +22,9 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions`, `replay` (its
-/// counts), `sign`, `verify --signed`, `prove` and `witness`, spending, and lists of sessions, of a tree, of matches and of requests.
-pub const ANSWERS: [&str; 20] = [
+/// counts), `sign`, `verify --signed`, `prove` and `witness`, spending, the state of
+/// the index, rows of SQL, and lists of sessions, of a tree, of matches and of requests.
+pub const ANSWERS: [&str; 22] = [
     "why",
     "when",
     "cache",
@@ -36,6 +37,8 @@ pub const ANSWERS: [&str; 20] = [
     "statistics",
     "compactions",
     "search",
+    "sql",
+    "index",
     "sessions",
     "spending",
     "tree",
@@ -87,6 +90,10 @@ fn answer(name: &str) -> Option<Value> {
         "statistics" => of::<StatisticsSummary>(),
         "compactions" => of::<Vec<ListedCompaction>>(),
         "search" => of::<Vec<SearchMatch>>(),
+        "sql" => {
+            json!({"type": "array", "items": {"type": "object", "additionalProperties": {"type": ["string", "number", "null"]}}})
+        }
+        "index" => of::<IndexStatus>(),
         "sessions" => of::<Vec<SessionOverview>>(),
         "spending" => of::<SpendingTable>(),
         "tree" => of::<Vec<TreeSession>>(),

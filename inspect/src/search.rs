@@ -12,7 +12,7 @@ mod pattern;
 mod requirement;
 mod searching;
 
-pub use candidates::{CandidateQuery, IndexedUpTo, SearchCandidate, SearchIndex};
+pub use candidates::{CandidateQuery, IndexStatus, IndexedUpTo, SearchCandidate, SearchIndex};
 pub use folding::words as words_of_folded;
 pub use pattern::{SearchPattern, SearchPatternError, indexed_text, is_path};
 pub use requirement::TextRequirement;

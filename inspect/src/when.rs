@@ -5,9 +5,10 @@
 //! given the records of the places that hold the text, and those that move the view. An index of words says which.
 
 mod holds;
+mod occurrence;
 mod words;
 
-pub use holds::{Missed, Reason, Through};
+pub use occurrence::{Missed, Reason, Through};
 
 use super::{AskError, Fact, IndexedRequest, RequestIndex, SessionAt};
 use annals_core::event::{
@@ -16,7 +17,8 @@ use annals_core::event::{
 use annals_core::{Event, Record, Seq};
 use annals_projections::{Epochs, History, Projection};
 use annals_store::ReadError;
-use holds::{Holder, Holds, Occurrence};
+use holds::Holds;
+use occurrence::{Holder, Occurrence};
 use serde::Serialize;
 use std::collections::BTreeSet;
 

@@ -17,7 +17,7 @@ use annals_runtime::redaction::Redactor;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 use tracing::Level;
 use tracing_subscriber::EnvFilter;
@@ -50,12 +50,35 @@ struct Reporter {
 
 struct ReporterState {
     sink: Sink,
-    redactor: Option<Arc<Redactor>>,
+    redactor: ReportRedactor,
     file: Option<LogFile>,
     /// Lines for the file, while it is not known.
     waiting: Vec<String>,
     /// How often each place in the code reported something.
     reported: BTreeMap<(&'static str, u32), u32>,
+}
+
+/// What takes secrets out of reports.
+enum ReportRedactor {
+    /// The usual formats and the variables of the process. Made for the first report: most commands report nothing.
+    OfProcess(LazyLock<Redactor>),
+    /// Another one, or none.
+    Given(Option<Arc<Redactor>>),
+}
+
+impl ReportRedactor {
+    fn of_process() -> Self {
+        Self::OfProcess(LazyLock::new(|| {
+            Redactor::default().with_environment(annals_config::Variables::OfProcess.all(), &[], &[])
+        }))
+    }
+
+    fn get(&self) -> Option<&Redactor> {
+        match self {
+            Self::OfProcess(redactor) => Some(redactor),
+            Self::Given(redactor) => redactor.as_deref(),
+        }
+    }
 }
 
 enum Sink {
@@ -96,11 +119,7 @@ impl Diagnostics {
             .map_err(|error| CliError::BadFilter { filter: filter.to_owned(), why: error.to_string() })?;
         let state = ReporterState {
             sink: Sink::Remarks(remarks),
-            redactor: Some(Arc::new(Redactor::default().with_environment(
-                annals_config::Variables::OfProcess.all(),
-                &[],
-                &[],
-            ))),
+            redactor: ReportRedactor::of_process(),
             file: None,
             waiting: Vec::new(),
             reported: BTreeMap::new(),
@@ -127,7 +146,7 @@ impl Diagnostics {
     /// Takes the secrets out of what is reported from now on; with `None` nothing is.
     pub fn redact(&self, redactor: Option<Arc<Redactor>>) {
         if let Some(mut state) = self.state() {
-            state.redactor = redactor;
+            state.redactor = ReportRedactor::Given(redactor);
         }
     }
 
@@ -194,7 +213,7 @@ impl Reporter {
 impl ReporterState {
     /// Without secrets, on one line, and with nothing that steers a terminal.
     fn cleaned(&self, text: &str) -> String {
-        let text = match &self.redactor {
+        let text = match self.redactor.get() {
             Some(redactor) => redactor.redact(text).text.into_owned(),
             None => text.to_owned(),
         };

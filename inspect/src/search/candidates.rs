@@ -4,6 +4,7 @@ use super::TextAuthor;
 use super::requirement::TextRequirement;
 use annals_core::{Digest, Seq, SessionId, Time};
 use annals_store::Position;
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// An event that may match, and by whom the text in it is.
@@ -55,4 +56,18 @@ pub trait SearchIndex: Send + Sync {
 
     /// The events that name a file whose path ends with one that was asked for (`is_path`); `None` as above.
     fn touching(&self, path: &str) -> Option<Vec<(SessionId, Seq)>>;
+}
+
+/// An index that was brought up to date: what `annals index --json` prints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IndexStatus {
+    /// The file, an SQLite database.
+    pub path: String,
+    /// How many events it covers.
+    pub events: u64,
+    /// How many of them are new.
+    pub added: u64,
+    /// Its size.
+    pub bytes: u64,
 }

@@ -29,7 +29,9 @@ fn hearing() -> (Diagnostics, Collected) {
     };
     let state = ReporterState {
         sink: Sink::Remarks(Remarks::new(Box::new(shown.clone()), style, false)),
-        redactor: Some(Arc::new(Redactor::default().with_variable("TOKEN", "correct-horse-battery"))),
+        redactor: ReportRedactor::Given(Some(Arc::new(
+            Redactor::default().with_variable("TOKEN", "correct-horse-battery"),
+        ))),
         file: None,
         waiting: Vec::new(),
         reported: BTreeMap::new(),

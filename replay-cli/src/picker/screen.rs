@@ -118,8 +118,9 @@ struct ListWidths {
 
 impl ListWidths {
     fn line(&self, row: &PickerRow, selected: bool, colour: bool) -> Line<'static> {
-        let dim = Style::new().add_modifier(Modifier::DIM);
-        let painted = |color| if colour { Style::new().fg(color) } else { Style::new() };
+        // The selected row is painted as a whole.
+        let dim = if selected { Style::new() } else { Style::new().add_modifier(Modifier::DIM) };
+        let painted = |color| if colour && !selected { Style::new().fg(color) } else { Style::new() };
         let mut spans = vec![Span::raw(if selected { "▸ " } else { "  " })];
         spans.push(Span::styled(format!("{:>width$}  ", row.age, width = self.age), dim));
         let cells = [(self.project, &row.project, painted(Color::Yellow)), (self.agent, &row.agent, dim)];

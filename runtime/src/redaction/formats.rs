@@ -1,7 +1,8 @@
 //! The formats of keys that give themselves away. Most begin with a word that their issuer chose for that purpose.
 
-use super::pattern::SecretPattern;
+use super::pattern::{KnownExpression, SecretPattern};
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// The kind of a value that is secret because of its name.
 pub(super) const ASSIGNED: &str = "assigned-secret";
@@ -135,11 +136,15 @@ const FORMATS: &[Format] = &[
     ),
 ];
 
-/// The known formats. One that is no expression would be left out; a test reads them all.
+/// The expressions of the formats, in their order. One that is none finds nothing; a test compiles them all.
+static EXPRESSIONS: LazyLock<Vec<KnownExpression>> =
+    LazyLock::new(|| FORMATS.iter().map(|(_, _, regex, _)| KnownExpression::new(led(regex).into_owned())).collect());
+
+/// The known formats.
 pub(super) fn known() -> Vec<SecretPattern> {
-    let formats = FORMATS
-        .iter()
-        .filter_map(|(kind, hints, regex, counts)| SecretPattern::known(kind, hints, &led(regex), *counts).ok());
+    let formats = FORMATS.iter().zip(EXPRESSIONS.iter());
+    let formats =
+        formats.map(|((kind, hints, _, counts), expression)| SecretPattern::known(kind, hints, expression, *counts));
     formats.chain([SecretPattern::assigned(ASSIGNED, super::assigned::HINTS)]).collect()
 }
 
@@ -177,10 +182,13 @@ fn password(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{FORMATS, known};
+    use super::{EXPRESSIONS, FORMATS, known};
 
     #[test]
     fn every_format_is_an_expression() {
+        for (expression, (kind, ..)) in EXPRESSIONS.iter().zip(FORMATS) {
+            assert!(expression.regex().is_some(), "{kind}");
+        }
         // And one for what is given away by a name.
         assert_eq!(known().len(), FORMATS.len() + 1);
     }

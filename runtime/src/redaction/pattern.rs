@@ -2,6 +2,7 @@
 
 use regex::Regex;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// A pattern cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -33,10 +34,32 @@ pub(super) struct SecretPattern {
 /// How the secrets of a format are found.
 #[derive(Clone, Debug)]
 enum Finder {
-    /// By an expression, if a match counts after all.
-    Regex(Regex, fn(&str) -> bool),
+    /// By an expression of this program, if a match counts after all.
+    Known(&'static KnownExpression, fn(&str) -> bool),
+    /// By an expression of the user.
+    OfUser(Regex),
     /// By the name that a value is assigned to.
     Assigned,
+}
+
+/// An expression that is compiled when a text is first searched with it: most texts have no hint of most formats, and
+/// compiling all of them takes longer than most commands.
+#[derive(Debug)]
+pub(super) struct KnownExpression {
+    source: String,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl KnownExpression {
+    /// An expression that is not compiled yet.
+    pub(super) fn new(source: String) -> Self {
+        Self { source, compiled: OnceLock::new() }
+    }
+
+    /// The compiled expression; `None` when it is none.
+    pub(super) fn regex(&self) -> Option<&Regex> {
+        self.compiled.get_or_init(|| Regex::new(&self.source).ok()).as_ref()
+    }
 }
 
 impl SecretPattern {
@@ -44,10 +67,10 @@ impl SecretPattern {
     pub(super) fn known(
         kind: &str,
         hints: &'static [&'static str],
-        regex: &str,
+        expression: &'static KnownExpression,
         counts: fn(&str) -> bool,
-    ) -> Result<Self, regex::Error> {
-        Ok(Self { kind: kind.to_owned(), hints, finder: Finder::Regex(Regex::new(regex)?, counts) })
+    ) -> Self {
+        Self { kind: kind.to_owned(), hints, finder: Finder::Known(expression, counts) }
     }
 
     /// The one that finds what is assigned to names of secrets.
@@ -65,17 +88,25 @@ impl SecretPattern {
         if regex.is_match("") {
             return Err(PatternError::Empty);
         }
-        Ok(Self { kind: kind.to_owned(), hints: &[], finder: Finder::Regex(regex, |_| true) })
+        Ok(Self { kind: kind.to_owned(), hints: &[], finder: Finder::OfUser(regex) })
     }
 
     pub(super) fn finds(&self, text: &str) -> bool {
-        matches!(&self.finder, Finder::Regex(regex, _) if regex.is_match(text))
+        match &self.finder {
+            Finder::Known(expression, _) => expression.regex().is_some_and(|regex| regex.is_match(text)),
+            Finder::OfUser(regex) => regex.is_match(text),
+            Finder::Assigned => false,
+        }
     }
 
     /// Visits the secrets of a text.
     pub(super) fn spans(&self, text: &str, visit: &mut dyn FnMut(Range<usize>)) {
-        let (regex, counts) = match &self.finder {
-            Finder::Regex(regex, counts) => (regex, counts),
+        let (regex, counts): (_, fn(&str) -> bool) = match &self.finder {
+            Finder::Known(expression, counts) => match expression.regex() {
+                Some(regex) => (regex, *counts),
+                None => return,
+            },
+            Finder::OfUser(regex) => (regex, |_| true),
             Finder::Assigned => return super::assigned::spans(text, visit),
         };
         if regex.captures_len() == 1 {

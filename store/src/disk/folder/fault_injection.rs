@@ -318,6 +318,10 @@ impl DiskFile for FaultyFile {
         self.real.len()
     }
 
+    fn data_end(&self) -> io::Result<u64> {
+        self.real.data_end()
+    }
+
     fn is_linked(&self) -> io::Result<bool> {
         self.real.is_linked()
     }

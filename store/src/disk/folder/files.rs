@@ -77,6 +77,10 @@ pub trait DiskFile: Send + Sync + Debug {
     }
     /// The length in bytes.
     fn len(&self) -> io::Result<u64>;
+    /// Where the last part ends that is not a hole, as far as the file system knows: only zeros follow.
+    fn data_end(&self) -> io::Result<u64> {
+        self.len()
+    }
     /// Whether it still has a name: what is written to a file that was removed is lost with the process.
     fn is_linked(&self) -> io::Result<bool> {
         Ok(true)
@@ -182,6 +186,23 @@ impl DiskFile for RealFile {
         Ok(self.0.metadata()?.len())
     }
 
+    fn data_end(&self) -> io::Result<u64> {
+        use rustix::fs::{SeekFrom, seek};
+        use rustix::io::Errno;
+        let mut end = 0;
+        loop {
+            let data = match seek(&self.0, SeekFrom::Data(end)) {
+                Ok(data) => data,
+                // No data from here on.
+                Err(Errno::NXIO) => return Ok(end),
+                // A file system that does not know its holes.
+                Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.len(),
+                Err(error) => return Err(error.into()),
+            };
+            end = seek(&self.0, SeekFrom::Hole(data))?;
+        }
+    }
+
     fn is_linked(&self) -> io::Result<bool> {
         Ok(self.0.metadata()?.nlink() > 0)
     }
@@ -247,7 +268,12 @@ pub fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
 
 /// The whole content of an open file.
 pub fn read_file(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
-    let len = usize::try_from(file.len()?).map_err(io::Error::other)?;
+    read_until(file, file.len()?)
+}
+
+/// The beginning of a file, up to an offset or its end.
+pub fn read_until(file: &dyn DiskFile, end: u64) -> io::Result<Vec<u8>> {
+    let len = usize::try_from(end).map_err(io::Error::other)?;
     let mut bytes = vec![0; len];
     let read = file.read_at(&mut bytes, 0)?;
     bytes.truncate(read);

@@ -3,7 +3,7 @@
 use super::block::SegmentView;
 use super::packed;
 use super::segment_index::SegmentIndex;
-use crate::disk::folder::files::{Access, Disk, DiskFile, read_file, read_whole};
+use crate::disk::folder::files::{Access, Disk, DiskFile, read_file, read_until, read_whole};
 use crate::disk::folder::identity::FORMAT;
 use crate::disk::sessions::{checked, number, take};
 use crate::store_id::StoreId;
@@ -98,6 +98,9 @@ pub fn read_name(name: &str) -> Option<(u64, bool)> {
     };
     Some((first.parse().ok().filter(|_| first.len() == 20)?, packed))
 }
+
+/// More than a frame may have of zeros at its end: they may be a hole.
+const ZEROS_OF_FRAME: u64 = 256 << 10;
 
 impl Segment {
     /// A segment whose file is open.
@@ -212,11 +215,14 @@ impl Segment {
     /// of a packed one.
     pub fn load_checked(&self) -> io::Result<(Vec<u8>, bool)> {
         let form = self.form();
-        let bytes = read_file(&*form.file)?;
         if !form.packed {
+            // Most of a young segment is reserved room.
+            let end = form.file.data_end()?.saturating_add(ZEROS_OF_FRAME).min(form.file.len()?);
+            let bytes = read_until(&*form.file, end)?;
             let holds = self.header_holds(&bytes);
             return Ok((bytes, holds));
         }
+        let bytes = read_file(&*form.file)?;
         let (raw, places) = packed::unpack(&bytes);
         let (mut packed, mut unpacked) = (0u64, 0u64);
         let follow = places.iter().all(|place| {
