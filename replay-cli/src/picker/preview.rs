@@ -5,9 +5,11 @@ use crate::error::CliError;
 use crate::escape::visible_line;
 use crate::layout::{Sheet, clip};
 use crate::style::{Style, counted};
-use annals_core::Seq;
+use annals_core::event::StepEvent;
+use annals_core::{Event, Seq};
 use annals_inspect::reader::Reader;
 use annals_inspect::sessions::SessionOverview;
+use annals_inspect::timeline::EntryKind;
 use annals_projections::{Projection, Timeline};
 use annals_store::Slice;
 
@@ -83,13 +85,19 @@ fn head(session: &SessionOverview, style: &Style) -> Vec<String> {
 
 fn timeline(slices: &[Slice], detail: &Detail, reader: &Reader, style: &Style) -> Result<Vec<String>, CliError> {
     let (mut timeline, mut out) = (Timeline::default(), Vec::new());
-    let mut sheet = Sheet::new(&mut out, style);
+    let agents = slices.iter().flat_map(|slice| slice.records()).filter_map(|record| match record.event {
+        Event::Step(StepEvent::Started(started)) => Some(started.agent.as_str()),
+        _ => None,
+    });
+    let mut sheet = Sheet::for_names(&mut out, style, agents);
+    // Without its beginning, how many turns came before is not known.
+    let numbered = slices.first().is_some_and(|slice| slice.batch.first == Seq::ZERO);
     for record in slices.iter().flat_map(|slice| slice.records()) {
         timeline.apply(&record);
     }
     let mut entries: Vec<_> = std::iter::from_fn(|| timeline.pop()).collect();
     entries.extend(timeline.finish());
-    for entry in &entries {
+    for entry in entries.iter().filter(|entry| numbered || !matches!(entry.kind, EntryKind::Turn { .. })) {
         draw(entry, &mut sheet, detail, reader.blobs())?;
     }
     let text = String::from_utf8_lossy(&out).into_owned();
