@@ -1,17 +1,30 @@
 //! The list of models with the configuration laid over it.
 
+use crate::places::Places;
 use crate::problem::{ConfigError, Problem};
 use crate::settings::MergedSettings;
-use annals_providers::catalog::{Catalog, CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, RouteEntry};
+use annals_providers::catalog::{Catalog, CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, PriceList, RouteEntry};
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// The built-in list, then the user's files, then what the configuration says of providers and models.
+/// The prices that `annals models --update` stored; none if it never did.
+fn prices(places: &Places) -> Result<PriceList, ConfigError> {
+    let path = places.prices();
+    match std::fs::read_to_string(&path) {
+        Ok(text) => serde_json::from_str(&text).map_err(|error| ConfigError::File { path, source: error.into() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(PriceList::default()),
+        Err(source) => Err(ConfigError::File { path, source }),
+    }
+}
+
+/// The built-in list with the prices that the user stored, then the user's files, then what the configuration says of providers and models.
 pub fn catalog(
     settings: &MergedSettings,
+    places: &Places,
     file: impl Fn(&crate::reading::Setting) -> PathBuf,
     problems: &mut Vec<Problem>,
 ) -> Result<Catalog, ConfigError> {
-    let mut catalog = Catalog::built_in();
+    let mut catalog = Catalog::built_in().with_prices(prices(places)?);
     for setting in settings.list(&["catalog"]) {
         let path = file(setting);
         match Catalog::parse(&read(&path)?) {

@@ -24,6 +24,13 @@ pub struct Places {
     pub home: Option<PathBuf>,
 }
 
+impl Places {
+    /// The file with the prices of models that the user stored; there may be none.
+    pub fn prices(&self) -> PathBuf {
+        self.user_dir.join("prices.json")
+    }
+}
+
 /// A project's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectFile {

@@ -14,11 +14,9 @@ use std::sync::{Mutex, PoisonError};
 /// An index that is only read. It is as it was when it was opened: a change by another process makes it unusable, which is noticed.
 #[derive(Debug)]
 pub struct IndexReader {
-    place: IndexPlace,
     connection: Mutex<Connection>,
     guard: ChangeGuard,
     covered: IndexedUpTo,
-    events: u64,
 }
 
 impl IndexReader {
@@ -44,28 +42,11 @@ impl IndexReader {
             writer::covered(&connection).map(Some)
         };
         let read = read().map_err(|source| IndexError::of(place.file(), source))?;
-        Ok(read.filter(|_| guard.holds()).map(|(covered, events)| Self {
-            place: place.clone(),
+        Ok(read.filter(|_| guard.holds()).map(|(covered, _)| Self {
             connection: Mutex::new(connection),
             guard,
             covered,
-            events,
         }))
-    }
-
-    /// Where it is.
-    pub const fn place(&self) -> &IndexPlace {
-        &self.place
-    }
-
-    /// How many events it covers.
-    pub const fn events(&self) -> u64 {
-        self.events
-    }
-
-    /// Whether the file is still as it was when it was opened. What was read before that is whole.
-    pub fn is_unchanged(&self) -> bool {
-        self.guard.holds()
     }
 
     /// Reads from the connection; `None` when that fails, or a writer changed the file.

@@ -19,6 +19,7 @@ mod media;
 mod names;
 mod options;
 mod price;
+mod price_list;
 mod routing;
 mod server_defaults;
 
@@ -26,6 +27,7 @@ pub use entry::{CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, ProviderEntr
 pub use family::{ModelFamily, system_text};
 pub use options::{OptionsError, partition};
 pub use price::{Dollars, PriceError};
+pub use price_list::{PriceList, PriceListError};
 pub use routing::{Route, UnsupportedApi};
 
 use crate::wire::Protocol;
@@ -35,7 +37,10 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// The models that this build knows; facts as of July 2026.
+/// As of when the built-in list is.
+const BUILT_IN_DATE: &str = "2026-07";
+
+/// The models that this build knows.
 const BUILT_IN: &str = include_str!("catalog/models.json");
 
 /// The one model that takes Mid-Conversation System Messages in a system role
@@ -46,6 +51,8 @@ const NATIVE_SYSTEM_MESSAGES: &str = "claude-opus-4-8";
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     providers: BTreeMap<String, ProviderEntry>,
+    /// Prices that replace those of the list, also of models that are not in it.
+    prices: PriceList,
 }
 
 /// A text is no Catalog: the message says where.
@@ -110,7 +117,7 @@ impl Catalog {
     /// # Errors
     /// When it is something else; the message names line and column.
     pub fn parse(json: &str) -> Result<Self, CatalogError> {
-        Ok(Self { providers: serde_json::from_str(json)? })
+        Ok(Self { providers: serde_json::from_str(json)?, prices: PriceList::default() })
     }
 
     /// Lays another list over this one: what it says counts, field by field.
@@ -120,6 +127,24 @@ impl Catalog {
             self.provider_entry(&id).lay(provider);
         }
         self
+    }
+
+    /// Replaces prices: of the models in this list, and of those that have no other price.
+    #[must_use]
+    pub fn with_prices(mut self, prices: PriceList) -> Self {
+        for (provider, entry) in &mut self.providers {
+            for (id, model) in &mut entry.models {
+                if let Some(cost) = prices.models.get(&format!("{provider}/{id}")) {
+                    model.cost = Some(*cost);
+                }
+            }
+        }
+        Self { prices, ..self }
+    }
+
+    /// As of when prices are: a day for a list that the user added, else the month of the built-in one.
+    pub fn price_date(&self) -> &str {
+        if self.prices.date.is_empty() { BUILT_IN_DATE } else { &self.prices.date }
     }
 
     /// The entry of a provider, for changes; added if it is missing.

@@ -1,6 +1,7 @@
 //! The command line: global options, the commands, and how a run ends.
 
 mod command;
+mod completion;
 mod help;
 mod start;
 
@@ -8,6 +9,7 @@ pub use crate::remarks::Remarks;
 pub use crate::style::Style;
 
 use crate::command_context::CommandContext;
+use crate::commands::completions;
 use crate::diagnostics::{self, Diagnostics};
 use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter, is_unsafe};
@@ -19,6 +21,7 @@ use annals_core::Time;
 use annals_store::disk::Displaced;
 use clap::builder::Styles;
 use clap::{ArgAction, FromArgMatches, Parser, ValueEnum};
+use clap_complete::CompleteEnv;
 use command::Command;
 use jiff::tz::TimeZone;
 use std::ffi::OsString;
@@ -112,6 +115,8 @@ impl Surroundings {
 
 /// Runs the program as a process does; gives the exit status.
 pub fn main() -> ExitCode {
+    // A shell that asks for completions gets them, and the process ends.
+    CompleteEnv::with_factory(|| completion::with_sessions(help::grouped())).var(completions::VARIABLE).complete();
     ExitCode::from(run(std::env::args_os(), Surroundings::of_process(), None))
 }
 

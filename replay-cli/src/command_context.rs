@@ -2,6 +2,7 @@
 
 use crate::diagnostics::Diagnostics;
 use crate::error::{CliError, EditError, SigningError};
+use crate::event_arg::EventArg;
 use crate::import_into::shown_by;
 use crate::progress::Bar;
 use crate::remarks::Remarks;
@@ -63,9 +64,9 @@ pub struct Target {
     /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
     #[arg(value_name = "SESSION", default_value = "@last")]
     pub session: String,
-    /// Show the state right after EVENT (and the events written with it).
-    #[arg(long, value_name = "EVENT")]
-    pub at: Option<u64>,
+    /// Show the state right after EVENT (and the events written with it): its number, turn:N, -N from the end, a time.
+    #[arg(long, value_name = "EVENT", allow_negative_numbers = true)]
+    pub at: Option<EventArg>,
 }
 
 /// A Session that was found: where to read it, and up to where.
@@ -365,7 +366,11 @@ impl CommandContext {
     /// See [`CommandContext::find`]; [`FindError::PastTheEnd`].
     pub async fn target(&self, target: &Target) -> Result<FoundSession, CliError> {
         let (reader, session) = self.find(&target.session).await?;
-        let until = reader.until(session, target.at.map(Seq)).await?;
+        let at = match target.at {
+            Some(at) => Some(at.seq(&reader, session, &self.style).await?),
+            None => None,
+        };
+        let until = reader.until(session, at).await?;
         Ok(FoundSession { reader, session, until })
     }
 

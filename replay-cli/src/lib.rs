@@ -17,6 +17,7 @@ mod editing;
 mod erasing;
 mod error;
 mod escape;
+mod event_arg;
 mod host;
 mod host_error;
 mod import_into;

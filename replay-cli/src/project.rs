@@ -88,7 +88,10 @@ impl ProjectFolder {
     pub fn named(text: &str, from: &Path) -> Self {
         let path = from.join(text);
         let is_name = !path.exists() && !text.contains('/') && !matches!(text, "" | "." | "..");
-        Self { name: is_name.then(|| text.to_owned()), ..Self::around(&path) }
+        match is_name {
+            true => Self { folders: vec![normal(&path)], name: Some(text.to_owned()) },
+            false => Self::around(&path),
+        }
     }
 
     /// A folder that a user names: by a path, from the directory `from` on, or by its name alone.

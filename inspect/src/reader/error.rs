@@ -57,6 +57,12 @@ pub enum FindError {
         /// Its last event.
         last: Seq,
     },
+    /// The session began later.
+    #[error("session {session} has no event at or before that time")]
+    NothingSoEarly {
+        /// The session.
+        session: SessionId,
+    },
     /// The session has fewer user messages.
     #[error("there is no turn {wanted}: session {session} has {}", counted(*count, "user message"))]
     NoUserMessage {

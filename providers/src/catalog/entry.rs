@@ -2,7 +2,7 @@
 
 use super::price::Dollars;
 use annals_core::event::Prices;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What is written of a provider.
@@ -60,7 +60,7 @@ pub struct LimitEntry {
 }
 
 /// Prices in dollars per million tokens. Those that rise with the size of the request count at their first step.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct CostEntry {
     /// Input that was not cached.

@@ -1,6 +1,6 @@
 //! Which listed model a name means that is written otherwise: with a date, a version, or its maker before it.
 
-use super::Catalog;
+use super::{Catalog, CostEntry};
 use annals_core::ModelName;
 use annals_core::event::Prices;
 
@@ -20,7 +20,11 @@ impl Catalog {
         let (provider, id) = name.as_str().split_once('/')?;
         let listed = |provider: &str, id: &str| {
             // A provider without listed models has no listed price either.
-            spellings(id).iter().find_map(|id| self.model(&ModelName(format!("{provider}/{id}")))?.prices)
+            spellings(id).iter().find_map(|id| {
+                let name = ModelName(format!("{provider}/{id}"));
+                let added = || self.prices.models.get(name.as_str()).map(CostEntry::prices);
+                self.model(&name).and_then(|model| model.prices).or_else(added)
+            })
         };
         listed(provider, id).or_else(|| made_by(id).find_map(|(maker, id)| listed(maker, id)))
     }

@@ -1,6 +1,6 @@
 //! Prices: decimal text in dollars, read exactly. A float would make some of them another number.
 
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 use std::str::FromStr;
 
@@ -63,6 +63,14 @@ impl FromStr for Dollars {
             place += 1;
         }
         if nano >= 1 << 53 { Err(PriceError::TooMuch) } else { Ok(Self(nano)) }
+    }
+}
+
+impl Serialize for Dollars {
+    /// As a text: `0.25`.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = format!("{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        serializer.serialize_str(text.trim_end_matches('0').trim_end_matches('.'))
     }
 }
 

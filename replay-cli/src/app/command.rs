@@ -4,7 +4,7 @@ use super::App;
 use crate::command_context::CommandContext;
 use crate::commands;
 use crate::error::{CliError, Verdict};
-use clap::Subcommand;
+use clap::{CommandFactory, Subcommand};
 use std::io::Write;
 
 /// A command and its arguments, in the order of the help.
@@ -16,9 +16,11 @@ pub(super) enum Command {
     Models(commands::models::Args),
     Config(commands::config::Args),
     Import(commands::import::Args),
+    #[command(visible_aliases = ["ls", "list"])]
     Sessions(commands::sessions::Args),
     Search(commands::search::Args),
     Sql(commands::sql::Args),
+    #[command(visible_alias = "view")]
     Replay(commands::replay::Args),
     Transcript(commands::transcript::Args),
     Log(commands::log::Args),
@@ -179,7 +181,7 @@ impl Command {
             Self::Fixture(args) => commands::fixture::run(args, cli, out).await,
             Self::Certify(args) => commands::certify::run(args, cli, out).await,
             Self::Schema(args) => commands::schema::run(args, cli, out),
-            Self::Completions(args) => commands::completions::run::<App>(args, out),
+            Self::Completions(args) => commands::completions::run(args, App::command(), cli, out),
         }
     }
 }

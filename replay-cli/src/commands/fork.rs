@@ -3,13 +3,12 @@
 use crate::command_context::CommandContext;
 use crate::editing;
 use crate::error::{CliError, Verdict};
+use crate::event_arg::EventArg;
 use crate::host::opening;
 use crate::json;
 use crate::layout::plain;
 use crate::style::{Emphasis, counted};
-use annals_core::Seq;
 use annals_core::event::Location;
-use annals_inspect::message_ref::MessageRef;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -23,11 +22,11 @@ pub struct Args {
     #[arg(value_name = "SESSION")]
     session: String,
     /// Fork right after EVENT (and the events written with it); default: at the end.
-    #[arg(long, value_name = "EVENT", conflicts_with = "before")]
-    at: Option<u64>,
+    #[arg(long, value_name = "EVENT", conflicts_with = "before", allow_negative_numbers = true)]
+    at: Option<EventArg>,
     /// Fork before the message that contains EVENT, or before user message N (turn:N).
-    #[arg(long, value_name = "EVENT|turn:N")]
-    before: Option<MessageRef>,
+    #[arg(long, value_name = "EVENT|turn:N", allow_negative_numbers = true)]
+    before: Option<EventArg>,
     /// Directory of the fork; may be another project.
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
@@ -39,8 +38,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let head = reader.head(parent).await?;
     let view = reader.view(parent, head.next).await?;
     let cut = match args.before {
-        Some(message) => message.find(&reader, parent, &view).await?,
-        None => reader.until(parent, args.at.map(Seq)).await?,
+        Some(message) => message.message(&reader, parent, &view, &cli.style).await?,
+        None => {
+            let at = match args.at {
+                Some(at) => Some(at.seq(&reader, parent, &cli.style).await?),
+                None => None,
+            };
+            reader.until(parent, at).await?
+        }
     };
     let editor = editing::editor(cli, &reader, parent, editing::captured_files(reader.folder().clone())).await?;
     let there = reader.bounded(parent, cut).await?.session.location;

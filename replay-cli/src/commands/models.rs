@@ -4,14 +4,16 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
-use crate::style::{Emphasis, money, thousands};
-use annals_config::Config;
+use crate::style::{Emphasis, counted, money, thousands};
+use annals_config::{Config, Places};
 use annals_core::event::Prices;
-use annals_providers::catalog::{CatalogModel, CatalogProvider};
+use annals_providers::catalog::{CatalogModel, CatalogProvider, PriceList};
 use annals_providers::http::KeySource;
 use annals_runtime::redaction::Redactor;
 use serde_json::{Value, json};
-use std::io::Write;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// The indentation of the lines below a name.
 const BELOW: &str = "      ";
@@ -28,9 +30,15 @@ pub struct Args {
     /// Include models whose provider has no key.
     #[arg(long)]
     all: bool,
+    /// Replace the prices by those in FILE: model_prices_and_context_window.json of LiteLLM, or api.json of models.dev.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["word", "all"])]
+    update: Option<PathBuf>,
 }
 
 pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    if let Some(file) = &args.update {
+        return update(file, cli, out);
+    }
     let config = cli.environment.config(&cli.environment.directory)?;
     let word = args.word.as_deref().unwrap_or_default().to_lowercase();
     let fits = |model: &CatalogModel| {
@@ -80,7 +88,8 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Ver
         }
     }
     if priced {
-        writeln!(out, "{}", cli.style.paint(Emphasis::Dim, "Prices are in dollars per million tokens."))?;
+        let prices = format!("Prices are in dollars per million tokens, as of {}.", config.catalog.price_date());
+        writeln!(out, "{}", cli.style.paint(Emphasis::Dim, &prices))?;
     }
     let mut rest: Vec<String> = Vec::new();
     for provider in providers.iter().filter(|provider| !args.all && !usable(provider)) {
@@ -94,6 +103,34 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Ver
         for line in rest {
             writeln!(out, "{line}")?;
         }
+    }
+    Ok(Verdict::Fine)
+}
+
+/// Stores the prices of a list in the user's folder.
+fn update(file: &Path, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    let file = cli.environment.directory.join(file);
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        |source: io::Error| CliError::File { path, source }
+    };
+    let text = fs::read_to_string(&file).map_err(failed(&file))?;
+    let (day, name) = (cli.style.exact(cli.style.now), file.file_name().unwrap_or_default().to_string_lossy());
+    let list = PriceList::parse(&text, day.chars().take(10).collect(), name.into_owned());
+    let list = list.map_err(|error| failed(&file)(io::Error::other(error)))?;
+    let path = Places::of(&cli.environment.variables)?.prices();
+    let json = serde_json::to_string_pretty(&list).map_err(|error| failed(&path)(error.into()))?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed(folder))?;
+    }
+    // Whole or not at all: a reader sees the former list until it is there.
+    let unfinished = path.with_extension("json.tmp");
+    fs::write(&unfinished, json).and_then(|()| fs::rename(&unfinished, &path)).map_err(failed(&path))?;
+    let count = counted(list.models.len() as u64, "model");
+    if cli.style.json {
+        json::object(out, &json!({"models": list.models.len(), "date": list.date, "file": path}))?;
+    } else {
+        cli.remark(&format!("prices of {count} stored in {}", path.display()));
     }
     Ok(Verdict::Fine)
 }

@@ -3,7 +3,7 @@
 use crate::command_context::CommandContext;
 use crate::editing;
 use crate::error::{CliError, Verdict};
-use annals_inspect::message_ref::MessageRef;
+use crate::event_arg::EventArg;
 use annals_inspect::pins::pin_event;
 use annals_store::OpenMode;
 
@@ -13,9 +13,9 @@ pub struct Args {
     /// The session: its id, the start or end of the id, words of its title, or @last.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// An event of the message (see annals replay), or turn:N for user message N.
-    #[arg(value_name = "EVENT")]
-    message: MessageRef,
+    /// An event of the message (see annals replay), turn:N for user message N, -N from the end, or a time.
+    #[arg(value_name = "EVENT", allow_negative_numbers = true)]
+    message: EventArg,
 }
 
 /// Unpin a message: compactions may summarise it.
@@ -47,7 +47,7 @@ async fn record(args: &Args, cli: &CommandContext, pin: bool) -> Result<Verdict,
     let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
-    let seq = args.message.find(&reader, session, &view).await?;
+    let seq = args.message.message(&reader, session, &view, &cli.style).await?;
     let event = pin_event(&view, seq, pin)?;
     let (session, at) = editing::append(cli, &reader, session, event).await?;
     let done = if pin { "pinned" } else { "unpinned" };

@@ -5,11 +5,11 @@ mod draw;
 use crate::command_context::CommandContext;
 use crate::editing::{self, refused};
 use crate::error::{CliError, EditError, Verdict};
+use crate::event_arg::EventArg;
 use crate::json;
 use crate::layout::plain;
-use crate::style::counted;
+use crate::style::{Style, counted};
 use annals_core::{Seq, SessionId};
-use annals_inspect::message_ref::MessageRef;
 use annals_inspect::reader::Reader;
 use annals_inspect::reverts::{RevertPreview, UnrestoredFiles, unrestored_files};
 use annals_projections::SessionView;
@@ -33,8 +33,8 @@ pub struct Args {
     #[arg(value_name = "SESSION")]
     session: String,
     /// Stage an undo of the message that contains EVENT, or of user message N (turn:N), and everything after it.
-    #[arg(long, value_name = "EVENT|turn:N", group = "what")]
-    to: Option<MessageRef>,
+    #[arg(long, value_name = "EVENT|turn:N", group = "what", allow_negative_numbers = true)]
+    to: Option<EventArg>,
     /// Drop the staged undo and bring the files back.
     #[arg(long, group = "what")]
     clear: bool,
@@ -79,7 +79,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let editor = editing::editor(cli, &reader, session, files).await?;
     let mut place = RevertContext::of(reader, editor).await?;
     let changes = match args.to {
-        Some(to) => place.can_undo(to, args.talk).await?,
+        Some(to) => place.can_undo(to, args.talk, &cli.style).await?,
         None => place.view.session.revert.is_some(),
     };
     if changes && place.view.session.origin.is_some() {
@@ -96,14 +96,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 }
 
 async fn stage(
-    to: MessageRef,
+    to: EventArg,
     talk: bool,
     place: &RevertContext,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let RevertContext { session, view, undoing, .. } = place;
-    let first_removed = to.find(&place.reader, *session, view).await?;
+    let first_removed = to.message(&place.reader, *session, view, &cli.style).await?;
     let extent = if talk { Extent::Conversation } else { Extent::ConversationAndFiles };
     let plan = undoing.plan_revert(MessagePlace::Seq(first_removed), extent).await;
     let plan = plan.map_err(|refusal| place.refused(refusal))?;
@@ -178,8 +178,8 @@ impl RevertContext {
     }
 
     /// Whether a message can be undone: yes, or the reason as an error.
-    async fn can_undo(&self, to: MessageRef, talk: bool) -> Result<bool, CliError> {
-        let first_removed = to.find(&self.reader, self.session, &self.view).await?;
+    async fn can_undo(&self, to: EventArg, talk: bool, style: &Style) -> Result<bool, CliError> {
+        let first_removed = to.message(&self.reader, self.session, &self.view, style).await?;
         let extent = if talk { Extent::Conversation } else { Extent::ConversationAndFiles };
         let planned = self.undoing.plan_revert(MessagePlace::Seq(first_removed), extent).await;
         planned.map(|_| true).map_err(|refusal| self.refused(refusal))

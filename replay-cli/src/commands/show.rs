@@ -3,6 +3,7 @@
 use super::log::emphasis;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
+use crate::event_arg::EventArg;
 use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
 use crate::style::{Emphasis, Style};
@@ -15,20 +16,21 @@ use std::io::Write;
 /// Show one event in full: every field, every text, and its digest.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The session (default: @last), then the event number.
-    #[arg(value_name = "[SESSION] EVENT", num_args = 1..=2, required = true)]
+    /// The session (default: @last), then the event: its number, turn:N, -N from the end, or a time (14:05:21, "2h ago").
+    #[arg(value_name = "[SESSION] EVENT", num_args = 1..=2, required = true, allow_negative_numbers = true)]
     session_and_seq: Vec<String>,
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (name, seq) = match args.session_and_seq.as_slice() {
-        [seq] if seq.parse::<u64>().is_ok() => ("@last", seq),
+        [seq] if seq.parse::<EventArg>().is_ok() => ("@last", seq),
         [session] => return Err(CliError::EventMissing { session: session.clone() }),
         [name, seq, ..] => (name.as_str(), seq),
         [] => return Err(CliError::NotASeq { text: String::new() }),
     };
-    let seq = Seq(seq.parse().map_err(|_| CliError::NotASeq { text: seq.clone() })?);
+    let event: EventArg = seq.parse().map_err(|_| CliError::NotASeq { text: seq.clone() })?;
     let (reader, session) = cli.find(name).await?;
+    let seq = event.seq(&reader, session, &cli.style).await?;
     reader.until(session, Some(seq)).await?;
     let slice = reader.log().batch_at(session, seq).await?;
     let Some((batch, record)) = slice.as_ref().and_then(|slice| {

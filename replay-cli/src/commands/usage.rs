@@ -6,6 +6,7 @@ mod table;
 
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
+use crate::event_arg::EventArg;
 use crate::json;
 use crate::project::root;
 use crate::time_arg::{TimeArg, time};
@@ -33,9 +34,9 @@ pub struct Args {
     /// One session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
     #[arg(value_name = "SESSION")]
     session: Option<String>,
-    /// Show the state right after EVENT (and the events written with it).
-    #[arg(long, value_name = "EVENT", requires = "session", conflicts_with_all = ["by", "since", "until", "project", "csv", "blocks", "line"])]
-    at: Option<u64>,
+    /// Show the state right after EVENT (and the events written with it): its number, turn:N, -N from the end, a time.
+    #[arg(long, value_name = "EVENT", allow_negative_numbers = true, requires = "session", conflicts_with_all = ["by", "since", "until", "project", "csv", "blocks", "line"])]
+    at: Option<EventArg>,
     /// Add up by this (may be repeated, or separated by commas).
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = dimensions())]
     by: Vec<Dimension>,

@@ -2,6 +2,7 @@
 
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
+use crate::event_arg::EventArg;
 use crate::json;
 use crate::layout::Sheet;
 use annals_inspect::{SessionAt, when};
@@ -15,9 +16,9 @@ pub struct Args {
     /// The session (default: @last), then the exact text.
     #[arg(value_name = "[SESSION] TEXT", num_args = 1..=2, required = true)]
     session_and_text: Vec<String>,
-    /// Show the state right after EVENT (and the events written with it).
-    #[arg(long, value_name = "EVENT")]
-    at: Option<u64>,
+    /// Show the state right after EVENT (and the events written with it): its number, turn:N, -N from the end, a time.
+    #[arg(long, value_name = "EVENT", allow_negative_numbers = true)]
+    at: Option<EventArg>,
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {

@@ -19,5 +19,6 @@ mod reader;
 mod retention;
 mod session_methods;
 mod signing;
+mod usage;
 mod validate;
 mod withheld;

@@ -1,6 +1,7 @@
 //! The lines above and below a timeline.
 
 use crate::layout::{Sheet, name, plain, wrap};
+use crate::resume;
 use crate::style::{Emphasis, counted, duration, thousands};
 use annals_core::event::ProcessInfo;
 use annals_inspect::pricing::Cost;
@@ -28,6 +29,7 @@ pub fn head(statistics: &Statistics, sheet: &mut Sheet<'_>) -> io::Result<()> {
     if let Some(origin) = &session.origin {
         let version = origin.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         lines.push(format!("recorded by {}{version} as {}", origin.agent, origin.id));
+        lines.extend(resume::command(origin).map(|command| format!("to continue it there: {command}")));
     }
     if let Some(parent) = &session.parent {
         lines.push(format!("started by session {}", parent.session));
