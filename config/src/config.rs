@@ -127,7 +127,7 @@ impl Config {
         }
         settings.lay_environment(&variables);
         let file = |setting: &Setting| file_of(places, project.as_ref(), setting);
-        let catalog = models::catalog(&settings, &places, file, &mut problems)?;
+        let catalog = models::catalog(&settings, places, file, &mut problems)?;
         let mut agents = BTreeMap::new();
         for name in settings.names(&["agents"]) {
             agents.insert(AgentName::from(name), Agent::read(&settings, name, file, &mut problems)?);

@@ -234,9 +234,8 @@ impl Assembly {
     fn event(&mut self, event: ProviderEvent) {
         match event {
             ProviderEvent::TextDelta { id, text } => {
-                match self.fragment(&format!("text {id}"), WireItem::Text(String::new())) {
-                    WireItem::Text(whole) => whole.push_str(&text),
-                    _ => {}
+                if let WireItem::Text(whole) = self.fragment(&format!("text {id}"), WireItem::Text(String::new())) {
+                    whole.push_str(&text)
                 }
             }
             ProviderEvent::ReasoningDelta { id, text } => {

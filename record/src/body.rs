@@ -111,11 +111,11 @@ impl KnownPieces {
         let parts = cut.parts.into_iter().map(|part| match part {
             CutPart::Between(text) => Err(text),
             CutPart::Piece { hash, text, marks } => {
-                let known = self.0.get(&hash).copied().ok_or(()).or_else(|()| {
-                    Err(*numbers.entry(hash).or_insert_with(|| {
+                let known = self.0.get(&hash).copied().ok_or(()).map_err(|()| {
+                    *numbers.entry(hash).or_insert_with(|| {
                         new.push((hash, text));
                         new.len() - 1
-                    }))
+                    })
                 });
                 Ok((known, marks))
             }
