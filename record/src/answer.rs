@@ -235,7 +235,7 @@ impl Assembly {
         match event {
             ProviderEvent::TextDelta { id, text } => {
                 if let WireItem::Text(whole) = self.fragment(&format!("text {id}"), WireItem::Text(String::new())) {
-                    whole.push_str(&text)
+                    whole.push_str(&text);
                 }
             }
             ProviderEvent::ReasoningDelta { id, text } => {

@@ -20,7 +20,9 @@ pub use line::{Ancestor, FORMAT, Header, HeaderHead};
 pub use reveal::{RevealOutcome, RevealedText, compare_revealed, reveal_texts};
 pub use rule::{InvalidRule, WithholdRule};
 pub use salvage::DamagedLog;
-pub use verify::{Damage, Flaw, Proven, VerifyReport, WithheldTexts, verify_file, verify_session, verify_store};
+pub use verify::{
+    Damage, Flaw, Proven, VerifyReport, WithheldTexts, verify_file, verify_session, verify_sessions, verify_store,
+};
 pub use withhold::WithholdRules;
 
 pub(crate) use brought::ExportBlobs;

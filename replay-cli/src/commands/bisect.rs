@@ -2,6 +2,7 @@
 
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
+use crate::event_arg::EventArg;
 use crate::json;
 use crate::layout::Sheet;
 use crate::style::{Emphasis, counted};
@@ -21,11 +22,11 @@ pub struct Args {
     #[arg(value_name = "SESSION", default_value = "@last")]
     session: String,
     /// An event after which the condition is false.
-    #[arg(long, value_name = "EVENT")]
-    good: u64,
-    /// A later event after which the condition is true.
-    #[arg(long, value_name = "EVENT")]
-    bad: u64,
+    #[arg(long, value_name = "EVENT", default_value = "0", allow_negative_numbers = true)]
+    good: EventArg,
+    /// A later event after which the condition is true (default: the last one).
+    #[arg(long, value_name = "EVENT", default_value = "-1", hide_default_value = true, allow_negative_numbers = true)]
+    bad: EventArg,
     /// The condition as a pattern that the views match.
     #[arg(long = "where", value_name = "PATTERN", required_unless_present = "command", conflicts_with = "command")]
     pattern: Option<String>,
@@ -39,8 +40,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(pattern) => annals_scenario::judge(pattern)?,
         None => Judge::Command { words: args.command.clone() },
     };
-    let past = SessionAt::from(&cli.target(&Target { session: args.session.clone(), at: None }).await?);
-    let found = bisect::ask(&past, annals_core::Seq(args.good), annals_core::Seq(args.bad), &judge).await?;
+    let target = cli.target(&Target { session: args.session.clone(), at: None }).await?;
+    let good = args.good.seq(&target.reader, target.session, &cli.style).await?;
+    let bad = args.bad.seq(&target.reader, target.session, &cli.style).await?;
+    let found = bisect::ask(&SessionAt::from(&target), good, bad, &judge).await?;
     if cli.style.json {
         json::object(out, &found)?;
     } else {

@@ -2,6 +2,7 @@
 
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
+use crate::event_arg::EventArg;
 use crate::json;
 use crate::layout::{columns, plain, wrap};
 use crate::style::{Emphasis, Style, counted};
@@ -27,11 +28,11 @@ pub struct Args {
     #[arg(value_name = "SESSION")]
     session: String,
     /// The earlier event, or the other session.
-    #[arg(value_name = "FROM|OTHER", required_unless_present = "steps")]
+    #[arg(value_name = "FROM|OTHER", required_unless_present = "steps", allow_negative_numbers = true)]
     other: Option<String>,
     /// The later event (default: the last one).
-    #[arg(value_name = "TO", conflicts_with = "steps")]
-    to: Option<u64>,
+    #[arg(value_name = "TO", conflicts_with = "steps", allow_negative_numbers = true)]
+    to: Option<EventArg>,
     /// Compare these two requests, numbered as in `annals cache`.
     #[arg(long, num_args = 2, value_names = ["M", "N"])]
     steps: Option<Vec<u64>>,
@@ -56,7 +57,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Ok(Verdict::bad_if(found.first.is_some()));
     }
     let other = args.other.as_deref().unwrap_or_default();
-    match (other.parse::<u64>(), args.to) {
+    match (other.parse::<EventArg>(), args.to) {
         (Ok(from), to) => cuts(&args.session, from, to, args.stat, cli, out).await,
         (Err(_), Some(_)) => Err(CliError::NotASeq { text: other.to_owned() }),
         (Err(_), None) => {
@@ -78,17 +79,20 @@ async fn past(session: &str, cli: &CommandContext) -> Result<SessionAt, CliError
 
 async fn cuts(
     session: &str,
-    from: u64,
-    to: Option<u64>,
+    from: EventArg,
+    to: Option<EventArg>,
     stat: bool,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let (reader, session) = cli.find(session).await?;
-    let first = from;
-    let from = reader.until(session, Some(Seq(from))).await?;
-    let last = to;
-    let to = reader.until(session, to.map(Seq)).await?;
+    let first = from.seq(&reader, session, &cli.style).await?;
+    let from = reader.until(session, Some(first)).await?;
+    let last = match to {
+        Some(to) => Some(to.seq(&reader, session, &cli.style).await?),
+        None => None,
+    };
+    let to = reader.until(session, last).await?;
     let found = if from <= to {
         reader.session_at(session, to).diff_views(from).await?
     } else {
@@ -111,7 +115,7 @@ async fn cuts(
         draw(&found, &cli.style, out)?;
     }
     if from == to {
-        let last = last.unwrap_or(to.0.saturating_sub(1));
+        let last = last.unwrap_or(Seq(to.0.saturating_sub(1)));
         cli.remark(&format!("events {first} and {last} were written together; nothing to compare"));
     }
     Ok(Verdict::bad_if(!found.is_empty()))

@@ -2,6 +2,7 @@
 
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
+use crate::event_arg::EventArg;
 use crate::json;
 use crate::layout::{columns, wrap};
 use crate::style::{Emphasis, Style};
@@ -21,8 +22,8 @@ pub struct Args {
     #[command(flatten)]
     target: Target,
     /// Start at EVENT.
-    #[arg(long, value_name = "EVENT", default_value_t = 0)]
-    from: u64,
+    #[arg(long, value_name = "EVENT", allow_negative_numbers = true)]
+    from: Option<EventArg>,
     /// Show the last COUNT events only.
     #[arg(long, short = 'n', value_name = "COUNT")]
     last: Option<u64>,
@@ -64,7 +65,10 @@ impl Args {
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(&args.target).await?;
     let (reader, session) = (&found.reader, found.session);
-    let mut from = Seq(args.from);
+    let mut from = match args.from {
+        Some(from) => from.seq(reader, session, &cli.style).await?,
+        None => Seq::ZERO,
+    };
     if let Some(last) = args.last.filter(|_| args.kinds.is_empty()) {
         from = from.max(Seq(found.until.0.saturating_sub(last)));
     }

@@ -14,7 +14,7 @@ use annals_import::TextFile;
 use annals_inspect::prove::RequestProofs;
 use annals_inspect::reader::Reader;
 use annals_store::exchange::verify::KeptDigest;
-use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_store};
+use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_sessions, verify_store};
 use revealed::RevealCheck;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,16 @@ const ANOMALIES: usize = 3;
 
 /// Verify that nothing was altered: digests, chain, blobs.
 ///
-/// Without WHAT, verifies the whole store. Someone who can rewrite the log can also compute new digests: to exclude
+/// Without WHAT, verifies the whole store, or with --project the sessions of a project. Someone who can rewrite the log can also compute new digests: to exclude
 /// that, compare with a head digest that you kept elsewhere (--head).
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// A session, or an exported file (default: the whole store).
     #[arg(value_name = "WHAT")]
     what: Option<String>,
+    /// Only sessions of the project in DIR (default: the current one), or of the project of this name.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", conflicts_with_all = ["what", "signed"])]
+    project: Option<String>,
     /// A digest that you kept elsewhere; fail if the log does not contain it.
     #[arg(long, value_name = "DIGEST", requires = "what")]
     head: Option<Digest>,
@@ -60,6 +63,16 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let mut requests = RequestCheck::default();
     let mut revealed = RevealCheck::default();
     let (report, subject, signed) = match &args.what {
+        None if args.project.is_some() => {
+            let reader = cli.reader().await?;
+            let (scope, catalogue) = (cli.named_project(args.project.as_deref()), reader.catalogue().await?);
+            // A session that cannot be read has no entry; it is verified with the whole store.
+            let directory = |session| catalogue.sessions.get(&session).map(|entry| entry.directory.as_str());
+            let takes = |session| directory(session).is_some_and(|directory| scope.takes(directory));
+            let report = verify_sessions(&**reader.log(), &takes, &mut tell).await?;
+            requests.prove(args, &reader, &report).await?;
+            (report, "the project".to_owned(), None)
+        }
         None => {
             let reader = cli.reader().await?;
             let report = verify_store(&**reader.log(), &mut tell).await?;
@@ -93,7 +106,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             (report, format!("session {session}"), signed)
         }
     };
-    let copies = if args.what.is_none() { CopyCheck::compared(cli).await? } else { CopyCheck::met(cli) };
+    let copies = if args.what.is_none() && args.project.is_none() {
+        CopyCheck::compared(cli).await?
+    } else {
+        CopyCheck::met(cli)
+    };
     bar.clear();
     if cli.style.json {
         let mut value = serde_json::to_value(&report).map_err(std::io::Error::from)?;

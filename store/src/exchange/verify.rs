@@ -11,5 +11,5 @@ mod proving;
 mod report;
 
 pub use file::verify_file;
-pub use log::{verify_session, verify_store};
+pub use log::{verify_session, verify_sessions, verify_store};
 pub use report::{DAMAGE_MAX, Damage, DamagePlace, Flaw, KeptDigest, Proven, VerifyReport, WithheldTexts};

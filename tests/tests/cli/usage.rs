@@ -154,6 +154,8 @@ fn lists_and_last_mean_the_project_that_one_stands_in() {
     assert_eq!(count(&annals, &["sessions", "--project", "cdemo"]), Some(2));
     assert_eq!(count(&annals, &["sessions", "--since", "7d"]), Some(1));
     assert_eq!(count(&annals, &["sessions", "--since", "1h"]), Some(0));
+    let verified = |args: &[&str]| in_json(&annals, args)["sessions"].as_array().map(Vec::len);
+    assert_eq!((verified(&["verify", "--project"]), verified(&["verify"])), (Some(1), Some(3)));
     let last = told(&annals, &["replay", "@last"]).out;
     assert!(last.contains("to continue it there: claude --resume f022c110-b9ab-47e7"), "{last}");
     // Spending is of the whole store.
@@ -171,6 +173,13 @@ fn events_are_named_by_turn_distance_and_time() {
     let at = |event: &str| in_json(&annals, &["history", "@last", "--at", event]);
     assert_eq!(at("turn:2"), at("12"));
     assert_eq!(at("-1"), at("94"));
+    let differs = |from: &str, to: &str| annals.run(&["diff", "@last", from, to, "--json"]);
+    let (named, numbered) = (differs("turn:2", "-1"), differs("12", "94"));
+    assert_eq!((named.status, named.out), (1, numbered.out));
+    assert_eq!(in_json(&annals, &["log", "@last", "--from", "-3"]).as_array().map(Vec::len), Some(3));
+    let condition = ["bisect", "@last", "--where", r#"{"history": {"$contains": {"type": "compaction"}}}"#];
+    let ends = [&condition[..], &["--good", "0", "--bad", "94"]].concat();
+    assert_eq!(in_json(&annals, &condition), in_json(&annals, &ends));
     assert_eq!(annals.run(&["show", "@last", "100d ago"]).status, 2);
     assert_eq!(annals.run(&["show", "@last", "-1000"]).status, 2);
     let pinned = told(&annals, &["pin", "@last", "20:34:07"]);

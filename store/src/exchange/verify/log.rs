@@ -37,11 +37,30 @@ pub async fn verify_session(
 /// # Errors
 /// When the store refuses. Damage is in the report.
 pub async fn verify_store(log: &dyn EventLog, tell: OnProgress<'_>) -> Result<VerifyReport, ReadError> {
-    let sessions = log.sessions().await?;
+    verify_sessions(log, &|_| true, tell).await
+}
+
+/// The same for some sessions of a store, with all that they inherit.
+///
+/// # Errors
+/// When the store refuses. Damage is in the report.
+pub async fn verify_sessions(
+    log: &dyn EventLog,
+    takes: &(dyn Fn(SessionId) -> bool + Sync),
+    tell: OnProgress<'_>,
+) -> Result<VerifyReport, ReadError> {
+    let sessions: Vec<_> = log.sessions().await?.into_iter().filter(|one| takes(one.session)).collect();
     let mut begun = Vec::with_capacity(sessions.len());
     let mut total = 0;
     for one in sessions {
-        let from = begins(log, one.session, one.head).await?;
+        let from = match begins(log, one.session, one.head).await? {
+            Seq::ZERO => Seq::ZERO,
+            cut => match log.batch_at(one.session, Seq(cut.0 - 1)).await {
+                // Read here, since the session that wrote it is not.
+                Ok(Some(slice)) if !takes(slice.batch.session) => Seq::ZERO,
+                _ => cut,
+            },
+        };
         total += one.head.next.0.saturating_sub(from.0);
         begun.push((one, from));
     }
