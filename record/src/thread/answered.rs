@@ -1,0 +1,106 @@
+//! What an answer, or the lack of one, adds to a conversation.
+
+use super::{FailedAttempt, InFlight, Thread, ThreadError, cost};
+use crate::capture::CapturedAnswer;
+use crate::conversation::{DecodedAnswer, Speaker, Unit, WireConversation};
+use crate::facts::Facts;
+use annals_core::Time;
+use annals_core::event::{
+    AnswerRecorded, Failure, Purpose, SessionTitled, StepEnded, StepFailed, StepStarted, TitleFailed,
+};
+
+impl Thread {
+    /// Records an answer. `answer` has what it says, `body` the text to keep.
+    pub(crate) async fn answer(
+        &mut self,
+        captured: &CapturedAnswer,
+        answer: DecodedAnswer,
+        body: Option<String>,
+    ) -> Result<(), ThreadError> {
+        let Some(at) = self.in_flight.iter().position(|flight| flight.id == captured.id) else { return Ok(()) };
+        let flight = self.in_flight.remove(at);
+        let cost = cost(&flight.prices, answer.usage);
+        let is_other = flight.purpose == Purpose::Other;
+        let mut facts = Facts::from(self.next);
+        facts.push(AnswerRecorded {
+            request: flight.request,
+            attempt: flight.attempt,
+            status: captured.status,
+            media: captured.media.clone(),
+            body: body.map(Into::into),
+            complete: captured.complete,
+            first_byte_ms: captured.first_byte_ms,
+            duration_ms: captured.duration_ms,
+            usage: answer.usage.filter(|_| is_other),
+            cost: if is_other { cost } else { 0 },
+        });
+        match flight.purpose {
+            Purpose::Other => {}
+            Purpose::Title => title(&flight, &answer, cost, &mut facts),
+            Purpose::Turn | Purpose::Summary => {
+                if let (Some(error), true) = (&answer.error, answer.items.is_empty()) {
+                    let (error, usage) = (error.clone(), answer.usage);
+                    self.failed = Some(FailedAttempt { flight, error, usage });
+                } else {
+                    self.turn_ended(flight, answer, cost, &mut facts);
+                }
+            }
+        }
+        self.append(captured.at, facts.events).await
+    }
+
+    fn turn_ended(&mut self, flight: InFlight, answer: DecodedAnswer, cost: u64, facts: &mut Facts) {
+        let name = answer.unit().name();
+        let finish = answer.finish.unwrap_or(annals_core::event::Finish::Other);
+        let ended = StepEnded { finish, usage: answer.usage, cost, files: None, changed: Vec::new() };
+        let end = answer.error.is_none().then_some(ended);
+        self.transcriber.close([], facts);
+        let first =
+            self.transcriber.assistant(&answer.items, &self.agent, &flight.model, end, answer.id.clone(), facts);
+        if let Some(error) = answer.error {
+            facts.push(StepFailed { error, usage: answer.usage, cost });
+        }
+        self.units.extend(name.map(|name| (name, first)));
+    }
+
+    /// No other attempt follows one that failed.
+    pub(super) async fn give_up(&mut self, at: Time, failed: FailedAttempt) -> Result<(), ThreadError> {
+        let FailedAttempt { flight, error, usage } = failed;
+        let mut facts = Facts::from(self.next);
+        self.transcriber.close([], &mut facts);
+        facts.push(StepStarted { agent: self.agent.clone(), model: flight.model, files: None, answer: None });
+        facts.push(StepFailed { error, usage, cost: cost(&flight.prices, usage) });
+        self.append(at, facts.events).await
+    }
+
+    /// The recording ends: nothing stays open.
+    pub(crate) async fn finish(&mut self, at: Time) -> Result<(), ThreadError> {
+        if let Some(failed) = self.failed.take() {
+            self.give_up(at, failed).await?;
+        }
+        let mut facts = Facts::from(self.next);
+        self.transcriber.close([], &mut facts);
+        self.append(at, facts.events).await
+    }
+}
+
+/// The title in an answer to a request for one.
+fn title(flight: &InFlight, answer: &DecodedAnswer, cost: u64, facts: &mut Facts) {
+    let text = WireConversation {
+        units: vec![Unit { speaker: Speaker::User, ..answer.unit() }],
+        ..WireConversation::default()
+    };
+    let text = text.prompt();
+    let json = serde_json::from_str::<serde_json::Value>(text.trim()).ok();
+    let title = json.and_then(|json| Some(json.get("title")?.as_str()?.to_owned())).unwrap_or(text);
+    let title = title.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
+    let (request, usage) = (flight.request, answer.usage);
+    match (&answer.error, title.is_empty()) {
+        (None, false) => facts.push(SessionTitled { title, request: Some(request), usage, cost }),
+        (error, _) => {
+            let blank =
+                || Failure { kind: "blank".to_owned(), message: "the answer has no title".into(), status: None };
+            facts.push(TitleFailed { request, error: error.clone().unwrap_or_else(blank), usage, cost })
+        }
+    };
+}
