@@ -141,7 +141,7 @@ mod tests {
         folder 2049 1310735
         copied-from 02020202020202020202020202020202
         copied-from 03030303030303030303030303030303
-        checksum a1b59a47
+        checksum 6e963157
         ");
         assert_eq!(Identity::decode(identity().encode().as_bytes()), Ok(identity()));
     }
@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn other_formats_are_named() {
         assert_eq!(Identity::decode(b"annals store 3\n"), Err(NoIdentity::Other("annals store 3".into())));
-        let body = "annals store 7\nanything\n";
+        let body = "annals store 8\nanything\n";
         let later = format!("{body}checksum {:08x}\n", crc32c::crc32c(body.as_bytes()));
-        assert_eq!(Identity::decode(later.as_bytes()), Err(NoIdentity::Other("annals store 7".into())));
+        assert_eq!(Identity::decode(later.as_bytes()), Err(NoIdentity::Other("annals store 8".into())));
         for other in ["", "annals store 9\n", "FORMAT\n", "checksum 00000000\n"] {
             assert!(Identity::decode(other.as_bytes()).is_err(), "{other:?}");
         }
