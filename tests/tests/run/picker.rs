@@ -68,6 +68,6 @@ fn without_a_terminal_the_help_is_printed_as_wrong_use() {
     let person = newcomer();
     let answer = person.annals(&[]);
     assert_eq!((answer.status, answer.out.as_str()), (Some(2), ""));
-    assert!(answer.remarks.contains("Find and read sessions:"), "{}", answer.remarks);
+    assert!(answer.remarks.contains("Every day:"), "{}", answer.remarks);
     assert!(!person.store().exists());
 }
