@@ -1,4 +1,4 @@
-//! How fast `annals search` answers, with its index and without, beside ripgrep over the source files.
+//! How fast `annals search` answers, with its index and without, compared with ripgrep over the source files.
 //!
 //! `cargo bench -p annals-cli --bench search [-- EVENTS [ROUNDS]]`. Writes sessions in the format of Claude Code, imports them, and
 //! asks whole commands in this process, each of which opens the store anew. The rival is the searching library of ripgrep on one

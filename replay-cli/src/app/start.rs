@@ -42,7 +42,12 @@ pub(super) async fn run(cli: &CommandContext, out: &mut (dyn Write + Send)) -> R
             PickerAction::Quit => return Ok(Verdict::Fine),
             PickerAction::Replay(session) => shown(&["replay", &session.to_string()], cli).await?,
             PickerAction::Usage(session) => shown(&["usage", &session.to_string()], cli).await?,
-            PickerAction::Search(text) => shown(&["search", "--", &text], cli).await?,
+            PickerAction::Search(text) => {
+                // The keys say that all texts are searched, whatever the list shows.
+                let mut everywhere = cli.clone();
+                everywhere.all_projects = true;
+                shown(&["search", "--", &text], &everywhere).await?;
+            }
             PickerAction::Continue(session) => {
                 writeln!(out, "{}", continued(session, cli).await?)?;
                 return Ok(Verdict::Fine);

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 /// The session of the transcript with the most answers.
 const SESSION: &str = "b022c110-b9ab-47e7-b8d8-0ed357a555df";
 
-fn told(annals: &Annals, args: &[&str]) -> Answer {
+fn fine(annals: &Annals, args: &[&str]) -> Answer {
     let answer = annals.run(args);
     assert_eq!(answer.status, 0, "{args:?}: {}", answer.remarks);
     answer
 }
 
 fn in_json(annals: &Annals, args: &[&str]) -> Value {
-    serde_json::from_str(&told(annals, &[args, &["--json"]].concat()).out).expect("JSON")
+    serde_json::from_str(&fine(annals, &[args, &["--json"]].concat()).out).expect("JSON")
 }
 
 /// A transcript with a model that has a price, written in place of `name`.
@@ -26,7 +26,7 @@ fn transcript(annals: &Annals, name: &str, change: impl Fn(&str) -> String) -> P
 }
 
 fn import(annals: &Annals, path: &std::path::Path) {
-    told(annals, &["import", path.to_str().unwrap()]);
+    fine(annals, &["import", path.to_str().unwrap()]);
 }
 
 #[test]
@@ -38,15 +38,15 @@ fn the_usage_of_a_store_is_priced_by_day_and_an_unknown_price_is_not_zero() {
     let mut rows = row.clone();
     rows["by"] = json!({"day": "2026-11-21"});
     assert_eq!(in_json(&annals, &["usage"]), json!({"rows": [rows], "total": row}));
-    told(&annals, &["import", &fixture("codex/one-turn.rollout.jsonl")]);
+    fine(&annals, &["import", &fixture("codex/one-turn.rollout.jsonl")]);
     let found = in_json(&annals, &["usage", "--by", "agent,model"]);
     assert_eq!(found["rows"][1]["by"], json!({"agent": "codex", "model": "mock/mock-codex"}));
     assert_eq!(found["rows"][1]["cost"], Value::Null);
     assert_eq!(found["total"]["cost"], row["cost"]);
-    let text = told(&annals, &["usage", "--by", "agent"]);
+    let text = fine(&annals, &["usage", "--by", "agent"]);
     assert!(text.out.lines().any(|line| line.starts_with("codex") && line.ends_with(" -")), "{}", text.out);
     assert!(text.out.lines().any(|line| line.starts_with("claude-code") && line.ends_with("~$0.0819")), "{}", text.out);
-    let csv = told(&annals, &["usage", "--by", "agent", "--csv"]).out;
+    let csv = fine(&annals, &["usage", "--by", "agent", "--csv"]).out;
     assert_eq!(
         csv.lines().take(2).collect::<Vec<_>>(),
         [
@@ -57,7 +57,7 @@ fn the_usage_of_a_store_is_priced_by_day_and_an_unknown_price_is_not_zero() {
     let none = in_json(&annals, &["usage", "--until", "2026-11-20"]);
     assert_eq!((&none["rows"], &none["total"]["input"]), (&json!([]), &json!(0)));
     assert_eq!(in_json(&annals, &["usage", "--since", "1d", "--by", "week"])["rows"][0]["by"]["week"], "2026-W47");
-    let line = told(&annals, &["usage", "--line"]).out;
+    let line = fine(&annals, &["usage", "--line"]).out;
     assert_eq!(line, "today $0, block >$0.0819 (1h 00m left), month >$0.0819\n");
 }
 
@@ -100,7 +100,7 @@ fn a_session_includes_its_sub_agents_and_rows_are_of_projects() {
     let below = project.join("aef75662-4eac-46e1-ae5d-97589ca5f500/subagents");
     std::fs::create_dir_all(&below).unwrap();
     std::fs::write(below.join("agent-1.jsonl"), child).unwrap();
-    told(&annals, &["import", project.to_str().unwrap()]);
+    fine(&annals, &["import", project.to_str().unwrap()]);
     let found = in_json(&annals, &["usage", "--by", "session"]);
     assert_eq!(found["rows"].as_array().map(Vec::len), Some(1));
     assert_eq!(found["rows"][0]["input"], 1600 + 1900 + 700 + 1000);
@@ -119,9 +119,9 @@ fn prices_are_replaced_by_a_list_of_the_user() {
     let list = annals.file("prices.json");
     let entry = json!({"litellm_provider": "anthropic", "input_cost_per_token": 1e-5, "output_cost_per_token": 0});
     std::fs::write(&list, json!({"claude-sonnet-4-5": entry}).to_string()).unwrap();
-    told(&annals, &["models", "--update", list.to_str().unwrap()]);
+    fine(&annals, &["models", "--update", list.to_str().unwrap()]);
     assert_eq!(in_json(&annals, &["usage"])["total"]["cost"], 247_000_000);
-    assert!(told(&annals, &["models", "--all"]).out.contains("as of 2026-11-22"));
+    assert!(fine(&annals, &["models", "--all"]).out.contains("as of 2026-11-22"));
     std::fs::write(&list, "{}").unwrap();
     assert_eq!(annals.run(&["models", "--update", list.to_str().unwrap()]).status, 2);
     assert_eq!(in_json(&annals, &["usage"])["total"]["cost"], 247_000_000, "a list that is none changes nothing");
@@ -137,9 +137,9 @@ fn lists_and_last_mean_the_project_that_one_stands_in() {
     let directory = here.join("web").to_str().unwrap().to_owned();
     let moved = |text: &str| text.replace("/srv/peer/kdemo", &directory).replace(SESSION, "f022c110-b9ab-47e7");
     import(&annals, &transcript(&annals, "shop.jsonl", moved));
-    told(&annals, &["import", &fixture("codex")]);
+    fine(&annals, &["import", &fixture("codex")]);
     let count = |annals: &Annals, args: &[&str]| in_json(annals, args).as_array().map(Vec::len);
-    let elsewhere = told(&annals, &["sessions", "--json"]);
+    let elsewhere = fine(&annals, &["sessions", "--json"]);
     assert_eq!(elsewhere.remarks, "annals: no session of this project; showing all projects\n");
     assert_eq!(count(&annals, &["sessions"]), Some(3));
     annals.environment.directory = here.clone();
@@ -156,7 +156,7 @@ fn lists_and_last_mean_the_project_that_one_stands_in() {
     assert_eq!(count(&annals, &["sessions", "--since", "1h"]), Some(0));
     let verified = |args: &[&str]| in_json(&annals, args)["sessions"].as_array().map(Vec::len);
     assert_eq!((verified(&["verify", "--project"]), verified(&["verify"])), (Some(1), Some(3)));
-    let last = told(&annals, &["replay", "@last"]).out;
+    let last = fine(&annals, &["replay", "@last"]).out;
     assert!(last.contains("to continue it there: claude --resume f022c110-b9ab-47e7"), "{last}");
     // Spending is of the whole store.
     assert_eq!(in_json(&annals, &["usage", "--by", "project"])["rows"].as_array().map(Vec::len), Some(2));
@@ -182,6 +182,6 @@ fn events_are_named_by_turn_distance_and_time() {
     assert_eq!(in_json(&annals, &condition), in_json(&annals, &ends));
     assert_eq!(annals.run(&["show", "@last", "100d ago"]).status, 2);
     assert_eq!(annals.run(&["show", "@last", "-1000"]).status, 2);
-    let pinned = told(&annals, &["pin", "@last", "20:34:07"]);
+    let pinned = fine(&annals, &["pin", "@last", "20:34:07"]);
     assert!(pinned.remarks.contains("pinned the message at event "), "{}", pinned.remarks);
 }

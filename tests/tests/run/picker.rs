@@ -32,6 +32,12 @@ fn a_newcomer_imports_with_one_key_picks_a_session_and_resumes_it_in_its_agent()
     screen.expect("press Enter to return to the sessions");
     screen.send("\r");
     screen.expect("quit");
+    screen.send("\x06");
+    screen.expect("match");
+    screen.expect("press Enter to return to the sessions");
+    assert!(!screen.shown().contains("no session of this project"), "all projects are searched");
+    screen.send("\r");
+    screen.expect("quit");
     screen.send("\x12");
     screen.expect("claude --resume ");
     assert_eq!(screen.ended(), 0);
