@@ -43,7 +43,7 @@ pub(super) async fn run(cli: &CommandContext, out: &mut (dyn Write + Send)) -> R
             PickerAction::Replay(session) => shown(&["replay", &session.to_string()], cli).await?,
             PickerAction::Usage(session) => shown(&["usage", &session.to_string()], cli).await?,
             PickerAction::Search(text) => {
-                // The keys say that all texts are searched, whatever the list shows.
+                // The keys promise all sessions, also while the list shows those of the project only.
                 let mut everywhere = cli.clone();
                 everywhere.all_projects = true;
                 shown(&["search", "--", &text], &everywhere).await?;
