@@ -227,7 +227,7 @@ impl CliError {
     pub fn is_closed_pipe(&self) -> bool {
         let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         match self {
-            Self::Output(error) => broken(error),
+            Self::Output(error) | Self::Sql(SqlError::Output(error)) => broken(error),
             Self::Export(ExportError::Io(error)) => broken(error),
             _ => false,
         }
