@@ -66,3 +66,14 @@ fn the_redactor_knows_the_environment_and_what_the_files_add() {
     );
     assert!(World::with("redaction.enabled = false", "").config().redactor().is_none());
 }
+
+#[test]
+fn the_redactor_knows_the_values_of_env_files() {
+    let world = World::with("", "");
+    world.write("project/.env.local", "SHOP_PASSWORD=tr0ub4dor3\nPORT=8080\n");
+    let redactor = world.config().redactor().expect("it is on");
+    assert_eq!(
+        redactor.redact("3rod4bu0rt, tr0ub4dor3 on 8080").text,
+        "[redacted:env:SHOP_PASSWORD], [redacted:env:SHOP_PASSWORD] on 8080"
+    );
+}

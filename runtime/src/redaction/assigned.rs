@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Words of which every name of a secret contains one, in lower case.
-pub(super) const HINTS: &[&str] = &["pass", "pwd", "secret", "token", "key", "credential", "auth", "_pat"];
+pub(super) const HINTS: &[&str] = &["pass", "pwd", "secret", "token", "key", "credential", "auth", "_pat", "psk"];
 
 /// The longest name and value, in bytes.
 const NAME: usize = 64;
@@ -82,19 +82,35 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
         let closes = bytes.get(value.end..).is_some_and(|rest| rest.starts_with(b"</"));
         return if closes { secret(text, named, value, &AssignmentStyle::quoted()) } else { None };
     }
+    if let Some(value) = at.element() {
+        return secret(text, named, value, &AssignmentStyle::quoted());
+    }
     let closed = at.quote().is_some();
-    at.takes(b"]");
+    if closed && at.takes(b">") {
+        let value = at.until(|byte| matches!(byte, b'<' | b'\n'), VALUE);
+        return secret(text, named, value, &AssignmentStyle::quoted());
+    }
+    let _ = at.takes(b"[]") || at.takes(b"]");
     let spaces = at.spaces();
-    let flag = named.starts_with('-') && !closed;
+    let flag = named.starts_with('-') && !closed || spaces > 0 && sets(text, name.start);
     let colon = bytes.get(at.at) == Some(&b':');
-    let next_is_quote = matches!(bytes.get(at.at), Some(b'\'' | b'"'));
-    let sql = spaces > 0 && next_is_quote && !closed;
-    if !at.separator() && !(spaces > 0 && (flag || sql)) && !at.pair() {
+    // `arn:...:secret:name`
+    if colon && !closed && name.start > 0 && bytes.get(name.start - 1) == Some(&b':') {
         return None;
     }
+    let next_is_quote = matches!(bytes.get(at.at), Some(b'\'' | b'"'));
+    let sql = spaces > 0 && next_is_quote && !closed && name::class(named) == Some(name::Class::Password);
+    let compared = matches!(bytes.get(at.at..at.at + 2), Some(b"==" | b"!="));
+    let argument =
+        |at: &mut Cursor<'_>| (closed || at.peek(0) != Some(b',')) && at.argument(closed || is_setter(named));
+    if !at.separator() && !(spaces > 0 && (flag || sql)) && !at.pair() && !argument(&mut at) {
+        return None;
+    }
+    at.takes(b"--body ");
     let spaces = spaces + at.spaces();
     let plain = !colon && spaces == 0 && !closed;
     if colon {
+        at.takes(b"!!str ");
         at.skip_type();
     }
     let opening = at.quote();
@@ -108,7 +124,7 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let ends_line = matches!(rest, None | Some(b'\n' | b'#' | b'\\'));
     // A call, an index, or a type that a value follows.
     let continued = matches!(after.first(), Some(b'(' | b'[' | b'{' | b'<' | b'`')) || colon && rest == Some(&b'=');
-    if !style.quoted && continued {
+    if !style.quoted && (continued || compared) {
         return None;
     }
     secret(text, named, value, &AssignmentStyle { ends_line, ..style })
@@ -116,6 +132,21 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
 
 fn secret(text: &str, name: &str, value: Range<usize>, style: &AssignmentStyle) -> Option<Range<usize>> {
     value::is_secret(name.trim_start_matches('-'), text.get(value.clone())?, style).then_some(value)
+}
+
+/// Whether a method of this name takes a secret: `.password("...")`, `setClientSecret("...")`.
+fn is_setter(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let of_method = name.contains('.') && name::class(last) == Some(name::Class::Password);
+    of_method || ["set", "with"].iter().any(|begin| last.starts_with(begin))
+}
+
+/// Whether a command that sets variables precedes a name: `ENV NAME value`, `set -gx NAME value`.
+fn sets(text: &str, start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    ["ENV ", "setx ", "set -gx ", "set -x ", "set -Ux ", "set -Ugx ", "secret set ", "configure set "]
+        .iter()
+        .any(|end| before.ends_with(end))
 }
 
 /// Whether only what may precede an assignment precedes it in its line: `export`, the number of a line.
@@ -157,7 +188,9 @@ impl Cursor<'_> {
 
     /// A quote, with how many backslashes before it.
     fn quote(&mut self) -> Option<(u8, usize)> {
-        let prefix = usize::from(matches!(self.peek(0), Some(b'b' | b'r' | b'f' | b'u')) && self.peek(1) == Some(b'"'));
+        let marks = b"brfuN@";
+        let marked = self.peek(0).is_some_and(|byte| marks.contains(&byte));
+        let prefix = usize::from(marked && matches!(self.peek(1), Some(b'"' | b'\'')));
         let escapes = (0..=ESCAPES).take_while(|ahead| self.peek(prefix + ahead) == Some(b'\\')).count();
         let quote = self.peek(prefix + escapes).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
         self.at += prefix + escapes + 1;
@@ -169,14 +202,43 @@ impl Cursor<'_> {
         if self.peek(0) == Some(b':') && self.peek(1) == Some(b':') {
             return false;
         }
-        [b"===".as_slice(), b"!==", b"==", b"!=", b":=", b"?=", b"+=", b"=>", b"=", b":"]
+        [b"||=".as_slice(), b"||", b"??=", b"??", b"===", b"!==", b"==", b"!=", b":=", b"?=", b"+=", b"=>", b"=", b":"]
             .into_iter()
             .any(|separator| self.takes(separator))
+    }
+
+    /// The value of an element of a property list that follows the one of its name.
+    fn element(&mut self) -> Option<Range<usize>> {
+        if !self.takes(b"</key>") {
+            return None;
+        }
+        while matches!(self.peek(0), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+        self.takes(b"<string>").then(|| self.until(|byte| matches!(byte, b'<' | b'\n'), VALUE))
+    }
+
+    /// Between two arguments, or a method and its argument, when a quoted text follows.
+    fn argument(&mut self, takes_one: bool) -> bool {
+        let before = self.at;
+        if takes_one && (self.takes(b",") || self.takes(b"(")) {
+            self.spaces();
+            let behind = self.at;
+            if self.quote().is_some() {
+                self.at = behind;
+                return true;
+            }
+        }
+        self.at = before;
+        false
     }
 
     /// The name was the value of a field, and the next field is its value, as in the variables of a container.
     fn pair(&mut self) -> bool {
         let before = self.at;
+        if self.takes(b"value=") {
+            return true;
+        }
         self.takes(b"\r");
         if self.takes(b"\n") {
             self.spaces();

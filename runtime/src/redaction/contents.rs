@@ -54,6 +54,29 @@ impl SecretFileKind {
 }
 
 impl Redactor {
+    /// The same, knowing the values of a file that is kept for secrets, such as `.env`: they are found wherever they turn
+    /// up. Of any other file nothing is learnt.
+    #[must_use]
+    pub fn with_file(mut self, path: &str, text: &str) -> Self {
+        if SecretFileKind::of(path) == Some(SecretFileKind::Values) {
+            for line in text.lines() {
+                let Some(value) = value(line).and_then(|span| line.get(span)) else { continue };
+                let name = line.split(['=', ':']).next().unwrap_or_default().trim().trim_start_matches("export ");
+                if is_name(name) && (is_secret_name(name) || looks_drawn(value)) {
+                    self.learn(name, value);
+                }
+            }
+            self.index();
+        }
+        self
+    }
+
+    /// Redacts what a tool shows of the file at a path: of one that is kept for secrets every value, of any other what
+    /// [`Self::redact`] finds.
+    pub fn redact_file<'t>(&self, path: &str, text: &'t str) -> Redacted<'t> {
+        SecretFileKind::of(path).map_or_else(|| self.redact(text), |kept| self.redact_contents(kept, text))
+    }
+
     /// Redacts a text that shows the contents of files that are kept for secrets, after all else.
     pub(super) fn redact_contents<'t>(&self, kept: SecretFileKind, text: &'t str) -> Redacted<'t> {
         let mut redacted = self.redact(text);
@@ -79,6 +102,17 @@ impl Redactor {
         }
         redacted
     }
+}
+
+/// Whether a text can be part of a placeholder.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+}
+
+/// Whether a value is long, of letters and digits: a word or a title of that file would be found everywhere.
+fn looks_drawn(value: &str) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    value.len() >= 16 && digits >= 3 && value.bytes().any(|byte| byte.is_ascii_alphabetic()) && !value.contains(' ')
 }
 
 /// A line without the number or the place that a tool put before it, and where that begins.

@@ -1,6 +1,9 @@
 //! Environment variables that hold secrets, and the forms in which their values turn up.
 
 use super::SHORTEST;
+use base64::Engine;
+use base64::engine::GeneralPurpose;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use serde_json::Value;
 
 /// Words that make a name that of a secret.
@@ -107,9 +110,10 @@ pub(super) fn is_path(value: &str) -> bool {
         || ["~/", "./", "../"].iter().any(|begin| value.starts_with(begin))
 }
 
-/// A value as it is, as a JSON text holds it, and as an address does.
+/// A value as it is, as a JSON text holds it, as an address does, and as simple means turn it: reversed, in hexadecimal and
+/// in base64.
 pub(super) fn forms(value: &str) -> Vec<String> {
-    let mut forms = vec![value.to_owned()];
+    let mut forms = vec![value.to_owned(), value.chars().rev().collect()];
     let quoted = Value::from(value).to_string();
     forms.extend(quoted.get(1..quoted.len().saturating_sub(1)).map(str::to_owned));
     let mut encoded = String::with_capacity(value.len());
@@ -120,7 +124,19 @@ pub(super) fn forms(value: &str) -> Vec<String> {
         }
     }
     forms.push(encoded);
+    forms.push(value.bytes().map(|byte| format!("{byte:02x}")).collect());
+    forms.extend((0..3).flat_map(|before| in_base64(value, before)));
+    forms.retain(|form| form.len() >= SHORTEST);
     forms.sort();
     forms.dedup();
     forms
+}
+
+/// What base64 writes of a value that so many bytes precede: only what does not depend on its neighbours.
+fn in_base64(value: &str, before: usize) -> [String; 2] {
+    let bytes = [vec![0; before], value.as_bytes().to_vec()].concat();
+    let from = (before * 8).div_ceil(6);
+    let until = bytes.len() * 8 / 6;
+    let part = |engine: &GeneralPurpose| engine.encode(&bytes).get(from..until).unwrap_or_default().to_owned();
+    [part(&STANDARD), part(&URL_SAFE)]
 }

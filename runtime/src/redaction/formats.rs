@@ -1,5 +1,8 @@
 //! The formats of keys that give themselves away. Most begin with a word that their issuer chose for that purpose.
 
+mod commands;
+mod services;
+
 use super::pattern::{KnownExpression, SecretPattern};
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -23,14 +26,14 @@ const FORMATS: &[Format] = &[
     ("openai-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], r"\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}", any),
     ("openai-key", &["T3BlbkFJ"], r"\bsk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}\b", any),
     ("api-key", &["sk-"], r"\bsk-[A-Za-z0-9]{32,}\b", mixed),
-    ("aws-access-key", &["AKIA", "ASIA"], r"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b", any),
+    ("aws-access-key", &["AKIA", "ASIA"], r"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b", drawn),
     (
         "aws-secret-key",
         &["secret"],
         r#"(?i)aws[a-z_.-]{0,20}secret[a-z_.-]{0,20}\\{0,7}["']?\s{0,4}(?:[:=]|=>)\s{0,4}\\{0,7}["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#,
         any,
     ),
-    ("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"\bgh[pousr]_[A-Za-z0-9]{36,255}\b", any),
+    ("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"\bgh[pousr]_[A-Za-z0-9]{36,255}\b", drawn),
     ("github-token", &["github_pat_"], r"\bgithub_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}\b", any),
     (
         "gitlab-token",
@@ -92,7 +95,7 @@ const FORMATS: &[Format] = &[
     (
         "authorization",
         &["authorization"],
-        r#"(?i:(?:\b|\\[nrt])(?:proxy-)?authorization\\{0,7}["']?\s{0,4}[:=]\s{0,4}\\{0,7}["']?(?:bearer|basic|token)\s{1,4})([A-Za-z0-9._~+/=-]{16,})"#,
+        r#"(?i:(?:\b|\\[nrt])(?:proxy-)?authorization\\{0,7}["']?\s{0,4}[:=,]?\s{0,4}\\{0,7}["'`]?(?:bearer|basic|token)\s{1,4})([A-Za-z0-9._~+/=-]{16,})"#,
         mixed,
     ),
     (
@@ -120,29 +123,20 @@ const FORMATS: &[Format] = &[
         r#"(?m)(?:^|\\n|\t)[^\s:#\\/"']{1,100}:(?:[1-9][0-9]{3,4}|\*):[^\s:\\/"']{1,100}:[^\s:\\/"']{1,100}:([^\s\\"':]{8,200})\r?(?:$|\\n)"#,
         mixed,
     ),
-    // The short options by which commands take passwords.
-    (
-        "command-password",
-        &["mysql", "mariadb"],
-        r#"\b(?:mysql|mariadb)[a-z-]{0,12}\b[^\n;|&"'\\]{0,200}?\s-p["']?([^\s"'\\$<][^\s"'\\]{3,200})"#,
-        password,
-    ),
-    ("command-password", &["sshpass"], r#"\bsshpass\s{1,4}-p\s{0,4}["']?([^\s"'\\$<][^\s"'\\]{3,200})"#, password),
-    (
-        "command-password",
-        &["curl", "wget"],
-        r#"\b(?:curl|wget)\b[^\n;|&\\]{0,300}?\s(?:-u|--user)[\s=]{1,4}["']?[^\s:"'\\]{1,100}:([^\s"'\\$<][^\s"'\\]{3,200})"#,
-        password,
-    ),
 ];
 
 /// The expressions of the formats, in their order. One that is none finds nothing; a test compiles them all.
 static EXPRESSIONS: LazyLock<Vec<KnownExpression>> =
-    LazyLock::new(|| FORMATS.iter().map(|(_, _, regex, _)| KnownExpression::new(led(regex).into_owned())).collect());
+    LazyLock::new(|| all().map(|(_, _, regex, _)| KnownExpression::new(led(regex).into_owned())).collect());
+
+/// All formats, the more specific first.
+fn all() -> impl Iterator<Item = &'static Format> {
+    [FORMATS, services::SERVICES, commands::COMMANDS].into_iter().flatten()
+}
 
 /// The known formats.
 pub(super) fn known() -> Vec<SecretPattern> {
-    let formats = FORMATS.iter().zip(EXPRESSIONS.iter());
+    let formats = all().zip(EXPRESSIONS.iter());
     let formats =
         formats.map(|((kind, hints, _, counts), expression)| SecretPattern::known(kind, hints, expression, *counts));
     formats.chain([SecretPattern::assigned(ASSIGNED, super::assigned::HINTS)]).collect()
@@ -159,6 +153,12 @@ fn led(regex: &str) -> Cow<'_, str> {
 
 fn any(_: &str) -> bool {
     true
+}
+
+/// Of different characters, and not what the documentation of its issuer shows.
+fn drawn(text: &str) -> bool {
+    let different: std::collections::BTreeSet<u8> = text.bytes().collect();
+    different.len() >= 10 && !text.ends_with("EXAMPLE")
 }
 
 /// Has digits: names such as `xoxb-your-token-here` have none.
@@ -182,14 +182,14 @@ fn password(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXPRESSIONS, FORMATS, known};
+    use super::{EXPRESSIONS, all, known};
 
     #[test]
     fn every_format_is_an_expression() {
-        for (expression, (kind, ..)) in EXPRESSIONS.iter().zip(FORMATS) {
+        for (expression, (kind, ..)) in EXPRESSIONS.iter().zip(all()) {
             assert!(expression.regex().is_some(), "{kind}");
         }
         // And one for what is given away by a name.
-        assert_eq!(known().len(), FORMATS.len() + 1);
+        assert_eq!(known().len(), all().count() + 1);
     }
 }

@@ -1,4 +1,6 @@
 use super::{PatternError, Redactor};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 
 #[test]
@@ -246,4 +248,37 @@ fn the_name_of_a_field_gives_its_value_away_in_a_text_and_in_a_value() {
     redaction.value(&mut value);
     assert_eq!(value, redacted);
     assert_eq!(redaction.counts().values().sum::<u64>(), 2);
+}
+
+#[test]
+fn a_known_value_is_found_when_simple_means_turn_it() {
+    let value = "tr0ub4dor-and-three";
+    let redactor = Redactor::default().with_variable("DEPLOY", value);
+    let reversed: String = value.chars().rev().collect();
+    let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    for text in [reversed, hex] {
+        assert_eq!(redactor.redact(&text).text, "[redacted:env:DEPLOY]");
+    }
+    // As `base64` is used: of the value alone, of a line, and in the middle of a text at each of three places.
+    for before in ["", "a", "ab", "abc", "user:", "DEPLOY="] {
+        for after in ["", "\n", "zz"] {
+            let encoded = STANDARD.encode(format!("{before}{value}{after}"));
+            let redacted = redactor.redact(&encoded).text.into_owned();
+            assert!(redacted.contains("[redacted:env:DEPLOY]"), "{before}{value}{after}: {redacted}");
+            let left = redacted.replace("[redacted:env:DEPLOY]", "").len();
+            assert!(left <= before.len() * 8 / 6 + after.len() * 8 / 6 + 6, "{redacted}");
+        }
+    }
+}
+
+#[test]
+fn the_values_of_a_file_kept_for_secrets_are_found_elsewhere() {
+    let env =
+        "# shop\nDB_PASSWORD=tr0ub4dor3\nexport SALT='0f8e7d6c5b4a39281706f5e4'\nTITLE=An ordinary shop\nPORT=8080\n";
+    let redactor = Redactor::default().with_file("/p/.env.local", env).with_file("notes.txt", "X_TOKEN=abcdefgh12345");
+    assert_eq!(
+        redactor.redact("connected with tr0ub4dor3; salt 0f8e7d6c5b4a39281706f5e4; An ordinary shop on 8080").text,
+        "connected with [redacted:env:DB_PASSWORD]; salt [redacted:env:SALT]; An ordinary shop on 8080"
+    );
+    assert_eq!(redactor.redact("abcdefgh12345").text, "abcdefgh12345");
 }

@@ -8,7 +8,6 @@ mod logs;
 mod parallel;
 mod processes;
 mod redaction;
-mod redaction_corpus;
 mod stream;
 mod subagents;
 mod titles;

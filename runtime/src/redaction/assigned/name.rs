@@ -16,7 +16,8 @@ pub(super) enum Class {
 }
 
 /// Words behind the one that counts which change nothing.
-const SUFFIXES: [&str; 22] = [
+const SUFFIXES: [&str; 23] = [
+    "STRING",
     "PROD",
     "PRODUCTION",
     "DEV",
@@ -86,7 +87,8 @@ const PUBLIC: [&str; 40] = [
 ];
 
 /// Words before `KEY` that make it a secret one.
-const KEYS: [&str; 36] = [
+const KEYS: [&str; 37] = [
+    "PRESHARED",
     "API",
     "ACCESS",
     "SECRET",
@@ -126,9 +128,10 @@ const KEYS: [&str; 36] = [
 ];
 
 /// Words before `PASS` that make it a password.
-const PASSES: [&str; 20] = [
-    "DB", "USER", "SMTP", "MAIL", "EMAIL", "MYSQL", "PG", "POSTGRES", "REDIS", "ADMIN", "ROOT", "FTP", "SSH",
-    "DATABASE", "HTTP", "PROXY", "AUTH", "LOGIN", "MONGO", "RABBITMQ",
+const PASSES: [&str; 34] = [
+    "DEFAULT", "BECOME", "SUDO", "WIFI", "ACCOUNT", "SERVICE", "KEYSTORE", "BIND", "LDAP", "VPN", "APP", "BACKUP",
+    "STORE", "MQTT", "DB", "USER", "SMTP", "MAIL", "EMAIL", "MYSQL", "PG", "POSTGRES", "REDIS", "ADMIN", "ROOT", "FTP",
+    "SSH", "DATABASE", "HTTP", "PROXY", "AUTH", "LOGIN", "MONGO", "RABBITMQ",
 ];
 
 /// What a name says that its value is; `None` if nothing.
@@ -144,7 +147,7 @@ pub(super) fn class(name: &str) -> Option<Class> {
     let last = last.trim_end_matches(|c: char| c.is_ascii_digit());
     let prior = before.last().copied().unwrap_or_default();
     let ends = |ends: &[&str]| ends.iter().any(|end| last.ends_with(end));
-    if ends(&["PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE", "REQUIREPASS", "SSHPASS", "PWD"]) {
+    if ends(&["PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE", "REQUIREPASS", "SSHPASS", "PWD", "PSK"]) {
         return Some(Class::Password);
     }
     let public = before.iter().any(|word| PUBLIC.contains(word));

@@ -174,7 +174,9 @@ pub(super) fn is_secret(name: &str, value: &str, style: &AssignmentStyle) -> boo
         return value.len() >= 16 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
     }
     // Long, and of digits and letters: nothing else looks so.
-    if class == Class::Perhaps && !(value.len() >= 16 && shape.is_mixed() || variable && name.ends_with("PASS")) {
+    let mail = style.quoted && name == "pass" && shape.is_mixed();
+    if class == Class::Perhaps && !(value.len() >= 16 && shape.is_mixed() || variable && name.ends_with("PASS") || mail)
+    {
         return false;
     }
     let chosen = class == Class::Password && shape.digits >= 3;
@@ -208,7 +210,9 @@ fn between_quotes(class: Class, variable: bool, value: &str, shape: &ValueShape)
 fn bare(class: Class, variable: bool, value: &str, style: &AssignmentStyle, shape: &ValueShape) -> bool {
     let identifier = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let constant = identifier && shape.capitals && value.contains('_') && !style.plain;
-    if is_expression(value) || constant || value.starts_with("0x") && value.len() <= 10 {
+    // What a shell assigns is a text, with dots and digits, too.
+    let of_shell = variable && style.plain && shape.digits > 0 && !value.contains(['(', '[', '{', '<']);
+    if is_expression(value) && !of_shell || constant || value.starts_with("0x") && value.len() <= 10 {
         return false;
     }
     if variable && (style.plain || style.ends_line && value.contains('-')) {
@@ -221,7 +225,9 @@ fn bare(class: Class, variable: bool, value: &str, style: &AssignmentStyle, shap
         return style.plain || style.ends_line;
     }
     if !shape.is_mixed() {
-        return class == Class::Password && style.ends_line && shape.special && value.contains(['!', '@', '#', '*']);
+        let phrase = style.plain && value.split('-').filter(|word| word.len() >= 4).count() >= 4;
+        let marked = shape.special && value.contains(['!', '@', '#', '*']);
+        return class == Class::Password && style.ends_line && (marked || phrase);
     }
     if style.plain || style.flag || variable && style.ends_line {
         return true;

@@ -1,5 +1,7 @@
 //! The corpus of invented secrets, and that of what must stay (`docs/redaction.md`).
 
+mod labelled;
+
 use annals_runtime::redaction::Redactor;
 use serde::Deserialize;
 use std::fs;
