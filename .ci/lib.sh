@@ -88,6 +88,14 @@ with_aimock() {
     export ANNALS_AIMOCK="$target/aimock"
 }
 
+# Installs what the page is built with (web/package-lock.json), checks its types, runs its tests, and compares the committed bundle.
+with_page() {
+    run npm --prefix web ci --no-audit --no-fund --loglevel=error
+    run npm --prefix web run --silent check
+    run npm --prefix web run --silent test
+    run npm --prefix web run --silent build -- --check
+}
+
 # tests ARGUMENTS...: runs tests with cargo-nextest where it is installed (each test in a process of its own, a summary of
 # failures at the end), else with cargo test. Only arguments that both accept: --workspace, -p, --test, --lib, --exclude.
 tests() {

@@ -1,0 +1,39 @@
+// How much of each request a prompt cache can reuse, and what broke it.
+import { of } from '../api';
+import { brief, count, dollars, oneLine } from '../format';
+import type { Cache, Json } from '../types';
+import { Empty, Panel, useLoad } from '../ui';
+import { PAUSE, type TabProps } from '.';
+
+const cause = (value: Json): string => (typeof value === 'string' ? value.replace(/-/g, ' ') : Object.entries(value as object).map(([name, of]) => `${name.replace(/-/g, ' ')} (${String(of)})`).join(', '));
+
+export function CacheTab({ api, id, at, go }: TabProps) {
+  const loaded = useLoad(`${id}@${at}`, (signal) => api.get<Cache>(of(id, '/cache'), { at }, signal), PAUSE);
+  return (
+    <Panel loaded={loaded}>
+      {(cache) => cache.requests.length === 0 ? <Empty>No request up to here.</Empty> : (
+        <>
+          <p class="lead">{cache.breaks === 0 ? 'No request broke the prefix of the one before.' : <><b class="problem">{cache.breaks} {cache.breaks === 1 ? 'break' : 'breaks'}</b>{cache.price ? `, about ${dollars(cache.price)}` : ''}</>}</p>
+          <table class="data">
+            <thead><tr><th scope="col" class="n">Request</th><th scope="col" class="n">Tokens</th><th scope="col" class="n">Same prefix</th><th scope="col">Reusable</th><th scope="col" class="n">From cache</th><th scope="col">Break</th></tr></thead>
+            <tbody>
+              {cache.requests.slice(-500).map((row) => {
+                const share = row.whole.bytes ? row.shared.bytes / row.whole.bytes : 0;
+                return (
+                  <tr key={row.step.number} class={row.break ? 'bad' : ''}>
+                    <td class="n"><button type="button" class="quiet" onClick={() => go(row.step.seq + 1)}>{row.step.number}</button></td>
+                    <td class="n">{brief(row.whole.tokens)}</td>
+                    <td class="n">{Math.round(share * 100)}%</td>
+                    <td class="meter"><i style={{ width: `${share * 100}%` }} aria-hidden="true" /></td>
+                    <td class="n">{row.usage ? count(row.usage.cache_read) : '–'}</td>
+                    <td>{row.break ? <>{oneLine(cause(row.break.cause))} in {oneLine(row.break.part)}, {brief(row.break.tokens)} tokens{row.break.price ? `, ${dollars(row.break.price)}` : ''}{row.break.fact && <> · <button type="button" class="quiet" onClick={() => go(row.break!.fact!.seq + 1)}>event {row.break.fact.seq}</button></>}</> : ''}</td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,52 @@
+// The views of a session at a Cut.
+import { of, type Api } from '../api';
+import type { Place } from '../route';
+import { useLoad, Panel } from '../ui';
+import type { Json } from '../types';
+import { CacheTab } from './cache';
+import { Changes } from './changes';
+import { Compactions } from './compactions';
+import { ContextTab } from './context';
+import { Events } from './events';
+import { Messages } from './messages';
+import { RequestTab } from './request';
+import { Seen } from './seen';
+import { Data } from './data';
+import { UsageTab } from './usage';
+import { Verify } from './verify';
+
+export interface TabProps {
+  api: Api; id: string;
+  /** The Cut; null is the end of the session. */
+  at: number | null;
+  head: number | null;
+  mark: number | null;
+  other: Place | null;
+  before: (seq: number) => Promise<number>;
+  go: (seq: number) => void;
+}
+
+// While an arrow key is held, only the Cut that it stops at is asked for.
+export const PAUSE = 40;
+
+export function TabPanel({ tab, ...props }: TabProps & { tab: string }) {
+  switch (tab) {
+    case 'seen': return <Seen {...props} />;
+    case 'changes': return <Changes {...props} />;
+    case 'history': return <Messages {...props} view="history" />;
+    case 'transcript': return <Messages {...props} view="transcript" />;
+    case 'context': return <ContextTab {...props} />;
+    case 'request': return <RequestTab {...props} />;
+    case 'usage': return <UsageTab {...props} />;
+    case 'cache': return <CacheTab {...props} />;
+    case 'compactions': return <Compactions {...props} />;
+    case 'events': return <Events {...props} />;
+    case 'verify': return <Verify {...props} />;
+    default: return <Files {...props} />;
+  }
+}
+
+function Files({ api, id, at }: TabProps) {
+  const loaded = useLoad(`${id}@${at}`, (signal) => api.get<Json>(of(id, '/files'), { at }, signal), PAUSE);
+  return <Panel loaded={loaded}>{(data) => <Data value={data} empty="No file was captured or touched up to here." />}</Panel>;
+}

@@ -1,0 +1,120 @@
+// What the model saw: the newest request at a Cut, span by span, coloured by where each came from.
+import { useEffect, useState } from 'preact/hooks';
+import { of } from '../api';
+import { clock, count, oneLine, visible } from '../format';
+import type { LogEvent, EventPage, Span, Why } from '../types';
+import { Empty, LongText, Panel, useLoad } from '../ui';
+import { pretty } from './data';
+import { PAUSE, type TabProps } from '.';
+
+// Where a span came from decides its colour; the name of the kind is always written too.
+const COLOURS: Record<string, string> = {
+  'agent-text': 'config', baseline: 'context', system: 'context', blank: 'context', user: 'user', attachment: 'user', shell: 'user', synthetic: 'runtime', compaction: 'compaction',
+  text: 'model', reasoning: 'reasoning', call: 'tool', result: 'result', pruned: 'runtime', added: 'runtime', prompt: 'runtime', tool: 'config', options: 'config',
+};
+const LEGEND: [string, string][] = [['context', 'context'], ['user', 'user'], ['model', 'model'], ['reasoning', 'reasoning'], ['tool', 'call'], ['result', 'result'], ['compaction', 'summary'], ['config', 'configuration'], ['runtime', 'runtime']];
+
+export function from(span: Span): string {
+  const sources = Array.isArray(span.sources) ? (span.sources as string[]).join(', ') : span.key ?? span.path ?? '';
+  const actor = span.actor.by === 'model' ? span.actor.model : span.actor.by === 'tool' ? span.actor.name : span.actor.by;
+  return sources || actor || '';
+}
+
+export function Seen({ api, id, at, go }: TabProps) {
+  const [find, setFind] = useState('');
+  const [open, setOpen] = useState<string | null>(null);
+  const loaded = useLoad(`${id}@${at}`, (signal) => api.get<Why>(of(id, '/why'), { at }, signal), PAUSE);
+  return (
+    <Panel loaded={loaded}>
+      {(why) => {
+        const total = why.spans.reduce((sum, span) => sum + span.text.length, 0);
+        const wanted = find.trim();
+        const spans = wanted ? why.spans.filter((span) => span.text.includes(wanted)) : why.spans;
+        return (
+          <>
+            <div class="lead">
+              <p>
+                Request <b>{why.step.number}</b> of {why.steps}, {why.step.recorded ? 'as it was sent' : 'rebuilt: this agent recorded no requests'} · {clock(why.step.at)} · <bdi>{oneLine(why.step.model)}</bdi> · {count(total)} characters in {why.of} parts{' '}
+                <button type="button" class="quiet" onClick={() => go(why.step.seq + 1)}>event {count(why.step.seq)}</button>
+              </p>
+              <input type="search" aria-label="Find in what the model saw" placeholder="Find" value={find} onInput={(event) => setFind(event.currentTarget.value)} />
+            </div>
+            <Share spans={why.spans} total={total} />
+            {wanted && spans.length === 0 && <Empty>The request does not contain this text.</Empty>}
+            <ol class="spans">
+              {spans.map((span) => {
+                const key = `${span.part}/${span.piece}`;
+                return <SpanRow key={key} span={span} open={open === key} toggle={() => setOpen(open === key ? null : key)} go={go} detail={() => <WhySpan api={api} id={id} at={at} span={span} go={go} />} />;
+              })}
+            </ol>
+          </>
+        );
+      }}
+    </Panel>
+  );
+}
+
+function Share({ spans, total }: { spans: Span[]; total: number }) {
+  const sums = new Map<string, number>();
+  for (const span of spans) {
+    const colour = COLOURS[span.sort] ?? 'runtime';
+    sums.set(colour, (sums.get(colour) ?? 0) + span.text.length);
+  }
+  const shown = LEGEND.filter(([colour]) => sums.get(colour));
+  return (
+    <div class="share">
+      <div class="bar" aria-hidden="true">{shown.map(([colour]) => <i key={colour} class={`c-${colour}`} style={{ width: `${(sums.get(colour)! / Math.max(1, total)) * 100}%` }} />)}</div>
+      <ul>{shown.map(([colour, name]) => <li key={colour}><i class={`c-${colour}`} aria-hidden="true" />{name} {Math.round((sums.get(colour)! / Math.max(1, total)) * 100)}%</li>)}</ul>
+    </div>
+  );
+}
+
+function SpanRow({ span, open, toggle, go, detail }: { span: Span; open: boolean; toggle: () => void; go: (seq: number) => void; detail: () => preact.ComponentChild }) {
+  const origin = from(span);
+  const title = `${span.sort} from ${origin}${span.fact ? `, event ${span.fact.seq} (${span.fact.kind}), turn ${span.turn}` : ''}; in every request since ${span.since}`;
+  return (
+    <li class={`span c-${COLOURS[span.sort] ?? 'runtime'}`}>
+      <button type="button" class="gutter" aria-expanded={open} onClick={toggle} title={visible(title)}>
+        <span><b>{span.part}</b> {span.sort}</span>
+        <span class="dim"><bdi>{oneLine(origin, 48)}</bdi></span>
+      </button>
+      <div class="body">
+        {span.sort === 'blank' ? <span class="dim">blank line</span> : <LongText text={span.text} />}
+        {open && detail()}
+      </div>
+      {span.fact ? <button type="button" class="quiet seq" title={`Go to event ${span.fact.seq}`} onClick={() => go(span.fact!.seq + 1)}>{count(span.fact.seq)}</button> : <span class="seq dim">–</span>}
+    </li>
+  );
+}
+
+interface Sighting { fact: { seq: number; kind: string }; turn: number; stays: { entered: { seq: number; kind: string }; left: { seq: number; kind: string; by?: string } | null; first: number; last: number }[] }
+
+/** Why a span is there: its event, and when the text entered and left what the model saw. */
+function WhySpan({ api, id, span, go }: { api: TabProps['api']; id: string; at: number | null; span: Span; go: (seq: number) => void }) {
+  const line = span.text.split('\n').find((part) => part.trim().length > 2)?.slice(0, 200) ?? '';
+  const [event, setEvent] = useState<LogEvent | null>(null);
+  useEffect(() => {
+    if (span.fact) api.get<EventPage>(of(id, '/events'), { from: span.fact.seq, limit: 1 }).then((page) => setEvent(page.events[0] ?? null), () => {});
+  }, [id, span.fact?.seq]);
+  const when = useLoad(line ? `${id} ${line}` : null, (signal) => api.get<{ sightings: Sighting[] }>(of(id, '/when'), { text: line }, signal));
+  return (
+    <div class="why">
+      <dl class="facts">
+        <div><dt>by</dt><dd>{visible([span.actor.by, span.actor.agent, span.actor.model, span.actor.name].filter(Boolean).join(' · '))}</dd></div>
+        {span.fact && <div><dt>event</dt><dd>{span.fact.seq} · {span.fact.kind} · {clock(span.fact.at)} · turn {span.turn}</dd></div>}
+        <div><dt>sent since</dt><dd>request {span.since}</dd></div>
+        {when.data && when.data.sightings.slice(0, 5).map((sighting) => (
+          <div key={sighting.fact.seq}><dt>first line</dt><dd>
+            {sighting.stays.length === 0 ? `in event ${sighting.fact.seq}, never sent` : sighting.stays.map((stay) => (
+              <span key={stay.entered.seq}>
+                entered at <button type="button" class="quiet" onClick={() => go(stay.entered.seq + 1)}>{stay.entered.seq}</button>
+                {stay.left ? <>, left at <button type="button" class="quiet" onClick={() => go(stay.left!.seq + 1)}>{stay.left.seq}</button> ({stay.left.by ?? stay.left.kind})</> : ', still there'} · requests {stay.first}–{stay.last}{' '}
+              </span>
+            ))}
+          </dd></div>
+        ))}
+      </dl>
+      {event && <details><summary>The event</summary><LongText text={pretty(event)} /></details>}
+    </div>
+  );
+}
