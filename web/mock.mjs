@@ -115,8 +115,10 @@ export async function serve({ store, annals = process.env.ANNALS ?? new URL('../
     if (request.headers.accept === 'text/event-stream') {
       response.writeHead(200, { ...HEADERS, 'Content-Type': 'text/event-stream' });
       response.write(': hb\n\n');
-      const given = overrides(url, 'STREAM', null);
-      if (given) for (const event of given) response.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+      const write = (event) => response.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+      const streams = overrides(url, 'STREAM', null);
+      streams?.add?.(write);
+      response.on('close', () => streams?.delete?.(write));
       return undefined;
     }
     try {

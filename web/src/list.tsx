@@ -80,6 +80,7 @@ export function SessionList({ api, query, search }: { api: Api; query: string; s
   const now = Date.now();
   return (
     <main class="list">
+      <h1 class="hidden">Sessions</h1>
       <div class="filter">
         <input ref={field} type="search" value={query} placeholder="Filter by title, directory, model; /text searches in all texts" aria-label="Filter sessions" onInput={(event) => search(event.currentTarget.value)} autofocus />
         <select aria-label="Agent" value={agent} onChange={(event) => setAgent(event.currentTarget.value)}>

@@ -28,6 +28,8 @@ export function Changes({ api, id, at, mark, other, before, go }: TabProps) {
   );
 }
 
+const NAMES: Record<string, string> = { history: 'Next request', snapshot: 'Context snapshot', baseline: 'System prompt', pending: 'Waiting inputs', requests: 'Requests', session: 'Session', epochs: 'Epochs', usage: 'Usage', transcript: 'Transcript' };
+
 function Differences({ found }: { found: Difference[] }) {
   if (found.length === 0) return <Empty>No view changed.</Empty>;
   const views = [...new Set(found.map((one) => one.view))];
@@ -35,10 +37,10 @@ function Differences({ found }: { found: Difference[] }) {
     <>
       {views.map((view) => (
         <section key={view} class="change">
-          <h2>{visible(view)}</h2>
+          <h2>{NAMES[view] ?? visible(view)}</h2>
           {found.filter((one) => one.view === view).slice(0, 200).map((one) => (
             <div key={one.path} class="pair">
-              <code>{visible(one.path)}</code>
+              <code>{visible(one.path.replace(/^seq (\d+)/, 'event $1'))}</code>
               <Side sign="−" value={one.before} />
               <Side sign="+" value={one.after} />
             </div>

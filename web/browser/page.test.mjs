@@ -1,0 +1,379 @@
+// The page in a real browser, over stores made from the fixtures. With SCREENS=DIR ten states are drawn into DIR.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { after, before, describe, test } from 'node:test';
+import { serve } from '../mock.mjs';
+import { open } from './chromium.mjs';
+import { million } from './million.mjs';
+import { annals, makeStores } from './stores.mjs';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const TABS = ['seen', 'changes', 'history', 'transcript', 'context', 'request', 'usage', 'cache', 'compactions', 'files', 'events', 'verify'];
+
+let stores;
+before(() => (stores = makeStores()));
+after(() => stores?.remove());
+
+/** A server and a browser for one group of tests. */
+function using(options) {
+  const at = {};
+  before(async () => {
+    at.server = await serve({ annals, ...options() });
+    at.browser = await open(at.server.origin);
+    at.page = await at.browser.page();
+  });
+  after(async () => {
+    await at.browser?.close();
+    at.server?.close();
+  });
+  at.go = async (hash, ready = '.tabs') => {
+    await at.page.goto('about:blank');
+    await at.page.goto(`${at.server.origin}/#token=test`);
+    await at.page.waitForSelector('.list');
+    await at.page.evaluate((to) => { location.hash = to; }, hash);
+    await at.page.waitForSelector(ready);
+  };
+  at.sound = () => {
+    assert.deepEqual(at.browser.problems, []);
+    assert.deepEqual(at.browser.foreign, [], 'the page asked another host');
+  };
+  return at;
+}
+
+const settled = async (page) => {
+  await page.waitForFunction(() => !document.querySelector('[aria-busy=true]') && !/^Loading/.test(document.querySelector('.panel')?.textContent ?? ''));
+};
+const position = (page) => page.locator('[role=slider]').getAttribute('aria-valuenow').then(Number);
+const moved = (page, to) => page.waitForFunction((seq) => document.querySelector('[role=slider]').getAttribute('aria-valuenow') === String(seq), to, { timeout: 5000 });
+
+async function accessible(page, where) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice'] }));
+  assert.deepEqual(violations.map((one) => `${where}: ${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`), []);
+}
+
+const sessionOf = async (server, title, agent) => {
+  const answer = await fetch(`${server.origin}/v1/sessions?limit=200`, { headers: { Authorization: 'Bearer test' } });
+  const { sessions } = await answer.json();
+  const found = sessions.filter((row) => row.title.startsWith(title) && (!agent || row.origin === agent)).sort((a, b) => b.next - a.next)[0];
+  assert.ok(found, `no session ${title}`);
+  return found;
+};
+
+const screen = async (page, name) => {
+  if (process.env.SCREENS) await page.screenshot({ path: `${process.env.SCREENS}/${name}.png` });
+};
+
+describe('the list', () => {
+  const at = using(() => ({ store: stores.imported }));
+
+  test('without a token the page asks for one, and a wrong one is refused', async () => {
+    const { page, server } = at;
+    await page.goto(server.origin);
+    await page.fill('input[name=token]', 'wrong');
+    await page.click('button[type=submit]');
+    await page.waitForSelector('.problem');
+    await page.fill('input[name=token]', `${server.origin}/#token=test`);
+    await page.click('button[type=submit]');
+    await page.waitForSelector('.srow:not(.head)');
+    assert.ok(!page.url().includes('token'));
+    at.browser.problems.length = 0; // the browser's own line about status 401
+  });
+
+  test('it is filtered as one types, and opened with arrow keys', async () => {
+    const { page } = at;
+    await at.go('#/', '.srow:not(.head)');
+    await screen(page, 'list');
+    const all = await page.locator('.srow:not(.head)').count();
+    await page.keyboard.type('kdemo');
+    await page.waitForFunction((n) => document.querySelectorAll('.srow:not(.head)').length < n, all);
+    assert.ok(page.url().includes('q=kdemo'));
+    await accessible(page, 'list');
+    const second = await page.locator('.srow:not(.head)').nth(1).getAttribute('href');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.tabs');
+    assert.ok(page.url().includes(second.slice(1)), page.url());
+    at.sound();
+  });
+
+  test('a search in all texts opens the place of a match', async () => {
+    const { page } = at;
+    await at.go('#/?q=%2Fno-such-file', '.hits a');
+    await screen(page, 'search');
+    await accessible(page, 'search');
+    await page.locator('.hits a').first().click();
+    await page.waitForSelector('.events .chosen');
+    assert.match(await page.locator('.events .chosen').innerText(), /no-such-file/);
+    at.sound();
+  });
+});
+
+describe('one session', () => {
+  const at = using(() => ({ store: stores.imported }));
+  let session;
+  before(async () => (session = await sessionOf(at.server, 'What does inventory.csv hold', 'claude-code')));
+
+  test('keys move by place, turn and error, and the link follows', async () => {
+    const { page } = at;
+    await at.go(`#/s/${session.id}`);
+    await moved(page, session.next);
+    await page.keyboard.press('ArrowLeft');
+    await moved(page, session.next - 1);
+    await page.keyboard.press('Home');
+    await moved(page, 1);
+    await page.keyboard.press('ArrowRight');
+    await moved(page, 2);
+    await page.keyboard.press('Shift+ArrowRight');
+    await moved(page, 12);
+    await page.keyboard.press(']');
+    await moved(page, 27);
+    await page.keyboard.press('[');
+    await moved(page, 12);
+    await page.keyboard.press('e');
+    await page.waitForFunction(() => Number(document.querySelector('[role=slider]').getAttribute('aria-valuenow')) > 12);
+    const first = await position(page);
+    assert.match(await page.locator('.here .last').innerText().then(async (text) => (text.includes('tool.settled') ? text : page.locator('.here .last', { hasText: 'tool.settled' }).innerText())), /File does not exist/);
+    await page.keyboard.press('e');
+    await page.waitForFunction((from) => Number(document.querySelector('[role=slider]').getAttribute('aria-valuenow')) > from, first);
+    const second = await position(page);
+    await page.keyboard.press('E');
+    await moved(page, first);
+    await page.keyboard.press('g');
+    await page.keyboard.type('turn:2');
+    await page.keyboard.press('Enter');
+    await moved(page, 12);
+    await page.waitForFunction((hash) => location.hash === hash, `#/s/${session.id}@12`);
+    await page.reload();
+    await page.waitForSelector('.tabs');
+    await moved(page, 12);
+    assert.ok(second > first);
+    at.sound();
+  });
+
+  test('the axis is dragged, and a call of the timeline is a place', async () => {
+    const { page } = at;
+    await at.go(`#/s/${session.id}@12`);
+    const box = await page.locator('[role=slider]').boundingBox();
+    await page.mouse.move(box.x + box.width * 0.1, box.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 10, { steps: 12 });
+    await page.mouse.up();
+    await page.waitForTimeout(150);
+    assert.ok(Math.abs((await position(page)) - session.next / 2) <= 2);
+    await page.locator('.item.bad button').first().click();
+    await page.waitForFunction(() => /tool\.settled/.test(document.querySelector('.here .last').textContent));
+    await settled(page);
+    await screen(page, 'session');
+    at.sound();
+  });
+
+  test('what the model saw names the origin of each part, and why it is there', async () => {
+    const { page } = at;
+    await at.go(`#/s/${session.id}@60`, '.span');
+    await settled(page);
+    assert.match(await page.locator('.span.c-user .body').first().innerText(), /What does inventory\.csv hold/);
+    await page.locator('.span.c-result .gutter').first().click();
+    await page.waitForFunction(() => /entered at/.test(document.querySelector('.why')?.textContent ?? ''));
+    await screen(page, 'why');
+    await accessible(page, 'why');
+    await page.fill('[aria-label^="Find in"]', 'awk');
+    await page.waitForFunction(() => [...document.querySelectorAll('.span .body')].every((body) => body.textContent.includes('awk')));
+    at.sound();
+  });
+
+  test('a marked place is compared with, and two places are seen side by side', async () => {
+    const { page } = at;
+    await at.go(`#/s/${session.id}@12?tab=changes`);
+    await settled(page);
+    await page.keyboard.press('m');
+    await page.keyboard.press(']');
+    await moved(page, 27);
+    await page.waitForFunction(() => /From 12 to 27/.test(document.querySelector('.panel').textContent));
+    assert.match(await page.locator('.after').allInnerTexts().then((all) => all.join()), /report\.md is written/);
+    await settled(page);
+    await screen(page, 'changes');
+    await accessible(page, 'changes');
+    await page.click('text=side by side');
+    await page.waitForSelector('.panels.two');
+    await page.keyboard.press('4');
+    await page.waitForFunction(() => document.querySelectorAll('.panel .span').length > 2);
+    assert.ok(page.url().includes('with='));
+    await settled(page);
+    await screen(page, 'side-by-side');
+    await accessible(page, 'side by side');
+    at.sound();
+  });
+
+  test('every view is drawn in both colours and is accessible', async () => {
+    const { page } = at;
+    for (const scheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme: scheme });
+      for (const tab of TABS) {
+        await at.go(`#/s/${session.id}?tab=${tab}`);
+        await settled(page);
+        // The mock has no route for files.
+        if (tab !== 'files') assert.equal(await page.locator('.panel [role=alert]').count(), 0, tab);
+        await accessible(page, `${tab}, ${scheme}`);
+        if (scheme === 'dark' && tab === 'compactions') await screen(page, 'compaction-dark');
+        if (scheme === 'dark' && tab === 'transcript') await screen(page, 'transcript-dark');
+        if (scheme === 'light' && tab === 'cache') await screen(page, 'cache');
+      }
+    }
+    await page.emulateMedia({ colorScheme: 'light' });
+    at.sound();
+  });
+
+  test('tabs move with arrow keys as a tab list does', async () => {
+    const { page } = at;
+    await at.go(`#/s/${session.id}@12`);
+    await page.focus('#tab-seen');
+    await page.keyboard.press('ArrowRight');
+    await page.waitForFunction(() => document.activeElement.id === 'tab-changes' && document.activeElement.getAttribute('aria-selected') === 'true');
+    assert.equal(await position(page), 12);
+    at.sound();
+  });
+
+  test('a narrow window keeps everything within its width', async () => {
+    const { page } = at;
+    await page.setViewportSize({ width: 420, height: 800 });
+    await at.go(`#/s/${session.id}@64`, '.span');
+    await settled(page);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+    await page.setViewportSize({ width: 1280, height: 800 });
+    at.sound();
+  });
+});
+
+describe('recorded requests', () => {
+  const at = using(() => ({ store: stores.instructions }));
+
+  test('changed instructions are an update, with the exact request and its proof', async () => {
+    const { page } = at;
+    const session = await sessionOf(at.server, '');
+    await at.go(`#/s/${session.id}?tab=context`);
+    await page.waitForFunction(() => /These instructions replace/.test(document.querySelector('.panel').textContent));
+    await settled(page);
+    await screen(page, 'context');
+    await accessible(page, 'context');
+    await page.keyboard.press('6');
+    await page.waitForFunction(() => /Proved/.test(document.querySelector('.panel').textContent));
+    assert.match(await page.locator('.panel pre').last().innerText(), /These instructions replace/);
+    await settled(page);
+    await screen(page, 'request');
+    await accessible(page, 'request');
+    at.sound();
+  });
+});
+
+describe('permissions', () => {
+  const at = using(() => ({ store: stores.permissions }));
+
+  test('questions and replies are in the timeline', async () => {
+    const { page } = at;
+    const session = await sessionOf(at.server, '');
+    await at.go(`#/s/${session.id}`, '.mark.permission');
+    assert.ok((await page.locator('.mark.permission').count()) >= 2);
+    at.sound();
+  });
+});
+
+describe('a hostile session', () => {
+  const at = using(() => ({ store: stores.imported }));
+
+  test('does nothing, whatever view shows it', { timeout: 300_000 }, async () => {
+    const { page } = at;
+    const answer = await fetch(`${at.server.origin}/v1/sessions?limit=200`, { headers: { Authorization: 'Bearer test' } });
+    const session = (await answer.json()).sessions.find((row) => row.model.includes('\u202e'));
+    assert.ok(session, 'the hostile session was not imported');
+    await at.go('#/?q=script', '.list');
+    for (const tab of TABS) {
+      await at.go(`#/s/${session.id}?tab=${tab}`);
+      await settled(page);
+      if (tab === 'seen') await page.locator('.span .gutter').first().click();
+      const found = await page.evaluate(() => ({
+        hacked: window.hacked, polluted: {}.polluted, made: document.querySelectorAll('img, iframe, svg, object, embed, #app script, a[href^="javascript"]').length,
+        text: document.body.textContent.length, nodes: document.querySelectorAll('*').length, hidden: /[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u001b]/.test(document.body.textContent + document.title),
+        titles: [...document.querySelectorAll('[title], [aria-label]')].some((one) => /[\u202a-\u202e\u2066-\u2069]/.test(`${one.title}${one.ariaLabel}`)),
+      }));
+      assert.equal(found.hacked, undefined, tab);
+      assert.equal(found.polluted, undefined, tab);
+      assert.equal(found.made, 0, `${tab}: an element came from the log`);
+      assert.equal(found.hidden, false, `${tab}: a character that hides or reorders text is in the document`);
+      assert.equal(found.titles, false, `${tab}: such a character is in a title`);
+      assert.ok(found.text < 2_000_000, `${tab}: ${found.text} characters in the document`);
+      assert.ok(found.nodes < 5000, `${tab}: ${found.nodes} elements`);
+    }
+    await at.go(`#/s/${session.id}@6`, '.span');
+    await settled(page);
+    await screen(page, 'hostile');
+    at.sound();
+  });
+});
+
+describe('with --write', () => {
+  const at = using(() => ({
+    store: stores.imported, write: true,
+    overrides: (url, method, body) => {
+      if (method !== 'POST') return undefined;
+      if (url.pathname.endsWith('/fork')) return { session: at.child };
+      return body ?? {};
+    },
+  }));
+
+  test('a prompt is sent once with an id, and a fork is opened', async () => {
+    const { page, server } = at;
+    const session = await sessionOf(server, 'What does inventory.csv hold', 'claude-code');
+    at.child = (await sessionOf(server, 'What does inventory.csv hold', 'codex')).id;
+    await at.go(`#/s/${session.id}@12`, '.actions');
+    await accessible(page, 'write');
+    await page.fill('.actions textarea', 'Go on');
+    await page.keyboard.press('Control+Enter');
+    await page.waitForFunction(() => document.querySelector('.actions textarea').value === '');
+    const sent = server.asked.filter((one) => one.method === 'POST');
+    assert.equal(sent.length, 1);
+    assert.equal(sent[0].body.text, 'Go on');
+    assert.match(sent[0].body.id, /^[0-9a-f-]{36}$/);
+    await page.click('text=Fork here');
+    await page.waitForFunction((id) => location.hash.includes(id), at.child);
+    assert.deepEqual(server.asked.filter((one) => one.path.endsWith('/fork')).map((one) => one.body), [{ at: 12 }]);
+    at.sound();
+  });
+});
+
+describe('a million events', () => {
+  const big = million(1_000_000);
+  const at = using(() => ({ store: stores.imported, overrides: big.answer }));
+
+  test('open with a few requests and a few elements, anywhere', async () => {
+    const { page, server } = at;
+    const before = server.asked.length;
+    await at.go(`#/s/${big.id}@500000?tab=events`, '.events .chosen');
+    await page.waitForFunction(() => document.querySelector('.turn.current'));
+    assert.ok(server.asked.length - before < 30, `${server.asked.length - before} requests`);
+    assert.ok((await page.evaluate(() => document.querySelectorAll('*').length)) < 3000);
+    for (let step = 0; step < 50; step++) await page.keyboard.press('ArrowRight');
+    await moved(page, 500_050);
+    await page.keyboard.press('End');
+    await moved(page, 1_000_000);
+    await page.waitForFunction(() => /turn 50,?000|50000/.test(document.querySelector('.turn.current')?.textContent ?? ''));
+    at.sound();
+  });
+
+  test('what is appended meanwhile is followed', async () => {
+    const { page } = at;
+    await at.go(`#/s/${big.id}?tab=events`, '.events .chosen');
+    await moved(page, 1_000_000);
+    big.append(20);
+    await moved(page, 1_000_020);
+    big.append(20);
+    await moved(page, 1_000_040);
+    await page.keyboard.press('ArrowLeft');
+    await moved(page, 1_000_039);
+    big.append(20);
+    await page.waitForFunction(() => document.querySelector('[role=slider]').getAttribute('aria-valuemax') === '1000060');
+    assert.equal(await position(page), 1_000_039, 'who looks at an earlier place is not moved');
+    at.sound();
+  });
+});
