@@ -54,6 +54,7 @@ pub mod spending;
 pub mod timeline;
 pub mod touched_files;
 pub mod tree;
+pub mod verified;
 pub mod view_diff;
 pub mod views;
 pub mod walk;

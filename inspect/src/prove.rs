@@ -10,7 +10,6 @@ use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, Request, RequestMark, Requests};
 use annals_providers::wire::encode;
 use annals_store::ReadError;
-use serde_json::{Value, json};
 
 /// The result for one request.
 #[derive(Clone, Debug)]
@@ -194,22 +193,5 @@ impl RequestProofs {
     /// Whether there are requests, and each is proved or cannot be, since parts of it are withheld.
     pub fn are_sound(&self) -> bool {
         self.count > 0 && self.flaws.is_empty() && self.of_another_build.is_empty()
-    }
-
-    /// The public form; with `wire` what became of the bodies, too.
-    pub fn to_json(&self, wire: bool) -> Value {
-        let mut json = json!({"count": self.count, "flaws": self.flaws});
-        if let (true, Value::Object(fields)) = (wire, &mut json) {
-            let mut bodies =
-                json!({"proved": self.bodies, "without": self.without_body, "not_provable": self.of_another_build});
-            if let (1.., Value::Object(fields)) = (self.redacted, &mut bodies) {
-                fields.insert("recorded_redacted".to_owned(), json!(self.redacted));
-            }
-            fields.insert("wire".to_owned(), bodies);
-        }
-        if let (false, Value::Object(fields)) = (self.withheld.is_empty(), &mut json) {
-            fields.insert("not_provable".to_owned(), json!(self.withheld));
-        }
-        json
     }
 }

@@ -9,6 +9,7 @@ use crate::search::{IndexStatus, SearchMatch};
 use crate::sessions::SessionOverview;
 use crate::spending::SpendingTable;
 use crate::tree::TreeSession;
+use crate::verified::VerifiedLog;
 use crate::view_diff::Change;
 use crate::views::RequestItem;
 use crate::{bisect, cache, diff, signing, when, why};
@@ -22,9 +23,9 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions`, `replay` (its
-/// counts), `sign`, `verify --signed`, `prove` and `witness`, spending, the state of
+/// counts), `verify`, `sign`, `verify --signed`, `prove` and `witness`, spending, the state of
 /// the index, rows of SQL, and lists of sessions, of a tree, of matches and of requests.
-pub const ANSWERS: [&str; 22] = [
+pub const ANSWERS: [&str; 23] = [
     "why",
     "when",
     "cache",
@@ -43,6 +44,7 @@ pub const ANSWERS: [&str; 22] = [
     "spending",
     "tree",
     "request-list",
+    "verify",
     "signed-checkpoint",
     "signed-store",
     "proved-batch",
@@ -98,6 +100,7 @@ fn answer(name: &str) -> Option<Value> {
         "spending" => of::<SpendingTable>(),
         "tree" => of::<Vec<TreeSession>>(),
         "request-list" => of::<Vec<ListedRequest>>(),
+        "verify" => of::<VerifiedLog>(),
         "signed-checkpoint" => of::<signing::SignedCheckpointFile>(),
         "signed-store" => of::<signing::SignedStore>(),
         "proved-batch" => of::<signing::ProvedBatch>(),

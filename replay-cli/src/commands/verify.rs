@@ -13,6 +13,7 @@ use annals_core::Digest;
 use annals_import::TextFile;
 use annals_inspect::prove::RequestProofs;
 use annals_inspect::reader::Reader;
+use annals_inspect::verified::{ProvedRequests, VerifiedCopies, VerifiedLog};
 use annals_store::exchange::verify::KeptDigest;
 use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_sessions, verify_store};
 use revealed::RevealCheck;
@@ -107,25 +108,25 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         }
     };
     let copies = if args.what.is_none() && args.project.is_none() {
-        CopyCheck::compared(cli).await?
+        compared_copies(cli).await?
     } else {
-        CopyCheck::met(cli)
+        VerifiedCopies { damaged: cli.damage_met() as u64, second_copy_unchecked: None }
     };
     bar.clear();
     if cli.style.json {
-        let mut value = serde_json::to_value(&report).map_err(std::io::Error::from)?;
-        if let (true, serde_json::Value::Object(fields)) = (args.requests, &mut value) {
-            fields.insert("requests".to_owned(), requests.to_json(args.wire));
-        }
-        revealed.add_to(&mut value);
-        if let (Some(signed), serde_json::Value::Object(fields)) = (&signed, &mut value) {
-            fields.insert("signed".to_owned(), serde_json::to_value(signed).map_err(std::io::Error::from)?);
-        }
-        copies.add_to(&mut value);
+        let answer = VerifiedLog {
+            report: report.clone(),
+            copies: copies.clone(),
+            requests: args.requests.then(|| requests.answer(args.wire)),
+            revealed: revealed.answer(),
+            signed: signed.clone(),
+        };
+        // Members in alphabetical order, as every object that is printed.
+        let value = serde_json::to_value(&answer).map_err(std::io::Error::from)?;
         json::object(out, &value)?;
     } else {
         draw(&report, &subject, args.head, cli, out)?;
-        copies.draw(report.is_sound(), cli, out)?;
+        draw_copies(&copies, report.is_sound(), cli, out)?;
         revealed.draw(cli, out)?;
         if args.requests {
             requests.draw(args.wire, cli, out)?;
@@ -139,53 +140,39 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues || !revealed.are_proved()))
 }
 
-/// What is known of the two copies of the log: the answer holds when one of them serves.
-#[derive(Default)]
-struct CopyCheck {
-    /// How many places are damaged in one copy alone.
-    damaged: u64,
-    /// Why a copy was not read.
-    unchecked: Option<String>,
+/// Compares both copies of the store.
+async fn compared_copies(cli: &CommandContext) -> Result<VerifiedCopies, CliError> {
+    if cli.file.is_some() {
+        return Ok(VerifiedCopies::default());
+    }
+    Ok(match cli.examine().await? {
+        Some(examination) => {
+            let one_copy = examination.findings.iter().filter(|finding| finding.copy().is_some());
+            VerifiedCopies { damaged: one_copy.count() as u64, second_copy_unchecked: examination.unchecked }
+        }
+        None => {
+            let reason = "another process owns the store".to_owned();
+            VerifiedCopies { damaged: 0, second_copy_unchecked: Some(reason) }
+        }
+    })
 }
 
-impl CopyCheck {
-    /// Compares both copies of the store.
-    async fn compared(cli: &CommandContext) -> Result<Self, CliError> {
-        if cli.file.is_some() {
-            return Ok(Self::default());
-        }
-        Ok(match cli.examine().await? {
-            Some(examination) => {
-                let one_copy = examination.findings.iter().filter(|finding| finding.copy().is_some());
-                Self { damaged: one_copy.count() as u64, unchecked: examination.unchecked }
-            }
-            None => Self { damaged: 0, unchecked: Some("another process owns the store".to_owned()) },
-        })
+/// The answer holds when one of the copies serves.
+fn draw_copies(
+    copies: &VerifiedCopies,
+    sound: bool,
+    cli: &CommandContext,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    if copies.damaged > 0 && sound {
+        let places = counted(copies.damaged, "place");
+        let line = format!("integrity verified, but one copy is damaged in {places}: annals doctor");
+        writeln!(out, "  {}", cli.style.paint(Emphasis::Warn, &line))?;
     }
-
-    /// What was met while a session was read.
-    fn met(cli: &CommandContext) -> Self {
-        Self { damaged: cli.damage_met() as u64, unchecked: None }
+    if let Some(reason) = &copies.second_copy_unchecked {
+        cli.remark(&format!("the second copy (sled) was not checked: {reason}"));
     }
-
-    fn add_to(&self, value: &mut serde_json::Value) {
-        if let serde_json::Value::Object(fields) = value {
-            let copies = serde_json::json!({"damaged": self.damaged, "second_copy_unchecked": self.unchecked});
-            fields.insert("copies".to_owned(), copies);
-        }
-    }
-
-    fn draw(&self, sound: bool, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
-        if self.damaged > 0 && sound {
-            let places = counted(self.damaged, "place");
-            let line = format!("integrity verified, but one copy is damaged in {places}: annals doctor");
-            writeln!(out, "  {}", cli.style.paint(Emphasis::Warn, &line))?;
-        }
-        if let Some(reason) = &self.unchecked {
-            cli.remark(&format!("the second copy (sled) was not checked: {reason}"));
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// What rebuilding the requests gave.
@@ -208,9 +195,10 @@ impl RequestCheck {
         Ok(())
     }
 
-    /// `null` when nothing was rebuilt.
-    fn to_json(&self, wire: bool) -> serde_json::Value {
-        if self.damaged { serde_json::Value::Null } else { self.proofs.to_json(wire) }
+    /// Nothing when nothing was rebuilt.
+    fn answer(&self, wire: bool) -> Option<ProvedRequests> {
+        let proved = (!self.damaged).then(|| ProvedRequests::from(&self.proofs))?;
+        Some(if wire { proved.with_bodies(&self.proofs) } else { proved })
     }
 
     fn draw(&self, wire: bool, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {

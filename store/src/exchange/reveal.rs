@@ -27,6 +27,7 @@ pub struct RevealedText {
 
 /// What comparing a text with an export gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RevealOutcome {
     /// It is the text that the export withholds there.

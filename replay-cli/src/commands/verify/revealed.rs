@@ -3,6 +3,7 @@
 use crate::command_context::CommandContext;
 use crate::error::CliError;
 use crate::style::Emphasis;
+use annals_inspect::verified::ComparedText;
 use annals_store::exchange::{RevealOutcome, RevealedText, compare_revealed};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -41,11 +42,8 @@ impl RevealCheck {
         !self.damaged && self.texts.iter().all(|(_, outcome)| *outcome == RevealOutcome::Proved)
     }
 
-    pub fn add_to(&self, value: &mut serde_json::Value) {
-        if let (false, serde_json::Value::Object(fields)) = (self.texts.is_empty(), value) {
-            let one = |(text, outcome): &(RevealedText, RevealOutcome)| serde_json::json!({"session": text.session, "seq": text.seq, "place": text.place, "outcome": outcome});
-            fields.insert("revealed".to_owned(), self.texts.iter().map(one).collect());
-        }
+    pub fn answer(&self) -> Vec<ComparedText> {
+        self.texts.iter().map(|(text, outcome)| ComparedText::new(text, *outcome)).collect()
     }
 
     pub fn draw(&self, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {

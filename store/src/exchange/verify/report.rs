@@ -10,6 +10,7 @@ pub const DAMAGE_MAX: usize = 1_000;
 
 /// What was verified and what is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerifyReport {
     /// Each session, or each export of a file, in order. Those with damage are here too.
     pub sessions: Vec<Proven>,
@@ -38,6 +39,7 @@ pub struct VerifyReport {
 
 /// How many texts of an export are withheld.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WithheldTexts {
     /// All texts, withheld ones included.
     pub texts: u64,
@@ -61,6 +63,7 @@ impl fmt::Display for WithheldTexts {
 
 /// What the log says about an erasure: how many texts, when, why, by whom.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecordedErasure {
     /// The session.
     pub session: SessionId,
@@ -86,6 +89,7 @@ impl fmt::Display for RecordedErasure {
 
 /// An event that breaks a rule of `annals_core::legal`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnusualEvent {
     /// The session.
     pub session: SessionId,
@@ -103,6 +107,7 @@ impl fmt::Display for UnusualEvent {
 
 /// Where a session ends, as far as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proven {
     /// The session.
     pub session: SessionId,
@@ -114,6 +119,7 @@ pub struct Proven {
 
 /// What became of a digest that was kept elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KeptDigest {
     /// It is the digest of the last batch.
@@ -126,6 +132,7 @@ pub enum KeptDigest {
 
 /// A damage and its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Damage {
     /// Where.
     pub place: DamagePlace,
@@ -135,6 +142,7 @@ pub struct Damage {
 
 /// Where something is: in a file, in a session, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DamagePlace {
     /// The line of the file, from 1.
     pub line: Option<u64>,
@@ -146,6 +154,7 @@ pub struct DamagePlace {
 
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "flaw", rename_all = "kebab-case")]
 pub enum Flaw {
     /// The line is not what the format says.
