@@ -158,7 +158,7 @@ fn any(_: &str) -> bool {
 /// Of different characters, and not what the documentation of its issuer shows.
 fn drawn(text: &str) -> bool {
     let different: std::collections::BTreeSet<u8> = text.bytes().collect();
-    different.len() >= 10 && !text.ends_with("EXAMPLE")
+    different.len() >= 8 && !text.ends_with("EXAMPLE")
 }
 
 /// Has digits: names such as `xoxb-your-token-here` have none.

@@ -295,6 +295,18 @@ fn the_answers_have_the_schemas_that_are_printed() -> Tested {
     let proof = signed.path("p.tlog-proof");
     valid(&schema("signed-checkpoint")?, &answer(&["sign"])?);
     valid(&schema("signed-store")?, &answer(&signed.verify())?["signed"]);
+    let verified = schema("verify")?;
+    // An imported session does not hold the requests of its agent: what is asked for can be bad news.
+    for asked in [
+        &["verify"][..],
+        &["verify", "@last", "--requests"],
+        &["verify", "@last", "--requests", "--wire"],
+        &signed.verify(),
+    ] {
+        let told = signed.annals.run(&[asked, &["--json"]].concat());
+        let answer = serde_json::from_str(&told.out).map_err(|e| format!("{asked:?}: {e}: {}", told.remarks))?;
+        valid(&verified, &answer);
+    }
     valid(&schema("proved-batch")?, &answer(&["prove", "@last", "-o", &proof])?);
     valid(&schema("proved-batch")?, &answer(&["verify", "--proof", &proof])?["proved"]);
     let (key, cosigned) = (signed.path("w.key"), signed.path("cosigned"));
