@@ -149,6 +149,15 @@ pub fn run(
     }
 }
 
+/// The verdict after the end of the answer was written, or was not. The status of another program stays: the command that ran it
+/// has reported what it could not write.
+fn ended(verdict: Verdict, written: Result<(), CliError>) -> Result<Verdict, CliError> {
+    match verdict {
+        Verdict::Exit(_) => Ok(verdict),
+        Verdict::Fine | Verdict::BadNews => written.map(|()| verdict),
+    }
+}
+
 /// A file that may grow no further (`ulimit -f`) is an error like a full disk, not the end of the process without a word.
 fn hear_of_limits() {
     let limit = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
@@ -220,7 +229,7 @@ impl App {
                     None => Box::pin(start::run(&cli, &mut out)),
                 };
                 let answer = answer.await;
-                let answer = answer.and_then(|verdict| out.finish().map(|()| verdict).map_err(CliError::from));
+                let answer = answer.and_then(|verdict| ended(verdict, out.finish().map_err(CliError::from)));
                 (answer, cli.close().await)
             })
         };
@@ -241,8 +250,7 @@ impl App {
         {
             cli.remark(&format!("for diagnostics see {}", path.display()));
         }
-        let verdict = answer?;
-        finished?;
+        let verdict = ended(answer?, finished)?;
         if let Err(CliError::File { source, .. }) = &closed
             && let Some(displaced) = source.get_ref().and_then(|error| error.downcast_ref::<Displaced>())
         {

@@ -3,7 +3,6 @@
 use crate::command_context::CommandContext;
 use crate::error::{CliError, RecordingError, Verdict};
 use crate::host::{Signal, Signals};
-use crate::json;
 use crate::layout::plain;
 use crate::style::{counted, money, thousands};
 use annals_core::Digest;
@@ -88,10 +87,25 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     };
     let report = recorder.finish().await;
     summarise(&report, cli);
-    if cli.style.json {
-        json::object(out, &to_json(&report))?;
+    let printed = if cli.style.json { print(&report, out) } else { Ok(()) };
+    match status {
+        None => printed.map(|()| Verdict::Fine).map_err(CliError::from),
+        // The status is that of the command, with or without the report.
+        Some(status) => {
+            if let Err(error) = printed {
+                cli.remark(&plain(&format!("cannot write the report of the recording: {error}")));
+            }
+            Ok(Verdict::Exit(exit_code(status)))
+        }
     }
-    Ok(status.map_or(Verdict::Fine, |status| Verdict::Exit(exit_code(status))))
+}
+
+/// Writes the report as JSON, to its end: an error shows here, not when the program ends.
+fn print(report: &RecordingReport, out: &mut (dyn Write + Send)) -> std::io::Result<()> {
+    let mut text = serde_json::to_string_pretty(&to_json(report))?;
+    text.push('\n');
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }
 
 async fn start(args: &Args, agent: AgentKind, cli: &CommandContext) -> Result<Recorder, CliError> {

@@ -95,6 +95,13 @@ impl Annals {
 
     /// Runs a command.
     pub fn run(&self, args: &[&str]) -> Answer {
+        let mut out = Vec::new();
+        let (status, remarks) = self.run_to(args, &mut out);
+        Answer { status, out: self.stable(&String::from_utf8_lossy(&out)), remarks }
+    }
+
+    /// Runs a command whose answer goes to `out`; gives its exit status and what it remarked.
+    pub fn run_to(&self, args: &[&str], out: &mut (dyn Write + Send)) -> (u8, String) {
         let remarks = Collected::default();
         let style = Style { width: self.width, colour: false, json: false, zone: TimeZone::UTC, now: self.now };
         let surroundings = Surroundings {
@@ -105,12 +112,10 @@ impl Annals {
             environment: self.environment.clone(),
             reports: false,
         };
-        let mut out = Vec::new();
         let args = std::iter::once("annals").chain(args.iter().copied()).map(OsString::from);
-        let status = run(args, surroundings, Some(&mut out));
-        let text = |bytes: &[u8]| self.stable(&String::from_utf8_lossy(bytes));
+        let status = run(args, surroundings, Some(out));
         let remarks = remarks.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Answer { status, out: text(&out), remarks: text(&remarks) }
+        (status, self.stable(&String::from_utf8_lossy(&remarks)))
     }
 
     /// What a command gave, as one text to look at.

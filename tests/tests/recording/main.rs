@@ -9,6 +9,7 @@ use command::{Annals, ends};
 use provider::{Provider, Scripted};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// A key that the agent sends in a message.
@@ -105,5 +106,31 @@ fn what_an_agent_sent_is_proved_byte_for_byte() -> std::io::Result<()> {
     }
     let why = annals.run(&["why", "@last", "It is Monday", "--store", &at]).out;
     assert!(why.contains("context.admitted"), "{why}");
+    Ok(())
+}
+
+/// An answer that cannot be written: the disk is full, or its reader went away.
+struct Refusing(io::ErrorKind);
+
+impl Write for Refusing {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(self.0.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Err(self.0.into())
+    }
+}
+
+#[test]
+fn the_status_of_the_agent_stays_when_the_report_cannot_be_written() -> io::Result<()> {
+    let (annals, store) = (Annals::new(), tempfile::tempdir()?);
+    let at = store.path().to_string_lossy().into_owned();
+    for kind in [io::ErrorKind::StorageFull, io::ErrorKind::BrokenPipe] {
+        let args = ["record", "--json", "--store", &at, "--", "sh", "-c", "exit 7"];
+        let (status, remarks) = annals.run_to(&args, &mut Refusing(kind));
+        assert_eq!(status, 7, "{remarks}");
+        assert!(remarks.contains("cannot write the report of the recording"), "{remarks}");
+    }
     Ok(())
 }
