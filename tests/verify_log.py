@@ -7,9 +7,13 @@ Prints one damage a line as `LINE WORD`, and how many texts are withheld, if any
 when there is some.
 """
 
+import base64
+import gzip
+import io
 import json
 import re
 import sys
+import zlib
 
 # --- BLAKE3 (32 bytes, with and without a key) -----------------------------------------------------------------------
 
@@ -367,12 +371,29 @@ def verify(lines, kept=None, count=None):
     return damages
 
 
+def opened(file):
+    """The lines of an export, or of the export in a report of `annals report`."""
+    lines = open(file, "rb")
+    if not lines.read(36).startswith(b"<!doctype html>\n<!-- annals report "):
+        lines.seek(0)
+        return lines
+    with lines:
+        for line in lines:
+            if line == b'<script type="application/octet-stream" id="annals-export">\n':
+                return gzip.open(io.BytesIO(base64.b64decode(next(lines).rstrip(b"\n"), validate=True)))
+    raise ValueError("no export in it")
+
+
 def main(file, kept=None):
     if file == "--vectors":
         return vectors()
     counted = []
-    with open(file, "rb") as lines:
-        damages = verify(lines, kept, lambda *count: counted.append(count))
+    try:
+        with opened(file) as lines:
+            damages = verify(lines, kept, lambda *count: counted.append(count))
+    except (EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
+        print(f"the export in the report does not decode: {error}", file=sys.stderr)
+        return 1
     for line, word in damages:
         print(line, word)
     for withheld, erased, texts in counted:

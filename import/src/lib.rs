@@ -42,6 +42,7 @@ mod open_file;
 mod opencode;
 mod recognise;
 mod report;
+mod report_file;
 mod sink;
 mod text;
 mod utf8;
@@ -58,6 +59,7 @@ pub use listing::list_sessions;
 pub use open_file::{FileLog, OpenFileError, open_file};
 pub use recognise::{ImportSource, RecogniseError, SourceForm, recognise};
 pub use report::{FilledSession, ImportOutcome, ImportReport, Loss, PLACES_MAX, SessionReport};
+pub use report_file::{EXPORT_LINE, REPORT_BEGINNING};
 pub use sink::ReadSourceError;
 pub use text::TextFile;
 

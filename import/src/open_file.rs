@@ -1,11 +1,10 @@
 //! A file of sessions as a log in memory, for readers.
 
-use crate::{ImportOptions, ImportProgress, RecogniseError, SourceImportError, import, sources};
+use crate::{ImportOptions, ImportProgress, RecogniseError, SourceImportError, TextFile, import, sources};
 use annals_core::SessionId;
 use annals_store::exchange::DamagedLog;
 use annals_store::{EventLog, MemoryLog};
-use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -81,7 +80,7 @@ pub async fn open_file(
 /// A damaged export, as far as it can be read.
 fn damaged(path: &Path) -> Result<FileLog, OpenFileError> {
     let at = |source| OpenFileError::File { path: path.to_owned(), source };
-    let log = DamagedLog::load(BufReader::new(File::open(path).map_err(at)?)).map_err(at)?;
+    let log = DamagedLog::load(TextFile::open(path).map_err(at)?).map_err(at)?;
     let sessions = log.subjects().to_vec();
     Ok(FileLog { log: Arc::new(log), sessions, remarks: Vec::new() })
 }

@@ -1,5 +1,6 @@
 //! Text files of other programs: UTF-8 with or without a byte order mark, and UTF-16 with one. Read in bounded memory.
 
+use super::report_file::{self, EmbeddedExport};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -12,12 +13,21 @@ pub const NOT_REGULAR: &str = "not a regular file (a pipe, device or socket)";
 
 /// A text file of any encoding, read as UTF-8. In UTF-16, half of a surrogate pair or of a unit reads as the byte 0xFF,
 /// which is not UTF-8: readers replace and count it like any other such byte.
+/// A report (`annals report`) reads as the export in it.
 #[derive(Debug)]
 pub struct TextFile {
-    file: BufReader<File>,
+    file: File,
+    source: TextSource,
     /// The length of the file in bytes.
     pub bytes: u64,
     utf16: Option<Utf16>,
+}
+
+/// Where bytes come from.
+#[derive(Debug)]
+enum TextSource {
+    Plain(BufReader<File>),
+    Report(Box<BufReader<EmbeddedExport>>),
 }
 
 impl TextFile {
@@ -30,8 +40,9 @@ impl TextFile {
         if !meta.is_file() && !meta.is_dir() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
         }
-        let file = BufReader::with_capacity(CHUNK, File::open(path)?);
-        let mut text = Self { file, bytes: meta.len(), utf16: None };
+        let file = File::open(path)?;
+        let source = TextSource::Plain(BufReader::new(file.try_clone()?));
+        let mut text = Self { file, source, bytes: meta.len(), utf16: None };
         text.begin()?;
         Ok(text)
     }
@@ -41,35 +52,48 @@ impl TextFile {
     /// # Errors
     /// When the file cannot be read.
     pub fn rewind(&mut self) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(0))?;
         self.begin()
     }
 
+    /// Whether it is a report, of which the export is read.
+    pub fn is_report(&self) -> bool {
+        matches!(self.source, TextSource::Report(_))
+    }
+
     fn begin(&mut self) -> io::Result<()> {
-        let (skipped, utf16) = match self.file.fill_buf()? {
+        self.file.seek(SeekFrom::Start(0))?;
+        let mut file = BufReader::with_capacity(CHUNK, self.file.try_clone()?);
+        if report_file::is_report(file.fill_buf()?) {
+            let export = BufReader::with_capacity(CHUNK, EmbeddedExport::find(file)?);
+            (self.source, self.utf16) = (TextSource::Report(Box::new(export)), None);
+            return Ok(());
+        }
+        let (skipped, utf16) = match file.fill_buf()? {
             [0xEF, 0xBB, 0xBF, ..] => (3, None),
             [0xFF, 0xFE, ..] => (2, Some(Utf16::new(u16::from_le_bytes))),
             [0xFE, 0xFF, ..] => (2, Some(Utf16::new(u16::from_be_bytes))),
             _ => (0, None),
         };
-        self.file.consume(skipped);
-        self.utf16 = utf16;
+        file.consume(skipped);
+        (self.source, self.utf16) = (TextSource::Plain(file), utf16);
         Ok(())
     }
 }
 
 impl BufRead for TextFile {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        match &mut self.utf16 {
-            None => self.file.fill_buf(),
-            Some(utf16) => utf16.fill(&mut self.file),
+        match (&mut self.source, &mut self.utf16) {
+            (TextSource::Plain(file), None) => file.fill_buf(),
+            (TextSource::Plain(file), Some(utf16)) => utf16.fill(file),
+            (TextSource::Report(export), _) => export.fill_buf(),
         }
     }
 
     fn consume(&mut self, amount: usize) {
-        match &mut self.utf16 {
-            None => self.file.consume(amount),
-            Some(utf16) => utf16.at += amount,
+        match (&mut self.source, &mut self.utf16) {
+            (TextSource::Plain(file), None) => file.consume(amount),
+            (TextSource::Plain(_), Some(utf16)) => utf16.at += amount,
+            (TextSource::Report(export), _) => export.consume(amount),
         }
     }
 }

@@ -39,6 +39,7 @@ pub mod prove;
 mod questions;
 pub mod reader;
 mod recorded_body;
+pub mod report;
 mod request;
 mod request_fold;
 pub mod requests;

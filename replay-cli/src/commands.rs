@@ -28,6 +28,7 @@ pub mod pin;
 pub mod prove;
 pub mod record;
 pub mod replay;
+pub mod report;
 pub mod requests;
 pub mod rerun;
 pub mod retention;

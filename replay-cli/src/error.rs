@@ -3,12 +3,14 @@
 mod edit;
 mod import;
 mod record;
+mod report;
 mod scenario;
 mod signing;
 
 pub use edit::EditError;
 pub use import::ImportCommandError;
 pub use record::RecordingError;
+pub use report::ReportError;
 pub use scenario::ScenarioError;
 pub use signing::SigningError;
 
@@ -154,6 +156,9 @@ pub enum CliError {
     /// Nothing was imported, or not everything.
     #[error(transparent)]
     Import(#[from] ImportCommandError),
+    /// A report was not written.
+    #[error(transparent)]
+    Report(#[from] ReportError),
     /// A scenario was not played or recorded.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
@@ -174,6 +179,7 @@ impl CliError {
             Self::Signing(error) => error.status(),
             Self::Edit(error) => error.status(),
             Self::Import(error) => error.status(),
+            Self::Report(error) => error.status(),
             Self::Scenario(error) => error.status(),
             Self::Find(_)
             | Self::RevealNeedsFile

@@ -1,10 +1,11 @@
-// The page of `annals serve`: the list of sessions, and one session at any place.
+// The page of `annals serve` and of reports: the list of sessions, and one session at any place.
 import { render } from 'preact';
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { Api, keepToken, Problem, takeToken } from './api';
 import { Help } from './help';
 import { SessionList } from './list';
-import { format, parse, type Route } from './route';
+import { isReport, openReport } from './report';
+import { format, linkTo, parse, type Route } from './route';
 import { SessionPage } from './session';
 import type { Info } from './types';
 import { typing } from './ui';
@@ -29,6 +30,8 @@ function App() {
   const [help, setHelp] = useState(false);
   const [colours, setColours] = useState(theme);
   const [api, setApi] = useState<Api | null>(null);
+  // The session of a report.
+  const [only, setOnly] = useState<string | null>(null);
 
   useEffect(() => {
     const changed = () => {
@@ -39,7 +42,7 @@ function App() {
       if (typing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === '?') setHelp((shown) => !shown);
       else if (event.key === 'Escape') setHelp((shown) => {
-        if (!shown && parse(location.hash).page === 'session') location.hash = '#/';
+        if (!shown && !isReport() && parse(location.hash).page === 'session') location.hash = '#/';
         return false;
       });
     };
@@ -52,7 +55,19 @@ function App() {
   }, []);
 
   useEffect(() => {
-    if (!token) return;
+    if (!isReport()) return;
+    openReport().then(
+      (found) => {
+        setOnly(found.session);
+        setInfo(found.info);
+        setApi(found.api);
+      },
+      (error: Error) => setProblem(`The data of this report cannot be read: ${error.message}`),
+    );
+  }, []);
+
+  useEffect(() => {
+    if (!token || isReport()) return;
     const made = new Api(token);
     made.get<Info>('/info').then(
       (found) => {
@@ -74,6 +89,7 @@ function App() {
     history.replaceState(null, '', format({ page: 'sessions', query }));
     setRoute({ page: 'sessions', query });
   }, []);
+  const shown = useMemo(() => (only !== null && route.page === 'sessions' ? parse(linkTo(only)) : route), [only, route]);
   const turn = () => {
     const next = { auto: 'light', light: 'dark', dark: 'auto' }[colours] ?? 'auto';
     localStorage.setItem(THEME, next);
@@ -92,12 +108,12 @@ function App() {
         <button type="button" class="quiet" onClick={() => setHelp(!help)} aria-expanded={help}>keys <kbd>?</kbd></button>
       </header>
       {help && <Help close={() => setHelp(false)} />}
-      {!token || !api || !info ? (
-        !token ? <Enter problem={problem} take={(given) => { keepToken(given); setProblem(null); setToken(given); }} /> : <main class="page">{problem ? <p class="problem" role="alert">{problem}</p> : <p class="empty">Connecting…</p>}</main>
-      ) : route.page === 'sessions' ? (
-        <SessionList api={api} query={route.query} search={search} />
+      {!api || !info ? (
+        !token && !isReport() ? <Enter problem={problem} take={(given) => { keepToken(given); setProblem(null); setToken(given); }} /> : <main class="page">{problem ? <p class="problem" role="alert">{problem}</p> : <p class="empty">Loading…</p>}</main>
+      ) : shown.page === 'sessions' ? (
+        <SessionList api={api} query={shown.query} search={search} />
       ) : (
-        <SessionPage key={route.place.session} api={api} info={info} route={route} />
+        <SessionPage key={shown.place.session} api={api} info={info} route={shown} />
       )}
     </>
   );

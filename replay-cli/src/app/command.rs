@@ -29,6 +29,7 @@ pub(super) enum Command {
     Usage(commands::usage::Args),
     History(commands::history::Args),
     Context(commands::context::Args),
+    Report(commands::report::Args),
     Requests(commands::requests::Args),
     Why(commands::why::Args),
     When(commands::when::Args),
@@ -91,6 +92,7 @@ impl Command {
             | Self::Certify(_)
             | Self::Import(_)
             | Self::Export(_)
+            | Self::Report(_)
             | Self::Erase(_)
             | Self::Forget(_)
             | Self::Retention(_)
@@ -121,6 +123,7 @@ impl Command {
     pub(super) fn gives_bytes(&self) -> bool {
         match self {
             Self::Export(_) | Self::Completions(_) => true,
+            Self::Report(args) => args.gives_bytes(),
             Self::Requests(args) => args.gives_bytes(),
             Self::Prove(args) => args.gives_bytes(),
             Self::Witness(args) => args.gives_bytes(),
@@ -151,6 +154,7 @@ impl Command {
             Self::Usage(args) => commands::usage::run(args, cli, out).await,
             Self::History(args) => commands::history::run(args, cli, out).await,
             Self::Context(args) => commands::context::run(args, cli, out).await,
+            Self::Report(args) => commands::report::run(args, cli, out).await,
             Self::Requests(args) => commands::requests::run(args, cli, out).await,
             Self::Why(args) => commands::why::run(args, cli, out).await,
             Self::When(args) => commands::when::run(args, cli, out).await,

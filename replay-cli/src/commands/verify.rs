@@ -14,10 +14,10 @@ use annals_import::TextFile;
 use annals_inspect::prove::RequestProofs;
 use annals_inspect::reader::Reader;
 use annals_inspect::verified::{ProvedRequests, VerifiedCopies, VerifiedLog};
-use annals_store::exchange::verify::KeptDigest;
-use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_sessions, verify_store};
+use annals_store::exchange::verify::{DamagePlace, KeptDigest};
+use annals_store::exchange::{Damage, Flaw, VerifyReport, verify_file, verify_session, verify_sessions, verify_store};
 use revealed::RevealCheck;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// How many anomalies are listed.
@@ -88,7 +88,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             }
             let at = |source| CliError::File { path: path.to_owned(), source };
             let mut file = TextFile::open(path).map_err(at)?;
-            let report = verify_file(&mut file, args.head, &mut tell).map_err(at)?;
+            let report = match verify_file(&mut file, args.head, &mut tell) {
+                Err(error) if file.is_report() && error.kind() == io::ErrorKind::InvalidData => damaged_report(&error),
+                verified => verified.map_err(at)?,
+            };
             if let Some(texts) = &args.reveal {
                 revealed = RevealCheck::compare(path, texts, report.is_sound())?;
             }
@@ -138,6 +141,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let proved = !args.requests || requests.proofs.are_sound();
     let continues = signed.is_none_or(|signed| signed.problems.is_empty());
     Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues || !revealed.are_proved()))
+}
+
+/// The export in a report does not decode: its bytes were changed, or the file was cut short.
+fn damaged_report(error: &io::Error) -> VerifyReport {
+    let damage = Damage { place: DamagePlace::default(), flaw: Flaw::Unreadable { reason: error.to_string() } };
+    VerifyReport { damage: vec![damage], ..VerifyReport::default() }
 }
 
 /// Compares both copies of the store.
@@ -281,13 +290,9 @@ fn draw(
         writeln!(out, "{} {subject}: {}, integrity verified", style.paint(Emphasis::Good, "✓"), facts.join(", "))?;
     } else {
         let count = report.damage.len() as u64 + report.more;
-        writeln!(
-            out,
-            "{} {subject}: {} in {}",
-            style.paint(Emphasis::Bad, "✗"),
-            counted(count, "damaged place"),
-            facts.join(", ")
-        )?;
+        let within = if facts.is_empty() { String::new() } else { format!(" in {}", facts.join(", ")) };
+        let places = counted(count, "damaged place");
+        writeln!(out, "{} {subject}: {places}{within}", style.paint(Emphasis::Bad, "✗"))?;
         for damage in &report.damage {
             let told = if Path::new(subject).is_file() { damage.in_file(subject) } else { damage.to_string() };
             writeln!(out, "  {}", style.paint(Emphasis::Bad, &told))?;

@@ -16,6 +16,7 @@ mod output;
 mod processes;
 mod questions;
 mod reader;
+mod report;
 mod retention;
 mod session_methods;
 mod signing;

@@ -1,6 +1,6 @@
 // The exact bytes of a request, and whether the log proves them.
 import { useEffect, useState } from 'preact/hooks';
-import { of } from '../api';
+import { of, Problem } from '../api';
 import { clock, count, oneLine } from '../format';
 import type { RequestRow } from '../types';
 import { Empty, LongText, Panel, useLoad } from '../ui';
@@ -45,19 +45,24 @@ interface Rebuilt { proved?: boolean | null; recorded?: string; digest?: string 
 function Body({ api, id, row }: { api: TabProps['api']; id: string; row: RequestRow }) {
   const loaded = useLoad(`${id} ${row.number}`, async (signal) => {
     const path = of(id, `/requests/${row.number}`);
-    const [rebuilt, bytes] = await Promise.all([api.get<Rebuilt>(path, {}, signal), api.bytes(`${path}/body`, signal).catch(() => null)]);
-    return { rebuilt, bytes };
+    let reason = 'The exact body was not recorded; this is the request in neutral form';
+    const body = api.bytes(`${path}/body`, signal).catch((error: Error) => {
+      if (error instanceof Problem && error.title === 'not in this report') reason = error.detail;
+      return null;
+    });
+    const [rebuilt, bytes] = await Promise.all([api.get<Rebuilt>(path, {}, signal), body]);
+    return { rebuilt, bytes, reason };
   });
   const [laid, setLaid] = useState(true);
   return (
     <Panel loaded={loaded}>
-      {({ rebuilt, bytes }) => {
+      {({ rebuilt, bytes, reason }) => {
         const text = bytes ? new TextDecoder().decode(bytes) : JSON.stringify(rebuilt);
         return (
           <>
             <p class="lead">
               {rebuilt.proved === true ? <b class="good">Proved: rebuilt from the log, it has the recorded digest.</b> : rebuilt.proved === false ? <b class="problem">Rebuilt from the log, it differs from the recorded digest.</b> : <span class="dim">No digest was recorded for it.</span>}{' '}
-              <span class="dim">{bytes ? `${count(bytes.byteLength)} bytes, exactly as sent` : 'The exact body was not recorded; this is the request in neutral form'}</span>{' '}
+              <span class="dim">{bytes ? `${count(bytes.byteLength)} bytes, exactly as sent` : reason}</span>{' '}
               <label><input type="checkbox" checked={laid} onChange={() => setLaid(!laid)} /> indented</label>{' '}
               <button type="button" class="quiet" onClick={() => save(bytes ?? text, `request-${row.number}.json`)}>download</button>
             </p>

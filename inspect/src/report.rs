@@ -1,0 +1,306 @@
+//! What a report of one session shows, as plain data: computed once, so that a page without a server can answer for every
+//! cut (`docs/report.md`).
+//!
+//! Nothing is stored per cut: messages, spans and the like are in a pool, each once, and a view is a list of changes. What would
+//! grow with the square of the session (requests whole) is limited to [`REQUESTS`]; what was left out is named.
+
+mod pool;
+mod turns;
+mod views;
+
+pub use turns::{ReportCall, ReportMark, ReportTurn};
+
+use crate::cache::{Asking, Cached};
+use crate::compactions::ListedCompaction;
+use crate::requests::ListedRequest;
+use crate::touched_files::{FileAction, touched_files};
+use crate::{AskError, IndexedRequest, SessionAt, cache, each_request, why};
+use annals_core::event::Purpose;
+use annals_core::{Digest, Seq, SessionId};
+use annals_projections::{Request, ToJson};
+use annals_store::exchange::VerifyReport;
+use pool::{Pool, Runs};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
+use turns::TurnFold;
+use views::ViewChanges;
+
+/// The shape of [`ReportData`], for the page.
+const FORMAT: u32 = 1;
+/// How many requests are shown whole.
+pub const REQUESTS: usize = 200;
+/// Milliseconds that a provider keeps an unused prefix, as `annals cache` assumes.
+const TTL_MS: u64 = 300_000;
+
+/// Everything that a report of a session shows.
+#[derive(Debug, Serialize)]
+pub struct ReportData {
+    format: u32,
+    /// The session.
+    pub session: ReportSession,
+    /// The first event that is shown.
+    pub from: Seq,
+    /// The turns with events that are shown.
+    pub turns: Vec<ReportTurn>,
+    cuts: Vec<Seq>,
+    events: Vec<Value>,
+    requests: Vec<ListedRequest>,
+    rebuilt: Vec<ShownRequest>,
+    seen: Vec<SeenRequest>,
+    /// Number, event and purpose of every request that is shown or left out.
+    steps: Vec<(u64, Seq, Purpose)>,
+    cache: Cached,
+    /// The compactions that are shown.
+    pub compactions: Vec<ListedCompaction>,
+    /// The files that events name.
+    pub files: Vec<ReportFile>,
+    views: ViewChanges,
+    pool: Vec<Box<RawValue>>,
+    /// What verifying the export that is in the file gave.
+    pub verified: VerifyReport,
+}
+
+/// The session that a report is about.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReportSession {
+    /// Its id.
+    pub session: SessionId,
+    /// Its title, or its first input.
+    pub title: String,
+    /// Where it works.
+    pub directory: String,
+    /// The selected model.
+    pub model: String,
+    /// The selected agent.
+    pub agent: String,
+    /// The session that started it.
+    pub parent: Option<SessionId>,
+    children: [SessionId; 0],
+    /// How many events it has, those that are not shown included.
+    pub events: u64,
+    /// How many turns are shown.
+    pub turns: usize,
+    /// Where what is shown ends.
+    pub head: ReportHead,
+    running: bool,
+}
+
+/// The end of what is shown.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ReportHead {
+    /// The first event that is not shown.
+    pub seq: Seq,
+    /// The digest there.
+    pub digest: Option<Digest>,
+}
+
+/// A file that an event names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReportFile {
+    /// The event.
+    pub event: Seq,
+    /// What was done with it.
+    pub action: FileAction,
+    /// Its path as it was recorded.
+    pub path: String,
+}
+
+/// A recorded request; its lists are in the pool.
+#[derive(Debug, Serialize)]
+struct ShownRequest {
+    seq: Seq,
+    rest: Value,
+    lists: BTreeMap<&'static str, Runs>,
+}
+
+/// What the model saw with one request; its spans are in the pool.
+#[derive(Debug, Serialize)]
+struct SeenRequest {
+    step: IndexedRequest,
+    spans: Runs,
+    of: u64,
+    lacks: Value,
+}
+
+impl ReportData {
+    /// How many requests are not shown whole.
+    pub fn left_out(&self) -> usize {
+        let turns = self.steps.iter().filter(|(.., purpose)| *purpose == Purpose::Turn).count();
+        turns.saturating_sub(self.seen.len())
+    }
+}
+
+impl SessionAt {
+    /// What a report shows of the events from `from` to the end of this past; `verified` is what verifying the export that goes
+    /// with it gave.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn report(&self, from: Seq, verified: VerifyReport) -> Result<ReportData, AskError> {
+        let mut pool = Pool::default();
+        let shown = self.shown(from, &mut pool).await?;
+        let steps = self.steps().await?.requests;
+        let wanted: Vec<IndexedRequest> = steps.into_iter().filter(|step| step.seq >= from).collect();
+        let mut requests: Vec<ListedRequest> = self.requests(false).await?;
+        requests.retain(|request| request.seq >= from);
+        let is_whole = verified.withheld.is_none();
+        let rebuilt = self.rebuilt(&wanted, is_whole, &mut requests, &mut pool).await?;
+        let seen = self.seen_requests(&wanted, &shown.turns, &mut pool).await?;
+        let mut cache = cache::ask(self, Asking { last: None, ttl_ms: TTL_MS }).await?;
+        cache.requests.retain(|request| request.step.seq >= from);
+        let mut compactions = self.compactions().await?;
+        compactions.retain(|compaction| compaction.entry.seq >= from);
+        let statistics = self.statistics().await?;
+        let opening = statistics.opening.as_ref().map(|text| text.resolve(self.blobs()).into_owned());
+        let info = statistics.session;
+        let title = info.title.filter(|title| !title.trim().is_empty()).or(opening).unwrap_or_default();
+        Ok(ReportData {
+            format: FORMAT,
+            session: ReportSession {
+                session: self.session,
+                title: turns::start(&title, turns::PROMPT),
+                directory: info.location.map(|location| location.directory.clone()).unwrap_or_default(),
+                model: info.model.to_string(),
+                agent: info.agent.to_string(),
+                parent: info.parent.map(|parent| parent.session),
+                children: [],
+                events: statistics.events,
+                turns: shown.turns.len(),
+                head: ReportHead { seq: self.until, digest: shown.digest },
+                running: false,
+            },
+            from,
+            turns: shown.turns,
+            cuts: shown.cuts,
+            events: shown.events,
+            steps: wanted.iter().map(|step| (step.number, step.seq, step.purpose)).collect(),
+            requests,
+            rebuilt,
+            seen,
+            cache,
+            compactions,
+            files: shown.files,
+            views: shown.views,
+            pool: pool.into_items(),
+            verified,
+        })
+    }
+
+    /// One pass over the events: what is listed, and how the views change.
+    async fn shown(&self, from: Seq, pool: &mut Pool) -> Result<ShownEvents, AskError> {
+        let blobs = self.blobs();
+        let mut shown = ShownEvents::default();
+        let (mut turns, mut views) = (TurnFold::default(), ViewChanges::default());
+        let mut pages = self.log().pages(self.session, Seq::ZERO..self.until);
+        while let Some(slice) = pages.next_slice().await? {
+            for record in slice.records() {
+                let json = (record.seq >= from).then(|| record.to_json(blobs));
+                turns.take(&record, json.as_ref(), blobs);
+                views.take(&record);
+                if let Some(json) = json {
+                    let files = touched_files(record.event, blobs).into_iter();
+                    shown.files.extend(files.map(|file| ReportFile {
+                        event: record.seq,
+                        action: file.action,
+                        path: file.path,
+                    }));
+                    shown.events.push(json);
+                }
+            }
+            if slice.until > from {
+                shown.cuts.push(slice.until);
+                views.cut(slice.until, pool, blobs);
+            }
+            shown.digest = Some(slice.batch.digest);
+        }
+        shown.turns = turns.end(from);
+        shown.views = views;
+        Ok(shown)
+    }
+
+    /// The newest recorded requests whole; compares the digest of each with the recorded one.
+    async fn rebuilt(
+        &self,
+        steps: &[IndexedRequest],
+        is_whole: bool,
+        listed: &mut [ListedRequest],
+        pool: &mut Pool,
+    ) -> Result<Vec<ShownRequest>, AskError> {
+        let mut recorded: Vec<IndexedRequest> = steps.iter().filter(|step| step.recorded).cloned().collect();
+        recorded.drain(..recorded.len().saturating_sub(REQUESTS));
+        let mut rebuilt = Vec::new();
+        each_request(self, &recorded, |step, built, _| {
+            let (Ok((built, _)), Some(row)) = (built, listed.iter_mut().find(|row| row.seq == step.seq)) else {
+                return;
+            };
+            let request = built.request();
+            let is_proved = request.digest() == row.digest;
+            // Where texts are withheld, a request that differs may be one of which parts are missing.
+            row.proved = (is_proved || is_whole).then_some(is_proved);
+            rebuilt.push(ShownRequest::of(&request, row, pool));
+        })
+        .await?;
+        Ok(rebuilt)
+    }
+
+    /// What the model saw with the requests that are shown: all of them, or the last one of each of the newest turns.
+    async fn seen_requests(
+        &self,
+        steps: &[IndexedRequest],
+        turns: &[ReportTurn],
+        pool: &mut Pool,
+    ) -> Result<Vec<SeenRequest>, AskError> {
+        let of_turns: Vec<&IndexedRequest> = steps.iter().filter(|step| step.purpose == Purpose::Turn).collect();
+        let last = |turn: &ReportTurn| of_turns.iter().rev().find(|step| step.seq <= turn.last).map(|step| step.number);
+        let lasts: BTreeSet<u64> = turns.iter().filter_map(last).collect();
+        let all = of_turns.len() <= REQUESTS;
+        let mut wanted: Vec<&IndexedRequest> =
+            of_turns.iter().copied().filter(|step| all || lasts.contains(&step.number)).collect();
+        wanted.drain(..wanted.len().saturating_sub(REQUESTS));
+        let mut seen = Vec::new();
+        for step in wanted {
+            let answer = match why::ask(self, Some(step.number), None).await {
+                Ok(answer) => answer,
+                // What shaped it is missing: the page says that it is not there.
+                Err(AskError::Build { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            let spans: Vec<u32> = answer.spans.iter().map(|span| pool.add(span)).collect();
+            let lacks = serde_json::json!(answer.lacks);
+            seen.push(SeenRequest { step: answer.step, spans: Runs::of(&spans), of: answer.of, lacks });
+        }
+        Ok(seen)
+    }
+}
+
+/// What one pass over the events gives.
+#[derive(Default)]
+struct ShownEvents {
+    turns: Vec<ReportTurn>,
+    cuts: Vec<Seq>,
+    events: Vec<Value>,
+    files: Vec<ReportFile>,
+    views: ViewChanges,
+    digest: Option<Digest>,
+}
+
+impl ShownRequest {
+    fn of(request: &Request, row: &ListedRequest, pool: &mut Pool) -> Self {
+        let mut rest = request.to_json();
+        let mut lists = BTreeMap::new();
+        if let Value::Object(fields) = &mut rest {
+            for name in ["messages", "system", "tools"] {
+                if let Some(Value::Array(items)) = fields.remove(name) {
+                    let ids: Vec<u32> = items.iter().map(|item| pool.add(item)).collect();
+                    lists.insert(name, Runs::of(&ids));
+                }
+            }
+            fields.insert("seq".to_owned(), serde_json::json!(row.seq));
+            fields.insert("recorded".to_owned(), serde_json::json!(row.digest));
+            fields.insert("proved".to_owned(), serde_json::json!(row.proved));
+        }
+        Self { seq: row.seq, rest, lists }
+    }
+}

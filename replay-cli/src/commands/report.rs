@@ -1,0 +1,204 @@
+//! `annals report`
+
+mod markdown;
+mod page;
+mod secrets;
+
+use crate::command_context::CommandContext;
+use crate::error::{CliError, ReportError, Verdict};
+use crate::event_arg::EventArg;
+use crate::style::{counted, size};
+use annals_core::{Seq, SessionId};
+use annals_inspect::SessionAt;
+use annals_inspect::reader::Reader;
+use annals_inspect::report::{REQUESTS, ReportData};
+use annals_store::exchange::{WithholdRule, WithholdRules, export, export_withheld, import, verify_file};
+use annals_store::{EventLog, MemoryLog};
+use markdown::Summary;
+use page::ReportPage;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Write a session as one HTML file that shows and proves it.
+///
+/// The file opens in a browser without a network and shows what `annals serve` shows. It contains the export of the
+/// session: `annals verify FILE.html` checks it, and wherever a command takes a session, it takes FILE.html.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
+    #[arg(value_name = "SESSION", default_value = "@last")]
+    session: String,
+    /// The file to write (default: stdout). An existing file is replaced.
+    #[arg(long, short = 'o', value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Show events A to B only; `A..` and `..B` have one end. The export in the file is whole: add --only seq:A-B to withhold
+    /// the other texts.
+    #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
+    at: Option<ReportRange>,
+    /// Withhold the texts of every event in which a key or another secret is found.
+    #[arg(long, conflicts_with = "only")]
+    redact: bool,
+    /// Withhold texts: tool:NAME (its calls), path:GLOB, text:REGEX, seq:N, seq:N-M or kind:KIND; may be repeated.
+    ///
+    /// They are neither shown nor in the export; a commitment replaces each, so that the rest is still proved.
+    #[arg(long, value_name = "RULE")]
+    withhold: Vec<WithholdRule>,
+    /// Withhold all texts except these; may be repeated.
+    #[arg(long, value_name = "RULE", conflicts_with = "withhold")]
+    only: Vec<WithholdRule>,
+    /// Write a summary in Markdown instead, for an issue or a pull request.
+    #[arg(long)]
+    markdown: bool,
+}
+
+impl Args {
+    /// Whether the answer is a page, byte for byte.
+    pub fn gives_bytes(&self) -> bool {
+        !self.markdown
+    }
+}
+
+/// Two events, the first and the last that is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportRange {
+    from: Option<EventArg>,
+    last: Option<EventArg>,
+}
+
+impl FromStr for ReportRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || "expected two events, such as 12..40, turn:3.. or ..-1".to_owned();
+        let (from, last) = text.split_once("..").ok_or_else(expected)?;
+        let end = |text: &str| match text {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| expected()),
+        };
+        Ok(Self { from: end(from)?, last: end(last)? })
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such session or event, a rule matches no text, the session is damaged, or the file cannot be written.
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    if !args.markdown && args.output.is_none() && cli.watched {
+        return Err(ReportError::Terminal.into());
+    }
+    let (reader, session) = cli.find(&args.session).await?;
+    let bytes = exported(args, &reader, session, cli).await?;
+    let proved = ProvedExport::read_back(bytes).await?;
+    let reader = Reader::new(Arc::clone(&proved.log), None, PathBuf::from(&args.session));
+    let (from, until) = range(args, &reader, session, cli).await?;
+    let past = reader.session_at(session, until);
+    let data = past.report(from, proved.verified.clone()).await?;
+    let written = match args.markdown {
+        true => summary(&past, &data, cli).await?.into_bytes(),
+        false => ReportPage { export: &proved.bytes, data: &data }.to_html()?,
+    };
+    match &args.output {
+        Some(path) => {
+            write_whole(path, &written).map_err(|source| CliError::File { path: path.clone(), source })?;
+            cli.remark(&format!("wrote {} to {}", size(written.len() as u64), path.display()));
+        }
+        None => out.write_all(&written)?,
+    }
+    remarks(args, &data, cli);
+    Ok(Verdict::Fine)
+}
+
+/// The export that goes into the report, or that the summary is made from.
+async fn exported(args: &Args, reader: &Reader, session: SessionId, cli: &CommandContext) -> Result<Vec<u8>, CliError> {
+    let log = &**reader.log();
+    let mut withheld = args.withhold.clone();
+    if args.redact {
+        let config = cli.environment.config(&cli.environment.directory)?;
+        let found = secrets::rules(&config.redactor().unwrap_or_default(), reader, session).await?;
+        cli.remark(&match found.events {
+            0 => "no secret was found".to_owned(),
+            count => format!("secrets were found in {}; their texts are withheld", counted(count, "event")),
+        });
+        withheld.extend(found.rules);
+    }
+    let rules = match (withheld.is_empty(), args.only.is_empty()) {
+        (true, true) => None,
+        (_, true) => Some(WithholdRules::Withhold(withheld)),
+        (_, false) => Some(WithholdRules::Only(args.only.clone())),
+    };
+    let mut bytes = Vec::new();
+    let exported = match &rules {
+        None => export(log, session, &mut bytes, &mut |_| {}).await?,
+        Some(rules) => export_withheld(log, session, rules, &mut bytes, &mut |_| {}).await?,
+    };
+    if exported.header.keys.is_none() {
+        cli.remark(&exported.texts.to_string());
+    }
+    Ok(bytes)
+}
+
+/// An export, and the log that was read from it: what a report shows comes from nothing else.
+struct ProvedExport {
+    bytes: Vec<u8>,
+    verified: annals_store::exchange::VerifyReport,
+    log: Arc<dyn EventLog>,
+}
+
+impl ProvedExport {
+    async fn read_back(bytes: Vec<u8>) -> Result<Self, CliError> {
+        let verified = verify_file(&mut &*bytes, None, &mut |_| {})?;
+        let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+        import(&*log, &mut &*bytes, &mut |_| {}).await.map_err(|error| ReportError::ReadBack(Box::new(error)))?;
+        Ok(Self { bytes, verified, log })
+    }
+}
+
+/// The first event that is shown, and the first after it that is not.
+async fn range(args: &Args, reader: &Reader, session: SessionId, cli: &CommandContext) -> Result<(Seq, Seq), CliError> {
+    let range = args.at.unwrap_or(ReportRange { from: None, last: None });
+    let from = match range.from {
+        Some(from) => from.seq(reader, session, &cli.style).await?,
+        None => Seq::ZERO,
+    };
+    let last = match range.last {
+        Some(last) => Some(last.seq(reader, session, &cli.style).await?),
+        None => None,
+    };
+    let until = reader.until(session, last).await?;
+    match last {
+        _ if from < until => Ok((from, until)),
+        last => Err(ReportError::Backwards { from, until: last.unwrap_or(Seq(until.0.saturating_sub(1))) }.into()),
+    }
+}
+
+async fn summary(past: &SessionAt, data: &ReportData, cli: &CommandContext) -> Result<String, CliError> {
+    let statistics = past.statistics().await?;
+    let cost = cli.pricing().cost(statistics.usage.cost, &statistics.unpriced.tokens);
+    Ok(Summary { data, statistics: &statistics, cost, style: &cli.style }.to_markdown())
+}
+
+/// What a reader of the report should know.
+fn remarks(args: &Args, data: &ReportData, cli: &CommandContext) {
+    if args.markdown {
+        return;
+    }
+    if args.at.is_some() && args.only.is_empty() {
+        cli.remark("the export in the file is whole; --only seq:A-B withholds the texts of other events");
+    }
+    if data.left_out() > 0 {
+        cli.remark(&format!("{REQUESTS} requests are shown whole, {} are not", data.left_out()));
+    }
+}
+
+/// Writes a file for the user alone; a reader sees all of it or what was there before.
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
