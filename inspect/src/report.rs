@@ -29,8 +29,10 @@ use views::ViewChanges;
 
 /// The shape of [`ReportData`], for the page.
 const FORMAT: u32 = 1;
-/// How many requests are shown whole.
+/// How many requests are shown whole at most.
 pub const REQUESTS: usize = 200;
+/// How many spans of requests are looked up, about: what decides how long it takes to write a report of a long session.
+const SPANS: usize = 200_000;
 /// Milliseconds that a provider keeps an unused prefix, as `annals cache` assumes.
 const TTL_MS: u64 = 300_000;
 
@@ -245,7 +247,8 @@ impl SessionAt {
         Ok(rebuilt)
     }
 
-    /// What the model saw with the requests that are shown: all of them, or the last one of each of the newest turns.
+    /// What the model saw with the requests that are shown: all of them; of long sessions the last ones of turns, evenly
+    /// spaced, the newest among them.
     async fn seen_requests(
         &self,
         steps: &[IndexedRequest],
@@ -258,19 +261,31 @@ impl SessionAt {
         let all = of_turns.len() <= REQUESTS;
         let mut wanted: Vec<&IndexedRequest> =
             of_turns.iter().copied().filter(|step| all || lasts.contains(&step.number)).collect();
-        wanted.drain(..wanted.len().saturating_sub(REQUESTS));
-        let mut seen = Vec::new();
-        for step in wanted {
+        let mut seen: Vec<SeenRequest> = Vec::new();
+        wanted.reverse();
+        let mut every = wanted.len().div_ceil(REQUESTS).max(1);
+        let mut at = 0;
+        while let Some(step) = wanted.get(at) {
             let answer = match why::ask(self, Some(step.number), None).await {
                 Ok(answer) => answer,
                 // What shaped it is missing: the page says that it is not there.
-                Err(AskError::Build { .. }) => continue,
+                Err(AskError::Build { .. }) => {
+                    at += every;
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             let spans: Vec<u32> = answer.spans.iter().map(|span| pool.add(span)).collect();
             let lacks = serde_json::json!(answer.lacks);
+            if seen.is_empty() {
+                // Requests grow: those before have half as many spans on average.
+                let affordable = (2 * SPANS / spans.len().max(1)).clamp(2, REQUESTS);
+                every = wanted.len().div_ceil(affordable).max(1);
+            }
             seen.push(SeenRequest { step: answer.step, spans: Runs::of(&spans), of: answer.of, lacks });
+            at += every;
         }
+        seen.reverse();
         Ok(seen)
     }
 }

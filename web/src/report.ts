@@ -146,7 +146,11 @@ export class ReportApi extends Api {
     const newest = steps.filter(([, , purpose]) => purpose === 'turn').pop();
     if (!newest) throw absent('No request up to here.');
     const seen = this.data.seen.find((one) => one.step.number === newest[0]);
-    if (!seen) throw absent(`What the model saw with request ${newest[0]} is not in this report. annals why FILE.html --step ${newest[0]} prints it.`);
+    if (!seen) {
+      const near = this.data.seen.map((one) => one.step.seq).sort((a, b) => Math.abs(a - newest[1]) - Math.abs(b - newest[1]))[0];
+      const other = near === undefined ? '' : ` The nearest one that is in it follows event ${near}.`;
+      throw absent(`What the model saw with request ${newest[0]} is not in this report of a long session.${other} annals why FILE.html --step ${newest[0]} prints it.`);
+    }
     return { step: seen.step, steps: steps[steps.length - 1]![0], text: null, spans: this.items(seen.spans), of: seen.of, lacks: seen.lacks };
   }
 

@@ -61,9 +61,11 @@ impl ViewChanges {
     pub(super) fn cut(&mut self, cut: Seq, pool: &mut Pool, blobs: &dyn Blobs) {
         let folds = &mut self.folds;
         if let Some(from) = folds.changed_from.take() {
-            let same = folds.selected.iter().take_while(|(seq, _)| *seq < from).count();
+            // Those at `from` or later are at the end, or all may have changed.
+            let changed = folds.selected.iter().rev().take_while(|(seq, _)| *seq >= from).count();
+            let same = folds.selected.len() - changed;
             folds.selected.truncate(same);
-            for message in folds.history.selected().skip(same) {
+            for message in folds.history.selected_from(from) {
                 folds.selected.push((message.seq, pool.add(&folds.history.message_json(message, blobs))));
             }
             let ids: Vec<u32> = folds.selected.iter().skip(same).map(|(_, id)| *id).collect();

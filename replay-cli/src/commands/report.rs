@@ -12,6 +12,7 @@ use annals_core::{Seq, SessionId};
 use annals_inspect::SessionAt;
 use annals_inspect::reader::Reader;
 use annals_inspect::report::{REQUESTS, ReportData};
+use annals_runtime::redaction::Redactor;
 use annals_store::exchange::{WithholdRule, WithholdRules, export, export_withheld, import, verify_file};
 use annals_store::{EventLog, MemoryLog};
 use markdown::Summary;
@@ -93,6 +94,16 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let bytes = exported(args, &reader, session, cli).await?;
     let proved = ProvedExport::read_back(bytes).await?;
     let reader = Reader::new(Arc::clone(&proved.log), None, PathBuf::from(&args.session));
+    if args.redact {
+        let left = secrets::left(&*redactor(cli)?, &reader, session).await?;
+        let left: Vec<String> = left.iter().map(ToString::to_string).collect();
+        if !left.is_empty() {
+            cli.remark(&format!(
+                "a secret is left in a name or path, which cannot be withheld: event {}",
+                left.join(", ")
+            ));
+        }
+    }
     let (from, until) = range(args, &reader, session, cli).await?;
     let past = reader.session_at(session, until);
     let data = past.report(from, proved.verified.clone()).await?;
@@ -116,8 +127,7 @@ async fn exported(args: &Args, reader: &Reader, session: SessionId, cli: &Comman
     let log = &**reader.log();
     let mut withheld = args.withhold.clone();
     if args.redact {
-        let config = cli.environment.config(&cli.environment.directory)?;
-        let found = secrets::rules(&config.redactor().unwrap_or_default(), reader, session).await?;
+        let found = secrets::rules(&*redactor(cli)?, reader, session).await?;
         cli.remark(&match found.events {
             0 => "no secret was found".to_owned(),
             count => format!("secrets were found in {}; their texts are withheld", counted(count, "event")),
@@ -138,6 +148,12 @@ async fn exported(args: &Args, reader: &Reader, session: SessionId, cli: &Comman
         cli.remark(&exported.texts.to_string());
     }
     Ok(bytes)
+}
+
+/// What knows secrets here: formats, and the values of variables.
+fn redactor(cli: &CommandContext) -> Result<Arc<Redactor>, CliError> {
+    let config = cli.environment.config(&cli.environment.directory)?;
+    Ok(config.redactor().unwrap_or_default())
 }
 
 /// An export, and the log that was read from it: what a report shows comes from nothing else.

@@ -146,6 +146,18 @@ fn withheld_texts_and_secrets_are_nowhere_in_a_report() {
 }
 
 #[test]
+fn a_secret_in_a_path_of_the_session_is_reported_with_its_event() {
+    let annals = Annals::new();
+    let transcript = std::fs::read_to_string(fixture("claude-code/one-turn.jsonl")).unwrap();
+    let file = annals.file("named.jsonl");
+    std::fs::write(&file, transcript.replace("/srv/peer/kdemo", &format!("/srv/{KEY}"))).unwrap();
+    ends(&annals, 0, &["import", &text(&file)]);
+    let (report, remarks) = report(&annals, "named.html", &["--redact"]);
+    assert!(remarks.contains("a secret is left in a name or path, which cannot be withheld: event 0"), "{remarks}");
+    ends(&annals, 0, &["verify", &text(&report)]);
+}
+
+#[test]
 fn a_range_limits_what_is_shown_and_says_what_it_does_not_limit() {
     let annals = store();
     let (file, remarks) = report(&annals, "range.html", &["--at", "turn:2.."]);

@@ -2,7 +2,8 @@
 
 use crate::error::CliError;
 use annals_core::event::ToolEvent;
-use annals_core::{CallId, Event, Seq, SessionId};
+use annals_core::text::Texts;
+use annals_core::{CallId, Event, Record, Seq, SessionId};
 use annals_inspect::reader::Reader;
 use annals_inspect::touched_files::touched_files;
 use annals_projections::ToJson;
@@ -18,12 +19,31 @@ pub(super) struct FoundSecrets {
     pub events: u64,
 }
 
+/// The events of a log in which secrets are left: in fields that cannot be withheld.
+///
+/// # Errors
+/// When the log cannot be read.
+pub(super) async fn left(redactor: &Redactor, reader: &Reader, session: SessionId) -> Result<Vec<Seq>, CliError> {
+    let (blobs, head) = (reader.blobs(), reader.head(session).await?);
+    let mut left = Vec::new();
+    let visit = |record: &Record<'_>| left.extend(has_secret(redactor, &record.to_json(blobs)).then_some(record.seq));
+    reader.each(session, Seq::ZERO, head.next, visit).await?;
+    Ok(left)
+}
+
+/// Whether an event has a text, which can be withheld.
+fn has_text(event: &Event) -> bool {
+    let mut found = false;
+    event.clone().texts(&mut |_| found = true);
+    found
+}
+
 /// Looks for secrets in every text of every event, those that a model wrote included, and withholds what calls on files that are
 /// kept for secrets returned.
 pub(super) async fn rules(redactor: &Redactor, reader: &Reader, session: SessionId) -> Result<FoundSecrets, CliError> {
     let (blobs, head) = (reader.blobs(), reader.head(session).await?);
     let (mut found, mut secret_calls) = (BTreeSet::new(), BTreeSet::<CallId>::new());
-    let visit = |record: &annals_core::Record<'_>| {
+    let visit = |record: &Record<'_>| {
         let named = touched_files(record.event, blobs).iter().any(|file| is_kept_for_secrets(&file.path));
         let of_call = match record.event {
             Event::Tool(ToolEvent::Called(called)) if named => {
@@ -34,7 +54,7 @@ pub(super) async fn rules(redactor: &Redactor, reader: &Reader, session: Session
             Event::Tool(ToolEvent::Settled(settled)) => secret_calls.contains(&settled.call),
             _ => false,
         };
-        if of_call || has_secret(redactor, &record.to_json(blobs)) {
+        if has_text(record.event) && (of_call || has_secret(redactor, &record.to_json(blobs))) {
             found.insert(record.seq);
         }
     };
