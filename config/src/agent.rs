@@ -90,7 +90,7 @@ impl Agent {
             (None, Some(setting)) => Some(read_text(&file(setting))?),
             (None, None) => None,
         };
-        let mut rules = settings.rules(&["permissions"]);
+        let mut rules = settings.all_rules();
         rules.extend(settings.rules(&own("permissions")));
         Ok(Self {
             name: name.into(),

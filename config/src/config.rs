@@ -27,9 +27,6 @@ use std::sync::Arc;
 /// A project's own skills, below its folder.
 const OWN_SKILLS: &str = ".annals/skills";
 
-/// The largest `.env` file whose values are learnt, in bytes.
-const ENV_FILE: u64 = 65_536;
-
 /// Everything that is configured for work in a directory.
 #[derive(Clone)]
 pub struct Config {
@@ -296,6 +293,14 @@ impl Config {
         }
     }
 
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// The redactor of all input; `None` when redaction is switched off. It knows the current values of secret
     /// environment variables, including providers' keys, and those in the `.env*` files of the directory and the project.
     pub fn redactor(&self) -> Option<Arc<Redactor>> {
@@ -319,19 +324,6 @@ impl Config {
             }
         }
         Some(Arc::new(redactor))
-    }
-
-    /// The `.env*` files of the directory and of the project's folder with their texts: regular ones of usual size.
-    fn secret_files(&self) -> BTreeMap<String, String> {
-        let root = self.project.as_ref().map(|project| project.root.as_path());
-        let folders = [Some(self.directory.as_path()), root].into_iter().flatten();
-        let files = folders.flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
-        let named = files.filter(|file| file.file_name().to_string_lossy().starts_with(".env"));
-        let small = named.filter(|file| file.metadata().is_ok_and(|found| found.is_file() && found.len() <= ENV_FILE));
-        let read = small.filter_map(|file| {
-            Some((file.path().to_string_lossy().into_owned(), std::fs::read_to_string(file.path()).ok()?))
-        });
-        read.collect()
     }
 
     /// Whether sessions are signed once they are idle, and the key that signs; without one it is the user's usual SSH key.

@@ -82,6 +82,7 @@ impl ConfigKey {
 const COMMANDS: &str = "it would run a command";
 const OWN_RULES: &str = "a project cannot say what is erased; put it into your own configuration";
 const OWN_KEY: &str = "only your own configuration may say what is signed with your key";
+const CONFINES: &str = "it could let commands do or see more";
 const REDIRECTS: &str = "it could send keys and code to another server";
 
 /// Settings of requests, in either spelling, that affect only the model: no tools of the provider, no servers
@@ -137,6 +138,14 @@ pub const KEYS: &[ConfigKey] = &[
     key("compaction", ValueKind::Table(COMPACTION), "When a long history is compacted."),
     key("output", ValueKind::Table(OUTPUT), "How much of a tool's output the model sees."),
     key("tools", ValueKind::Table(TOOLS), "How tools are called."),
+    key(
+        "approval",
+        ValueKind::Word(&["ask", "edits", "all"]),
+        "What is allowed without asking, where no rule says otherwise: what the rules allow (ask), also changing files (edits), everything (all).",
+    )
+    .for_project(Project::Trusted(CONFINES)),
+    key("sandbox", ValueKind::Table(SANDBOX), "The sandbox in which commands run.")
+        .for_project(Project::Trusted(CONFINES)),
     key("switch", ValueKind::Table(SWITCH), "What selecting another agent or model does in new sessions."),
     key("tasks", ValueKind::Table(TASKS), "Tasks that models delegate to subagents."),
     key("instructions", ValueKind::Table(INSTRUCTIONS), "Instruction files for the model."),
@@ -232,11 +241,35 @@ const OUTPUT: &[ConfigKey] = &[
     key("bytes", ValueKind::Count, "Bytes of one tool output that the model sees."),
 ];
 
-const TOOLS: &[ConfigKey] = &[key(
-    "repeat_limit",
-    ValueKind::Count,
-    "Equal failures in a row after which a call is not repeated; 0 means no limit.",
-)];
+const TOOLS: &[ConfigKey] = &[
+    key(
+        "repeat_limit",
+        ValueKind::Count,
+        "Equal failures in a row after which a call is not repeated; 0 means no limit.",
+    ),
+    key(
+        "env",
+        ValueKind::Added,
+        "Environment variables that commands see in addition to the usual ones: names, and patterns with *.",
+    )
+    .for_project(Project::Trusted(CONFINES)),
+];
+
+const SANDBOX: &[ConfigKey] = &[
+    key(
+        "mode",
+        ValueKind::Word(&["off", "read-only", "workspace-write"]),
+        "What commands may change: everything (off), only /tmp (read-only), also the project (workspace-write).",
+    ),
+    key("network", ValueKind::Flag, "Whether commands in the sandbox have a network."),
+    key(
+        "allow",
+        ValueKind::Flag,
+        "Whether commands in the sandbox are allowed without asking, where no rule says otherwise.",
+    ),
+    key("write", ValueKind::Added, "Further folders that commands may change: absolute or ~/."),
+    key("hide", ValueKind::Added, "Further files and folders that commands cannot read: absolute or ~/."),
+];
 
 const SWITCHES: ValueKind = ValueKind::Word(&["keep", "replace"]);
 

@@ -12,6 +12,7 @@
 
 mod agent;
 mod config;
+mod confining;
 mod definitions;
 mod endpoints;
 mod environment;

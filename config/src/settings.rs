@@ -5,6 +5,7 @@ use crate::origin::{ConfigLayer, ValueOrigin};
 use crate::reading::{Setting, read};
 use crate::variables::Variables;
 use annals_core::event::{Effect, Rule};
+use annals_tools::EDIT;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -110,9 +111,18 @@ impl MergedSettings {
         self.list(path).filter_map(|setting| rule(&setting.value)).collect()
     }
 
+    /// The rules for every agent: the built-in ones, those that other settings imply, those of the files.
+    pub fn all_rules(&self) -> Vec<Rule> {
+        let built_in = |setting: &&Setting| setting.origin == ValueOrigin::BuiltIn;
+        let of = |settings: Vec<&Setting>| settings.into_iter().filter_map(|setting| rule(&setting.value)).collect();
+        let (first, then): (Vec<_>, Vec<_>) = self.list(&["permissions"]).partition(built_in);
+        let (first, then): (Vec<Rule>, Vec<Rule>) = (of(first), of(then));
+        [first, implied(self), then].concat()
+    }
+
     /// The rules that apply before a rule at a path, in their order.
     pub fn rules_before(&self, path: &[String]) -> Vec<Rule> {
-        let mut rules = self.rules(&["permissions"]);
+        let mut rules = self.all_rules();
         if path.len() > 1 {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             rules.extend(self.rules(&path));
@@ -131,6 +141,28 @@ pub fn rule(value: &Value) -> Option<Rule> {
         _ => return None,
     };
     Some(Rule { action: action.as_str()?.into(), resource: resource.as_str()?.into(), effect })
+}
+
+/// The rules that follow from the sandbox and from how much is to be asked. They come after the built-in ones and before
+/// those of any file, which may be stricter.
+fn implied(settings: &MergedSettings) -> Vec<Rule> {
+    let allow = |action: &str| Rule { action: action.into(), resource: "*".into(), effect: Effect::Allow };
+    let confined = settings.text(&["sandbox", "mode"]).is_some_and(|mode| mode != "off");
+    let unasked = confined && settings.flag(&["sandbox", "allow"]).unwrap_or(true);
+    let mut rules = Vec::new();
+    rules.extend(unasked.then(|| allow("bash")));
+    match settings.text(&["approval"]) {
+        Some("edits") => {
+            rules.push(allow(EDIT));
+            // What git and agents run or obey.
+            let asked = [".git/*", "*/.git/*", ".annals/*", ".claude/*", ".codex/*", ".vscode/*", ".envrc"];
+            let ask = |resource: &str| Rule { action: EDIT.into(), resource: resource.into(), effect: Effect::Ask };
+            rules.extend(asked.map(ask));
+        }
+        Some("all") => rules.push(allow("*")),
+        _ => {}
+    }
+    rules
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod host_error;
 mod import_into;
 mod import_secret;
 mod json;
+mod launcher;
 mod layout;
 mod message;
 mod pager;
@@ -39,3 +40,5 @@ mod style;
 #[doc(hidden)]
 pub mod testing;
 mod time_arg;
+
+pub use launcher::launched;

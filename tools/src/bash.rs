@@ -1,6 +1,7 @@
 //! The tool `bash`.
 
 use super::command::resources;
+use super::confinement::{Confinement, OUTSIDE};
 use super::open;
 use super::pipe_output::PipeOutput;
 use super::process_group::ProcessGroup;
@@ -48,6 +49,10 @@ pub(super) struct Input {
     /// What the command does, in a few words, for people who watch.
     #[serde(rename = "description")]
     _description: Option<String>,
+    /// Whether to ask for the command to run outside the sandbox. Models learn of it when a command was refused something.
+    #[serde(default)]
+    #[schemars(skip)]
+    outside: bool,
 }
 
 /// Runs commands.
@@ -90,13 +95,18 @@ impl TypedTool for Bash {
             demands.extend(outside.map(|directory| demand(EXTERNAL_DIRECTORY, vec![directory])));
         }
         demands.push(demand(Self::ACTION, resources(&input.command)));
+        if input.outside && self.0.confinement().is_some() {
+            demands.push(demand(OUTSIDE, resources(&input.command)));
+        }
         demands
     }
 
     async fn run(&self, input: Input, context: CallContext) -> Worked {
         let workdir = self.workdir(input.workdir.as_deref())?;
         let limit = Duration::from_millis(input.timeout_ms.unwrap_or(USUAL_MS));
-        let started = self.start(&input.command, &workdir);
+        let confinement = self.0.confinement().filter(|_| !input.outside);
+        let kept = confinement.map(Confinement::keep).transpose()?;
+        let started = self.start(&input.command, &workdir, confinement);
         let (mut group, mut output) =
             started.map_err(|error| ToolError(format!("The command could not be started: {error}")))?;
         let end = watch(&mut group, &output, limit, &context).await?;
@@ -104,10 +114,16 @@ impl TypedTool for Bash {
         if timeout(DRAIN, output.ended()).await.is_err() {
             tracing::debug!(call = %context.call, "a process that left its group still holds the pipe of a command");
         }
+        let put_back = kept.map(|kept| kept.restore()).unwrap_or_default();
         if matches!(end, CommandEnd::Interrupted) {
             return Err("The command was interrupted.".into());
         }
-        Ok(ToolOutput { shown: named(&input.command), ..told(&output, &end, left, limit) })
+        let told = ToolOutput { shown: named(&input.command), ..told(&output, &end, left, limit) };
+        Ok(match (confinement, self.0.confinement()) {
+            (Some(confinement), _) => confinement.noted(told, &put_back),
+            (None, Some(_)) => Confinement::outside(told),
+            (None, None) => told,
+        })
     }
 }
 
@@ -124,12 +140,22 @@ impl Bash {
         }
     }
 
-    fn start(&self, command: &str, workdir: &Path) -> io::Result<(ProcessGroup, PipeOutput)> {
+    fn start(
+        &self,
+        command: &str,
+        workdir: &Path,
+        confinement: Option<&Confinement>,
+    ) -> io::Result<(ProcessGroup, PipeOutput)> {
         let shell = SHELLS.into_iter().find(|shell| Path::new(shell).exists()).unwrap_or("/bin/sh");
         // One pipe for both, so that the output keeps its order.
         let (reader, writer) = io::pipe()?;
-        let mut shell = Command::new(shell);
-        shell.arg("-c").arg(command).current_dir(workdir);
+        let words = match confinement {
+            Some(confinement) => confinement.command(shell, command)?,
+            None => vec![shell.into(), "-c".into(), command.into()],
+        };
+        let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut shell = Command::new(program);
+        shell.args(arguments).current_dir(workdir);
         shell.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         for (variable, _) in std::env::vars_os() {
             if !self.0.shows(&variable.to_string_lossy()) {

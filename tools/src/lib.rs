@@ -21,6 +21,7 @@ mod bash;
 mod carry;
 mod change;
 mod command;
+mod confinement;
 mod edit;
 pub mod erase;
 mod file_content;
@@ -41,6 +42,7 @@ mod seen_files;
 pub mod skills;
 mod stop_signal;
 mod typed;
+mod variables;
 mod walk;
 mod workplace;
 pub mod worktree;
@@ -49,7 +51,9 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use annals_sandbox::{Launcher, launch};
 pub use attach::{AttachError, attachment};
+pub use confinement::{Confinement, OUTSIDE, SandboxLimits, SandboxSettings};
 pub use leftovers::remove_leftovers;
 pub use local::LocalServices;
 pub use workplace::{EXTERNAL_DIRECTORY, Workplace};

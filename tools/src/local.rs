@@ -1,8 +1,8 @@
 //! Locations on this machine: context sources, tools, skills, files.
 
-use crate::Workplace;
 use crate::skills::{SkillFolders, SkillRoot};
 use crate::worktree::files_kept_in;
+use crate::{Confinement, SandboxSettings, Workplace};
 use annals_core::bound::Limits;
 use annals_core::event::Location;
 use annals_runtime::Boxed;
@@ -28,6 +28,10 @@ pub struct LocalServices {
     pub skills: Vec<SkillRoot>,
     /// Environment variables that commands do not see.
     pub hidden: Vec<String>,
+    /// Environment variables that commands see in addition to the usual ones: names, and patterns with `*`.
+    pub variables: Vec<String>,
+    /// How commands are confined; `None` runs them as the user.
+    pub sandbox: Option<SandboxSettings>,
     /// How much of one call's output a model is shown.
     pub output: Limits,
 }
@@ -55,10 +59,14 @@ impl ServicesAt for LocalServices {
         let mut place = Workplace::at(directory, project(directory))
             .outputs(store.join(OUTPUTS))
             .hiding(self.hidden.iter().cloned())
+            .showing(self.variables.iter().cloned())
             .recording(store.join(EDITS))
             .limits(self.output);
         for folder in &self.skills {
             place = place.readable(&folder.path);
+        }
+        if let Some(settings) = &self.sandbox {
+            place = place.confined(confinement(settings, project(directory), store));
         }
         let catalogue: Arc<dyn SkillCatalogue> = Arc::new(self.catalogue());
         let mut all = crate::tools(&place);
@@ -84,6 +92,13 @@ impl ServicesAt for LocalServices {
             links.map(|link| not_followed(&link, Path::new(directory), &root)).collect()
         })
     }
+}
+
+/// The sandbox of a project. Sessions of other projects, which a store holds, are hidden.
+fn confinement(settings: &SandboxSettings, project: &Path, store: &StorePath) -> Confinement {
+    let mut policy = settings.policy(project.canonicalize().unwrap_or_else(|_| project.to_owned()));
+    policy.hide.push(store.shown());
+    Confinement::probe(settings.launcher.clone(), policy)
 }
 
 impl LocalServices {

@@ -1,6 +1,8 @@
 //! Where tools work, and where a path that a model names really leads.
 
+use super::confinement::Confinement;
 use super::seen_files::SeenFiles;
+use super::variables::is_shown;
 use annals_core::bound::Limits;
 use annals_runtime::ports::StorePath;
 use annals_runtime::tools::Demand;
@@ -46,6 +48,8 @@ pub struct Workplace {
     readable: Vec<PathBuf>,
     outputs: Option<StorePath>,
     hidden: BTreeSet<String>,
+    variables: Vec<String>,
+    confinement: Option<Confinement>,
     limits: Limits,
     records: Option<StorePath>,
     seen: Arc<SeenFiles>,
@@ -63,6 +67,8 @@ impl Workplace {
             readable: Vec::new(),
             outputs: None,
             hidden: KEYS.iter().map(ToString::to_string).collect(),
+            variables: Vec::new(),
+            confinement: None,
             limits: Limits::default(),
             records: None,
             seen: Arc::default(),
@@ -90,6 +96,24 @@ impl Workplace {
     pub fn hiding(mut self, variables: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.hidden.extend(variables.into_iter().map(Into::into));
         self
+    }
+
+    /// Environment variables that commands see in addition to the usual ones: names, and patterns with `*`. Those that are
+    /// [hidden](Self::hiding) stay hidden.
+    #[must_use]
+    pub fn showing(mut self, variables: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.variables.extend(variables.into_iter().map(Into::into));
+        self
+    }
+
+    /// The sandbox in which commands run; without one they run as the user does.
+    #[must_use]
+    pub fn confined(self, confinement: Confinement) -> Self {
+        Self { confinement: Some(confinement), ..self }
+    }
+
+    pub(super) fn confinement(&self) -> Option<&Confinement> {
+        self.confinement.as_ref()
     }
 
     /// What one call may show the model, where the runtime's [`Settings`](annals_runtime::Settings) differ from the usual.
@@ -123,7 +147,7 @@ impl Workplace {
 
     /// Whether a command may see a variable.
     pub(super) fn shows(&self, variable: &str) -> bool {
-        !self.hidden.contains(variable)
+        !self.hidden.contains(variable) && is_shown(variable, &self.variables)
     }
 
     /// Where a path that a model named really leads: absolute, without links, `.` and `..`. It need not exist.

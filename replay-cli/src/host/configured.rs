@@ -14,7 +14,7 @@ use annals_runtime::ports::{Provider, SystemClock, now_of};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::TitleSettings;
 use annals_runtime::{NewSession, Settings};
-use annals_tools::LocalServices;
+use annals_tools::{Launcher, LocalServices, SandboxLimits, SandboxSettings};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -89,6 +89,8 @@ pub fn configured(
         instructions: config.instructions(),
         skills: config.skills(),
         hidden: hidden.collect(),
+        variables: config.shown_variables(),
+        sandbox: config.sandbox().map(sandbox).transpose()?,
         output: config.output(),
     };
     let redactor = config.redactor();
@@ -115,6 +117,15 @@ pub fn configured(
     };
     let (agents, policy) = (config.selectable().cloned().collect(), config.policy());
     Ok((parts, Chosen { agent, model, directory, agents, policy, signing }))
+}
+
+/// The sandbox, whose launcher is this program.
+fn sandbox(limits: SandboxLimits) -> Result<SandboxSettings, CliError> {
+    let program = std::env::current_exe()?;
+    Ok(SandboxSettings {
+        launcher: Launcher { program, arguments: vec![crate::launcher::LAUNCHER.to_owned()] },
+        limits,
+    })
 }
 
 /// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.

@@ -249,3 +249,49 @@ fn what_a_shell_makes_an_option_of_is_judged_whole() {
         assert_eq!(judged(allowed, command), Effect::Allow, "{command}");
     }
 }
+
+#[test]
+fn programs_in_arguments_and_files_written_elsewhere_are_judged_whole() {
+    for command in [
+        "sed 'w F' x",
+        "sed '1e touch F' x",
+        "sed 's/.*/touch F/e' x",
+        "sed -i s/a/b/ x",
+        "sed -n -e p -e 'r F' x",
+        "sed -f script x",
+        "awk 'BEGIN{system(\"touch F\")}'",
+        "awk '{print > \"F\"}' x",
+        "awk -f program x",
+        "gawk '@load \"filefuncs\"'",
+        "uniq a F",
+        "git init ../F",
+        "git worktree add ../wt",
+        "git bundle create F HEAD",
+        "git format-patch --output-directory=F",
+        "git checkout-index --prefix=F/ -a",
+        "git clone ../x",
+        "make --eval 'x:; touch F'",
+        "make SHELL=./evil",
+        "make -f other.mk",
+        "tar cf F x",
+        "tar -xf a.tar",
+        "tar --create --file=F x",
+    ] {
+        assert_eq!(resources(command).last(), Some(&format!("({command})")), "{command}");
+    }
+    for command in [
+        "sed -n '1,20p' x",
+        "sed 's/a/b/g; /x/d' x",
+        "sed -n -e '/a/,/b/p' x",
+        "sed s,a,b, x",
+        "awk '{print $1}' x",
+        "uniq -c x",
+        "git worktree list",
+        "git init",
+        "make test",
+        "make -j4 all",
+        "tar tf a.tar",
+    ] {
+        assert_eq!(resources(command), [command], "{command}");
+    }
+}

@@ -4,6 +4,8 @@
 //! This knows a few programs that are allowed often. It errs on the side of asking, and it is no sandbox: of any other
 //! program everything is allowed that a rule for its name allows.
 
+mod editors;
+
 /// Words that run the rest of their line. With options of their own it is not known where that begins.
 pub(super) const WRAPPERS: [&str; 6] = ["command", "builtin", "exec", "env", "nohup", "sudo"];
 
@@ -35,7 +37,12 @@ struct Program {
     short: &'static [char],
 }
 
-const PROGRAMS: [Program; 5] = [
+const PROGRAMS: [Program; 6] = [
+    Program {
+        names: &["make", "gmake"],
+        long: &["--eval", "--file", "--makefile", "--directory", "--include-dir"],
+        short: &['f', 'C', 'I', 'E'],
+    },
     Program {
         names: &["find", "gfind"],
         // Its options have one dash and any length.
@@ -55,8 +62,15 @@ const PROGRAMS: [Program; 5] = [
             "--new-volume-script",
             "--rmt-command",
             "--rsh-command",
+            "--create",
+            "--append",
+            "--update",
+            "--extract",
+            "--get",
+            "--directory",
+            "--concatenate",
         ],
-        short: &['I', 'F'],
+        short: &['I', 'F', 'c', 'r', 'u', 'x', 'A', 'C'],
     },
 ];
 
@@ -101,6 +115,10 @@ pub(super) fn goes_further(command: &str) -> bool {
         // Without the quotes, too: put into the middle of a substitution they hide it from us alone.
         let substitutes = |text: &str| ["$(", "${", "`"].iter().any(|mark| text.contains(mark));
         return substitutes(command) || rest.iter().any(|word| substitutes(&word.text));
+    }
+    if let Some(further) = editors::goes_further(name, &rest.iter().map(|word| word.text.as_str()).collect::<Vec<_>>())
+    {
+        return further;
     }
     match (PROGRAMS.iter().find(|program| program.names.contains(&name)), name) {
         (Some(program), _) => {
@@ -162,6 +180,10 @@ fn git(all: &[ShellWord]) -> bool {
     };
     let further = |word: &&str| begins(word, &GIT_THEN) || has_letter(word, letters) || word.starts_with("ext::");
     match subcommand {
+        // They write where their arguments say.
+        "init" | "clone" | "bundle" | "checkout-index" => !rest.is_empty(),
+        "worktree" => !matches!(rest.first(), None | Some(&"list")),
+        "format-patch" if rest.iter().any(|word| begins(word, &["--output-directory"])) => true,
         "bisect" => matches!(rest.first(), Some(&("run" | "visualize" | "view"))),
         "submodule" => rest.contains(&"foreach"),
         // What is set there, git runs next time.
