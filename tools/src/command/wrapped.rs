@@ -65,12 +65,10 @@ const PROGRAMS: [Program; 6] = [
             "--create",
             "--append",
             "--update",
-            "--extract",
-            "--get",
             "--directory",
             "--concatenate",
         ],
-        short: &['I', 'F', 'c', 'r', 'u', 'x', 'A', 'C'],
+        short: &['I', 'F', 'c', 'r', 'u', 'A'],
     },
 ];
 
