@@ -1,4 +1,4 @@
-//! Commands of the tools in a sandbox. This program is its own launcher, so it has no test harness.
+//! Commands of the tools in a sandbox. This program is its own launcher, so the tests are started by `libtest-mimic`.
 
 use annals_core::event::{Effect, Rule};
 use annals_core::{NoBlobs, Seq, SessionId};
@@ -6,9 +6,11 @@ use annals_runtime::tools::{
     CallContext, CallInput, Cancel, Demand, Past, Permits, ProgressSender, ToolOutput, ToolRegistry,
 };
 use annals_tools::{Confinement, Launcher, SandboxLimits, SandboxSettings, Workplace, launch, tools};
+use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::ExitCode;
 
 type Tested = Result<(), Box<dyn Error>>;
@@ -18,30 +20,38 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == "launcher") {
         return launch(arguments);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    match runtime.block_on(tested()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    let trials = vec![
+        trial("a_command_is_confined_and_says_so", |root, program| {
+            Box::pin(a_command_is_confined_and_says_so(root, program))
+        }),
+        trial("a_command_outside_is_asked_for", |root, program| {
+            Box::pin(a_command_outside_is_asked_for(root, program))
+        }),
+        trial("without_the_promised_sandbox_nothing_runs", |root, _| {
+            Box::pin(without_the_promised_sandbox_nothing_runs(root))
+        }),
+        trial("variables_are_an_allow_list", |root, program| Box::pin(variables_are_an_allow_list(root, program))),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-async fn tested() -> Tested {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let root = folder.path().canonicalize()?;
-    for path in ["project/.git/hooks", "home/.ssh"] {
-        std::fs::create_dir_all(root.join(path))?;
-    }
-    std::fs::write(root.join("home/.ssh/id"), "S3CRET")?;
-    let program = std::env::current_exe()?;
-    a_command_is_confined_and_says_so(&root, &program).await?;
-    a_command_outside_is_asked_for(&root, &program).await?;
-    without_the_promised_sandbox_nothing_runs(&root).await?;
-    variables_are_an_allow_list(&root, &program).await?;
-    println!("commands of the tools are confined");
-    Ok(())
+type Running<'a> = Pin<Box<dyn Future<Output = Tested> + 'a>>;
+
+/// A test with a project and a home of its own; its paths are those of the folder and of this program.
+fn trial(name: &'static str, test: impl for<'a> Fn(&'a Path, &'a Path) -> Running<'a> + Send + 'static) -> Trial {
+    Trial::test(name, move || {
+        let tested = || -> Tested {
+            let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+            let root = folder.path().canonicalize()?;
+            for path in ["project/.git/hooks", "home/.ssh"] {
+                std::fs::create_dir_all(root.join(path))?;
+            }
+            std::fs::write(root.join("home/.ssh/id"), "S3CRET")?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(test(&root, &std::env::current_exe()?))
+        };
+        tested().map_err(Failed::from)
+    })
 }
 
 fn place(root: &Path, program: &Path) -> Workplace {
