@@ -8,7 +8,7 @@ use crate::reading::{self, Setting};
 use crate::settings::MergedSettings;
 use crate::trust::Trust;
 use crate::variables::Variables;
-use crate::{guard, models};
+use crate::{guard, mcp, models};
 use annals_core::bound::Limits;
 use annals_core::event::{Policy, Switch};
 use annals_core::{AgentName, ModelName};
@@ -18,6 +18,7 @@ use annals_runtime::ports::SystemClock;
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::{CompactionSettings, REPEAT_LIMIT};
 use annals_runtime::subagents::{Subagent, Subagents};
+use annals_tools::mcp::McpServer;
 use annals_tools::skills::SkillRoot;
 use std::collections::BTreeMap;
 use std::io;
@@ -273,6 +274,13 @@ impl Config {
     fn bound(&self) -> &Path {
         let own = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
         own.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(own)
+    }
+
+    /// The MCP servers that are to be started, by name.
+    pub fn mcp(&self) -> Vec<McpServer> {
+        let named = self.settings.names(&["mcp"]).into_iter();
+        // Each of them was tried when it was loaded.
+        named.filter_map(|name| mcp::server(&self.settings, &self.variables, name).ok().flatten()).collect()
     }
 
     /// What redaction is to do.

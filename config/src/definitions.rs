@@ -3,6 +3,7 @@
 
 use crate::agent::free;
 use crate::config::Config;
+use crate::mcp;
 use crate::problem::Problem;
 use crate::reading::{Setting, shown};
 use crate::retention::RetentionRule;
@@ -95,6 +96,11 @@ impl Config {
                 ["compaction", "agent"] if !self.agents.contains_key(&text.into()) => {
                     let names: Vec<&str> = self.agents.keys().map(AgentName::as_str).collect();
                     wrong(setting, format!("there is no agent {text:?}; there are {}", names.join(", ")));
+                }
+                ["mcp", name] => {
+                    if let Err(why) = mcp::server(&self.settings, &self.variables, name) {
+                        wrong(setting, why);
+                    }
                 }
                 ["retention", rule] => {
                     if let Err(why) = RetentionRule::read(rule, setting) {

@@ -150,6 +150,8 @@ pub const KEYS: &[ConfigKey] = &[
     key("tasks", ValueKind::Table(TASKS), "Tasks that models delegate to subagents."),
     key("instructions", ValueKind::Table(INSTRUCTIONS), "Instruction files for the model."),
     key("skills", ValueKind::Table(SKILLS), "Folders with skills."),
+    key("mcp", ValueKind::Each(MCP), "MCP servers by name: programs that offer tools.")
+        .for_project(Project::Trusted(COMMANDS)),
     key("redaction", ValueKind::Table(REDACTION), "Secrets that are kept out of requests and the log."),
     key(
         "retention",
@@ -304,6 +306,21 @@ const SKILLS: &[ConfigKey] = &[key(
     "Folders that contain skills (NAME/SKILL.md): absolute, ~/, or relative to the folder of the configuration.",
 )
 .for_project(Project::Inside)];
+
+const MCP: &[ConfigKey] = &[
+    key("command", ValueKind::Texts, "The program and its arguments; it speaks MCP over stdin and stdout."),
+    key("env", ValueKind::Named, "Environment variables that are set for it; keys belong into `pass_env`."),
+    key(
+        "pass_env",
+        ValueKind::Texts,
+        "Your environment variables that it sees, such as GITHUB_TOKEN, besides PATH, HOME and similar ones.",
+    ),
+    key("enabled", ValueKind::Flag, "Whether it is started; true by default."),
+    key("tools", ValueKind::Texts, "Its tools that are offered, by the server's names; by default all."),
+    key("deny_tools", ValueKind::Texts, "Its tools that are not offered."),
+    key("start_timeout_ms", ValueKind::Count, "Timeout for its start, in milliseconds; 30000 by default."),
+    key("timeout_ms", ValueKind::Count, "Timeout for a call, in milliseconds; 120000 by default."),
+];
 
 const REDACTION: &[ConfigKey] = &[
     key("enabled", ValueKind::Flag, "Whether secrets are replaced by placeholders.").for_project(Project::NotOff),

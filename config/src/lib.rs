@@ -18,6 +18,7 @@ mod endpoints;
 mod environment;
 mod guard;
 mod keys;
+mod mcp;
 mod models;
 mod origin;
 mod places;

@@ -4,6 +4,8 @@
 mod definitions;
 #[path = "config/documentation.rs"]
 mod documentation;
+#[path = "config/mcp.rs"]
+mod mcp;
 #[path = "config/projects.rs"]
 mod projects;
 #[path = "config/values.rs"]

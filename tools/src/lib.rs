@@ -13,6 +13,7 @@
 //!    ▼      ▼        ▼             ▼
 //! workplace (paths, permissions) ◄─► seen_files (what a session has read)
 //!
+//! mcp: programs that offer tools ─► annals_runtime::tools
 //! skills: folders ─► annals_runtime::context          worktree: git ─► annals_runtime::worktree
 //! ```
 
@@ -34,6 +35,7 @@ mod lines;
 pub mod local;
 mod ls;
 mod matching;
+pub mod mcp;
 mod open;
 mod pipe_output;
 mod process_group;

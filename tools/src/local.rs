@@ -1,5 +1,6 @@
 //! Locations on this machine: context sources, tools, skills, files.
 
+use crate::mcp::McpServers;
 use crate::skills::{SkillFolders, SkillRoot};
 use crate::worktree::files_kept_in;
 use crate::{Confinement, SandboxSettings, Workplace};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 /// The folder of a store that names the temporary files of edits.
 pub const EDITS: &str = "edits";
 
-/// The services of every location on this machine: all tools of this crate, date and environment, instruction files,
+/// The services of every location on this machine: all tools of this crate, those of MCP servers, date and environment, instruction files,
 /// skills from folders, and captures of files.
 #[derive(Clone, Debug)]
 pub struct LocalServices {
@@ -34,6 +35,8 @@ pub struct LocalServices {
     pub sandbox: Option<SandboxSettings>,
     /// How much of one call's output a model is shown.
     pub output: Limits,
+    /// Programs that offer further tools.
+    pub mcp: McpServers,
 }
 
 impl ServicesAt for LocalServices {
@@ -76,6 +79,10 @@ impl ServicesAt for LocalServices {
         services.files = Some(files_kept_in(store.clone(), directory));
         services.nested = Some(NestedInstructions { files, config: Arc::new(self.instructions.clone()) });
         services
+    }
+
+    fn start<'a>(&'a self, location: &'a Location, tools: ToolRegistry) -> Boxed<'a, Vec<String>> {
+        Box::pin(async move { self.mcp.start(&location.directory, &tools).await })
     }
 
     /// Links out of an untrusted project, which are not followed.

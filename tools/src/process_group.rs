@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::io;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 /// How long a group may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -29,6 +29,11 @@ impl ProcessGroup {
         let child = command.process_group(0).kill_on_drop(false).spawn()?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         Ok(Self { child, group })
+    }
+
+    /// Its stdin, stdout and stderr, once, if all of them are pipes.
+    pub(super) fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+        Some((self.child.stdin.take()?, self.child.stdout.take()?, self.child.stderr.take()?))
     }
 
     /// Waits for the command itself; processes that it started may continue.

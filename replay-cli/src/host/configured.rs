@@ -14,6 +14,7 @@ use annals_runtime::ports::{Provider, SystemClock, now_of};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::TitleSettings;
 use annals_runtime::{NewSession, Settings};
+use annals_tools::mcp::McpServers;
 use annals_tools::{Launcher, LocalServices, SandboxLimits, SandboxSettings};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -92,6 +93,7 @@ pub fn configured(
         variables: config.shown_variables(),
         sandbox: config.sandbox().map(sandbox).transpose()?,
         output: config.output(),
+        mcp: McpServers::new(config.mcp()),
     };
     let redactor = config.redactor();
     cli.diagnostics.redact(redactor.clone());

@@ -14,6 +14,13 @@ pub trait ServicesAt: Send + Sync {
     /// block.
     fn services(&self, location: &Location, tools: ToolRegistry, store: &StorePath) -> LocationServices;
 
+    /// Starts what takes a while, such as programs that offer tools, which are registered in `tools`; usually nothing.
+    /// Called whenever a location is prepared. Returns remarks for the user.
+    fn start<'a>(&'a self, location: &'a Location, tools: ToolRegistry) -> Boxed<'a, Vec<String>> {
+        let _ = (location, tools);
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
     /// Remarks about a location for the user, before anything runs there; usually none.
     fn remarks<'a>(&'a self, location: &'a Location) -> Boxed<'a, Vec<String>> {
         let _ = location;
@@ -41,11 +48,14 @@ impl LocationCache {
         self.services_at.remarks(location).await
     }
 
-    /// Examines a location on a thread that may block.
-    pub async fn prepare(self: &Arc<Self>, location: &Location) {
-        let (places, location) = (self.clone(), location.clone());
+    /// Examines a location on a thread that may block, and starts what belongs to it. Returns remarks for the user.
+    pub async fn prepare(self: &Arc<Self>, location: &Location) -> Vec<String> {
+        let (places, examined) = (self.clone(), location.clone());
         // A panic there occurs again, and is reported, when the location is asked for.
-        drop(tokio::task::spawn_blocking(move || places.at(&location)).await);
+        match tokio::task::spawn_blocking(move || places.at(&examined)).await {
+            Ok(services) => self.services_at.start(location, services.tools).await,
+            Err(_) => Vec::new(),
+        }
     }
 }
 

@@ -112,7 +112,8 @@ impl StoreHost {
                 AbortOnDrop(tokio::spawn(async move { keep_swept(&*outputs, &*clock).await }))
             })
             .await;
-        self.locations.prepare(location).await;
-        self.locations.remarks(location).await
+        let mut remarks = self.locations.prepare(location).await;
+        remarks.extend(self.locations.remarks(location).await);
+        remarks
     }
 }
