@@ -23,6 +23,7 @@ ARROWS = {
     "sandbox": (),
     "tools": ("core", "runtime", "sandbox"),
     "record": ("core", "projections", "providers", "runtime", "store"),
+    "serve": ("core", "index", "inspect", "projections", "store"),
     "config": ("core", "providers", "runtime", "store", "tools"),
     "scenario": ("core", "inspect", "projections", "providers", "runtime", "store"),
 }
@@ -31,6 +32,7 @@ TOP = ("replay-cli", "tests", "examples")
 
 # Only this crate, or these, may depend on that one, tests and benches apart.
 OWNERS = {
+    "axum": "serve",
     "clap": "replay-cli",
     "crossterm": "replay-cli",
     "indicatif": "replay-cli",

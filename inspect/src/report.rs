@@ -4,10 +4,12 @@
 //! Nothing is stored per cut: messages, spans and the like are in a pool, each once, and a view is a list of changes. What would
 //! grow with the square of the session (requests whole) is limited to [`REQUESTS`]; what was left out is named.
 
+mod index;
 mod pool;
 mod turns;
 mod views;
 
+pub use index::SessionIndex;
 pub use turns::{ReportCall, ReportMark, ReportTurn};
 
 use crate::cache::{Asking, Cached};
@@ -16,7 +18,7 @@ use crate::requests::ListedRequest;
 use crate::touched_files::{FileAction, touched_files};
 use crate::{AskError, IndexedRequest, SessionAt, cache, each_request, why};
 use annals_core::event::Purpose;
-use annals_core::{Digest, Seq, SessionId};
+use annals_core::{Blobs, Digest, Record, Seq, SessionId};
 use annals_projections::{Request, ToJson};
 use annals_store::exchange::VerifyReport;
 use pool::{Pool, Runs};
@@ -100,6 +102,7 @@ pub struct ReportHead {
 
 /// A file that an event names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportFile {
     /// The event.
     pub event: Seq,
@@ -107,6 +110,13 @@ pub struct ReportFile {
     pub action: FileAction,
     /// Its path as it was recorded.
     pub path: String,
+}
+
+impl ReportFile {
+    fn of(record: &Record<'_>, blobs: &dyn Blobs) -> impl Iterator<Item = Self> {
+        let (files, event) = (touched_files(record.event, blobs), record.seq);
+        files.into_iter().map(move |file| Self { event, action: file.action, path: file.path })
+    }
 }
 
 /// A recorded request; its lists are in the pool.
@@ -199,15 +209,10 @@ impl SessionAt {
         while let Some(slice) = pages.next_slice().await? {
             for record in slice.records() {
                 let json = (record.seq >= from).then(|| record.to_json(blobs));
-                turns.take(&record, json.as_ref(), blobs);
+                turns.take(&record, blobs);
                 views.take(&record);
                 if let Some(json) = json {
-                    let files = touched_files(record.event, blobs).into_iter();
-                    shown.files.extend(files.map(|file| ReportFile {
-                        event: record.seq,
-                        action: file.action,
-                        path: file.path,
-                    }));
+                    shown.files.extend(ReportFile::of(&record, blobs));
                     shown.events.push(json);
                 }
             }

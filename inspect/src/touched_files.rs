@@ -8,6 +8,7 @@ use serde_json::Value;
 /// What was done with a file, as far as the log knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum FileAction {
     /// A tool was called to read it.
     Read,

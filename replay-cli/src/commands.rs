@@ -37,6 +37,7 @@ pub mod run;
 pub mod scenario;
 pub mod schema;
 pub mod search;
+pub mod serve;
 pub mod sessions;
 pub mod show;
 pub mod sign;

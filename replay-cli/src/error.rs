@@ -5,6 +5,7 @@ mod import;
 mod record;
 mod report;
 mod scenario;
+mod serve;
 mod signing;
 
 pub use edit::EditError;
@@ -12,6 +13,7 @@ pub use import::ImportCommandError;
 pub use record::RecordingError;
 pub use report::ReportError;
 pub use scenario::ScenarioError;
+pub use serve::ServingError;
 pub use signing::SigningError;
 
 use crate::host_error::HostError;
@@ -153,6 +155,9 @@ pub enum CliError {
     /// Nothing is recorded.
     #[error(transparent)]
     Record(#[from] RecordingError),
+    /// Nothing is served.
+    #[error(transparent)]
+    Serve(#[from] ServingError),
     /// Nothing was imported, or not everything.
     #[error(transparent)]
     Import(#[from] ImportCommandError),
@@ -185,6 +190,7 @@ impl CliError {
             | Self::RevealNeedsFile
             | Self::NotConfirmed
             | Self::Record(_)
+            | Self::Serve(_)
             | Self::Erase(EraseError::NoMatch { .. } | EraseError::Inherited { .. })
             | Self::NoFile { .. }
             | Self::Rebuild(RebuildError::NoRequest { .. })

@@ -13,10 +13,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many views of one fold are kept for a session: the oldest go first, except that places far apart stay.
 const KEPT: usize = 32;
+/// How many bytes a cache above another one keeps in memory at most, about.
+const LAYER: usize = 256 << 20;
 
 /// What a saved view is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,8 +48,16 @@ pub struct ViewCache {
 
 #[derive(Debug)]
 enum CacheStorage {
-    CacheFiles { files: CacheFiles, dir: PathBuf },
+    CacheFiles {
+        files: CacheFiles,
+        dir: PathBuf,
+    },
     CachedViews(Mutex<CachedViews>),
+    /// What is put is kept in memory; what is not there is read from a cache that is only read.
+    Layered {
+        above: Mutex<CachedViews>,
+        below: Box<ViewCache>,
+    },
 }
 
 /// Whose, of which fold, in which version, where.
@@ -57,6 +67,41 @@ type ViewPlace = (SessionId, String, u32, Seq);
 struct CachedViews {
     views: BTreeMap<ViewPlace, (Digest, Vec<u8>)>,
     pages: BTreeMap<Digest, Vec<u8>>,
+    /// How many bytes were put since it was empty.
+    size: usize,
+}
+
+impl CachedViews {
+    fn nearest(&self, session: SessionId, fold: FoldVersion<'_>, at_most: Seq) -> Option<Saved> {
+        let name = fold.name.to_owned();
+        let range = (session, name.clone(), fold.version, Seq::ZERO)..=(session, name, fold.version, at_most);
+        let ((_, _, _, seq), (digest, bytes)) = self.views.range(range).next_back()?;
+        Some(Saved { seq: *seq, digest: *digest, bytes: bytes.clone() })
+    }
+
+    fn put(&mut self, session: SessionId, fold: FoldVersion<'_>, view: &Saved) {
+        let Saved { seq, digest, bytes } = view;
+        self.size = self.size.saturating_add(bytes.len());
+        self.views.insert((session, fold.name.to_owned(), fold.version, *seq), (*digest, bytes.clone()));
+        let name = fold.name.to_owned();
+        let range = (session, name.clone(), fold.version, Seq::ZERO)..=(session, name, fold.version, Seq(u64::MAX));
+        let places: Vec<Seq> = self.views.range(range).map(|((_, _, _, seq), _)| *seq).collect();
+        if let Some(seq) = superfluous(&places) {
+            self.views.remove(&(session, fold.name.to_owned(), fold.version, seq));
+        }
+    }
+
+    fn put_page(&mut self, hash: Digest, bytes: &[u8]) {
+        self.size = self.size.saturating_add(bytes.len());
+        self.pages.entry(hash).or_insert_with(|| bytes.to_vec());
+    }
+
+    /// Makes room: everything goes at once, since pages belong to views.
+    fn bound(&mut self) {
+        if self.size > LAYER {
+            *self = Self::default();
+        }
+    }
 }
 
 /// The files of a cache.
@@ -110,6 +155,12 @@ impl ViewCache {
         Self { place: CacheStorage::CachedViews(Mutex::default()) }
     }
 
+    /// The cache in the folder of a store, which is only read; what is put is kept in memory, 256 MiB at most. For a process that
+    /// answers many questions about a store that it does not write to.
+    pub fn above(store: &Path) -> Self {
+        Self { place: CacheStorage::Layered { above: Mutex::default(), below: Box::new(Self::read_only(store)) } }
+    }
+
     /// Whether what is put is kept: not in a store that is only read.
     pub fn keeps(&self) -> bool {
         !matches!(&self.place, CacheStorage::CacheFiles { files: CacheFiles { writes: false, .. }, .. })
@@ -118,12 +169,11 @@ impl ViewCache {
     /// The saved view of a fold that is nearest to a place, at it or before.
     pub fn nearest(&self, session: SessionId, fold: FoldVersion<'_>, at_most: Seq) -> Option<Saved> {
         match &self.place {
-            CacheStorage::CachedViews(memory) => {
-                let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-                let name = fold.name.to_owned();
-                let range = (session, name.clone(), fold.version, Seq::ZERO)..=(session, name, fold.version, at_most);
-                let ((_, _, _, seq), (digest, bytes)) = memory.views.range(range).next_back()?;
-                Some(Saved { seq: *seq, digest: *digest, bytes: bytes.clone() })
+            CacheStorage::CachedViews(memory) => locked(memory).nearest(session, fold, at_most),
+            CacheStorage::Layered { above, below } => {
+                let (near, saved) =
+                    (locked(above).nearest(session, fold, at_most), below.nearest(session, fold, at_most));
+                near.into_iter().chain(saved).max_by_key(|found| found.seq)
             }
             CacheStorage::CacheFiles { files, dir } => {
                 let folder = folder(dir, session, fold);
@@ -140,22 +190,20 @@ impl ViewCache {
     /// # Errors
     /// When the disk refuses: the view is then computed again when it is wanted.
     pub fn put(&self, session: SessionId, fold: FoldVersion<'_>, view: &Saved) -> io::Result<()> {
-        let Saved { seq, digest, bytes } = view;
         match &self.place {
             CacheStorage::CachedViews(memory) => {
-                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-                memory.views.insert((session, fold.name.to_owned(), fold.version, *seq), (*digest, bytes.clone()));
-                let name = fold.name.to_owned();
-                let range =
-                    (session, name.clone(), fold.version, Seq::ZERO)..=(session, name, fold.version, Seq(u64::MAX));
-                let places: Vec<Seq> = memory.views.range(range).map(|((_, _, _, seq), _)| *seq).collect();
-                if let Some(seq) = superfluous(&places) {
-                    memory.views.remove(&(session, fold.name.to_owned(), fold.version, seq));
-                }
+                locked(memory).put(session, fold, view);
+                Ok(())
+            }
+            CacheStorage::Layered { above, .. } => {
+                let mut above = locked(above);
+                above.bound();
+                above.put(session, fold, view);
                 Ok(())
             }
             CacheStorage::CacheFiles { files: CacheFiles { writes: false, .. }, .. } => Ok(()),
             CacheStorage::CacheFiles { files, dir } => {
+                let Saved { seq, digest, bytes } = view;
                 let folder = folder(dir, session, fold);
                 let mut file = MAGIC.to_vec();
                 file.extend_from_slice(&seq.0.to_le_bytes());
@@ -172,8 +220,10 @@ impl ViewCache {
     /// A page by the hash of its content.
     pub fn get_page(&self, hash: &Digest) -> Option<Vec<u8>> {
         match &self.place {
-            CacheStorage::CachedViews(memory) => {
-                memory.lock().unwrap_or_else(PoisonError::into_inner).pages.get(hash).cloned()
+            CacheStorage::CachedViews(memory) => locked(memory).pages.get(hash).cloned(),
+            CacheStorage::Layered { above, below } => {
+                let near = locked(above).pages.get(hash).cloned();
+                near.or_else(|| below.get_page(hash))
             }
             CacheStorage::CacheFiles { files, dir } => {
                 let bytes = read_whole(&*files.disk, &page_folder(dir, hash).join(hash.to_string())).ok()?;
@@ -189,9 +239,11 @@ impl ViewCache {
     pub fn put_page(&self, bytes: &[u8]) -> io::Result<Digest> {
         let hash = Digest::of(bytes);
         match &self.place {
-            CacheStorage::CachedViews(memory) => {
-                let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-                memory.pages.entry(hash).or_insert_with(|| bytes.to_vec());
+            CacheStorage::CachedViews(memory) => locked(memory).put_page(hash, bytes),
+            CacheStorage::Layered { above, below } => {
+                if below.get_page(&hash).is_none() {
+                    locked(above).put_page(hash, bytes);
+                }
             }
             CacheStorage::CacheFiles { files: CacheFiles { writes: false, .. }, .. } => {}
             CacheStorage::CacheFiles { files, dir } => {
@@ -209,8 +261,8 @@ impl ViewCache {
     /// When the disk refuses.
     pub fn clear(&self) -> io::Result<()> {
         match &self.place {
-            CacheStorage::CachedViews(memory) => {
-                *memory.lock().unwrap_or_else(PoisonError::into_inner) = CachedViews::default();
+            CacheStorage::CachedViews(memory) | CacheStorage::Layered { above: memory, .. } => {
+                *locked(memory) = CachedViews::default();
                 Ok(())
             }
             CacheStorage::CacheFiles { files: CacheFiles { writes: false, .. }, .. } => Ok(()),
@@ -220,6 +272,10 @@ impl ViewCache {
             CacheStorage::CacheFiles { dir, .. } => absent_is_fine(fs::remove_dir_all(dir)),
         }
     }
+}
+
+fn locked(views: &Mutex<CachedViews>) -> MutexGuard<'_, CachedViews> {
+    views.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The place that is given up when there are too many: the one whose neighbours lie closest together. The newest stays.

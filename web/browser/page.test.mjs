@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, describe, test } from 'node:test';
-import { serve } from '../mock.mjs';
 import { open } from './chromium.mjs';
 import { million } from './million.mjs';
+import { serveOverrides, serveStore } from './server.mjs';
 import { annals, makeStores } from './stores.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -15,11 +15,12 @@ let stores;
 before(() => (stores = makeStores()));
 after(() => stores?.remove());
 
-/** A server and a browser for one group of tests. */
+/** A server and a browser for one group of tests: the real server, unless answers are given. */
 function using(options) {
   const at = {};
   before(async () => {
-    at.server = await serve({ annals, ...options() });
+    const given = options();
+    at.server = await (given.overrides ? serveOverrides : serveStore)({ annals, env: stores.env, ...given });
     at.browser = await open(at.server.origin);
     at.page = await at.browser.page();
   });
@@ -29,7 +30,7 @@ function using(options) {
   });
   at.go = async (hash, ready = '.tabs') => {
     await at.page.goto('about:blank');
-    await at.page.goto(`${at.server.origin}/#token=test`);
+    await at.page.goto(`${at.server.origin}/#token=${at.server.token}`);
     await at.page.waitForSelector('.list');
     await at.page.evaluate((to) => { location.hash = to; }, hash);
     await at.page.waitForSelector(ready);
@@ -54,7 +55,7 @@ async function accessible(page, where) {
 }
 
 const sessionOf = async (server, title, agent) => {
-  const answer = await fetch(`${server.origin}/v1/sessions?limit=200`, { headers: { Authorization: 'Bearer test' } });
+  const answer = await fetch(`${server.origin}/v1/sessions?limit=200`, { headers: { Authorization: `Bearer ${server.token}` } });
   const { sessions } = await answer.json();
   const found = sessions.filter((row) => row.title.startsWith(title) && (!agent || row.origin === agent)).sort((a, b) => b.next - a.next)[0];
   assert.ok(found, `no session ${title}`);
@@ -74,7 +75,7 @@ describe('the list', () => {
     await page.fill('input[name=token]', 'wrong');
     await page.click('button[type=submit]');
     await page.waitForSelector('.problem');
-    await page.fill('input[name=token]', `${server.origin}/#token=test`);
+    await page.fill('input[name=token]', `${server.origin}/#token=${server.token}`);
     await page.click('button[type=submit]');
     await page.waitForSelector('.srow:not(.head)');
     assert.ok(!page.url().includes('token'));
@@ -124,13 +125,13 @@ describe('one session', () => {
     await page.keyboard.press('Home');
     await moved(page, 1);
     await page.keyboard.press('ArrowRight');
-    await moved(page, 2);
+    await moved(page, 3);
     await page.keyboard.press('Shift+ArrowRight');
-    await moved(page, 12);
+    await moved(page, 17);
     await page.keyboard.press(']');
-    await moved(page, 27);
+    await moved(page, 28);
     await page.keyboard.press('[');
-    await moved(page, 12);
+    await moved(page, 13);
     await page.keyboard.press('e');
     await page.waitForFunction(() => Number(document.querySelector('[role=slider]').getAttribute('aria-valuenow')) > 12);
     const first = await position(page);
@@ -143,11 +144,11 @@ describe('one session', () => {
     await page.keyboard.press('g');
     await page.keyboard.type('turn:2');
     await page.keyboard.press('Enter');
-    await moved(page, 12);
-    await page.waitForFunction((hash) => location.hash === hash, `#/s/${session.id}@12`);
+    await moved(page, 13);
+    await page.waitForFunction((hash) => location.hash === hash, `#/s/${session.id}@13`);
     await page.reload();
     await page.waitForSelector('.tabs');
-    await moved(page, 12);
+    await moved(page, 13);
     assert.ok(second > first);
     at.sound();
   });
@@ -173,7 +174,7 @@ describe('one session', () => {
     const { page } = at;
     await at.go(`#/s/${session.id}@60`, '.span');
     await settled(page);
-    assert.match(await page.locator('.span.c-user .body').first().innerText(), /What does inventory\.csv hold/);
+    await page.waitForFunction(() => /What does inventory\.csv hold/.test(document.querySelector('.span.c-user .body')?.textContent ?? ''));
     await page.locator('.span.c-result .gutter').first().click();
     await page.waitForFunction(() => /entered at/.test(document.querySelector('.why')?.textContent ?? ''));
     await screen(page, 'why');
@@ -189,14 +190,15 @@ describe('one session', () => {
     await settled(page);
     await page.keyboard.press('m');
     await page.keyboard.press(']');
-    await moved(page, 27);
-    await page.waitForFunction(() => /From 12 to 27/.test(document.querySelector('.panel').textContent));
+    await moved(page, 28);
+    await page.waitForFunction(() => /From 13 to 28/.test(document.querySelector('.panel').textContent));
     assert.match(await page.locator('.after').allInnerTexts().then((all) => all.join()), /report\.md is written/);
     await settled(page);
     await screen(page, 'changes');
     await accessible(page, 'changes');
     await page.click('text=side by side');
     await page.waitForSelector('.panels.two');
+    await settled(page);
     await page.keyboard.press('4');
     await page.waitForFunction(() => document.querySelectorAll('.panel .span').length > 2);
     assert.ok(page.url().includes('with='));
@@ -231,7 +233,7 @@ describe('one session', () => {
     await page.focus('#tab-seen');
     await page.keyboard.press('ArrowRight');
     await page.waitForFunction(() => document.activeElement.id === 'tab-changes' && document.activeElement.getAttribute('aria-selected') === 'true');
-    assert.equal(await position(page), 12);
+    assert.equal(await position(page), 13);
     at.sound();
   });
 
@@ -284,7 +286,7 @@ describe('a hostile session', () => {
 
   test('does nothing, whatever view shows it', { timeout: 300_000 }, async () => {
     const { page } = at;
-    const answer = await fetch(`${at.server.origin}/v1/sessions?limit=200`, { headers: { Authorization: 'Bearer test' } });
+    const answer = await fetch(`${at.server.origin}/v1/sessions?limit=200`, { headers: { Authorization: `Bearer ${at.server.token}` } });
     const session = (await answer.json()).sessions.find((row) => row.model.includes('\u202e'));
     assert.ok(session, 'the hostile session was not imported');
     await at.go('#/?q=script', '.list');
@@ -337,7 +339,7 @@ describe('with --write', () => {
     assert.match(sent[0].body.id, /^[0-9a-f-]{36}$/);
     await page.click('text=Fork here');
     await page.waitForFunction((id) => location.hash.includes(id), at.child);
-    assert.deepEqual(server.asked.filter((one) => one.path.endsWith('/fork')).map((one) => one.body), [{ at: 12 }]);
+    assert.deepEqual(server.asked.filter((one) => one.path.endsWith('/fork')).map((one) => one.body), [{ at: 13 }]);
     at.sound();
   });
 });

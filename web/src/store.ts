@@ -146,7 +146,9 @@ export class SessionStore {
     const index = await this.reach(at);
     const here = this.turns[index];
     if (!here) return at;
-    if (step < 0 && at > here.first + 1) return this.snap(here.first + 1);
+    // A turn may begin with several events that were written together.
+    const start = step < 0 ? await this.snap(here.first + 1) : at;
+    if (at > start) return start;
     const wanted = Math.min(this.total - 1, Math.max(0, index + step));
     await this.page(wanted);
     const turn = this.turns[wanted];

@@ -2,6 +2,7 @@
 
 use annals_core::event::{ChildEvent, InputEvent, StepEvent, ToolEvent, ToolOutcome, Usage};
 use annals_core::{Blobs, CallId, Event, InputId, Record, Seq, SessionId, Time};
+use annals_projections::ToJson;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ const CALL: usize = 120;
 
 /// One turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportTurn {
     /// From 1; 0 is what precedes the first prompt.
     pub turn: u64,
@@ -43,6 +45,7 @@ pub struct ReportTurn {
 
 /// A call of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportCall {
     /// Its id.
     pub call: CallId,
@@ -69,6 +72,7 @@ pub struct ReportCall {
 
 /// An event that a timeline shows between calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportMark {
     /// The event.
     pub seq: Seq,
@@ -79,7 +83,7 @@ pub struct ReportMark {
 }
 
 /// Folds records into turns.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TurnFold {
     turns: Vec<ReportTurn>,
     waiting: BTreeMap<InputId, (Seq, String)>,
@@ -92,8 +96,8 @@ pub(super) fn start(text: &str, chars: usize) -> String {
 }
 
 impl TurnFold {
-    /// Takes in a record; `json` is its public form, if it is shown.
-    pub(super) fn take(&mut self, record: &Record<'_>, json: Option<&Value>, blobs: &dyn Blobs) {
+    /// Takes in a record.
+    pub(super) fn take(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
         match record.event {
             Event::Input(InputEvent::Admitted(admitted)) => {
                 let prompt = start(&admitted.text.resolve(blobs), PROMPT);
@@ -110,7 +114,7 @@ impl TurnFold {
         }
         let Some(turn) = self.turns.last_mut() else { return };
         (turn.last, turn.ended_at) = (record.seq, record.at);
-        turn.take(record, json, blobs);
+        turn.take(record, blobs);
     }
 
     /// A prompt that was sent and joined at once begins its turn with its admission.
@@ -120,9 +124,16 @@ impl TurnFold {
         if let Some(before) = self.turns.last_mut() {
             before.last = Seq(before.last.0.min(first.0.saturating_sub(1)));
         }
-        self.turns.retain(|turn| turn.first < first);
+        while self.turns.last().is_some_and(|turn| turn.first >= first) {
+            self.turns.pop();
+        }
         self.users += 1;
         self.turns.push(ReportTurn::new(self.users, first, record.at, prompt));
+    }
+
+    /// The turns so far.
+    pub(super) fn turns(&self) -> &[ReportTurn] {
+        &self.turns
     }
 
     /// The turns with events from `from` on.
@@ -151,7 +162,7 @@ impl ReportTurn {
         }
     }
 
-    fn take(&mut self, record: &Record<'_>, json: Option<&Value>, blobs: &dyn Blobs) {
+    fn take(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
         match record.event {
             Event::Tool(ToolEvent::Called(called)) => self.calls.push(ReportCall {
                 call: called.call.clone(),
@@ -188,7 +199,7 @@ impl ReportTurn {
         }
         if let Some(kind) = mark(record.event.kind().name()) {
             self.error |= kind == "error";
-            let text = json.map(mark_text).unwrap_or_default();
+            let text = mark_text(&record.to_json(blobs));
             self.marks.push(ReportMark { seq: record.seq, kind, text });
         }
     }

@@ -13,6 +13,7 @@ pub(super) enum Command {
     Run(commands::run::Args),
     Chat(commands::chat::Args),
     Record(commands::record::Args),
+    Serve(commands::serve::Args),
     Models(commands::models::Args),
     Config(commands::config::Args),
     Import(commands::import::Args),
@@ -115,6 +116,7 @@ impl Command {
             | Self::Run(_)
             | Self::Chat(_)
             | Self::Record(_)
+            | Self::Serve(_)
             | Self::Rerun(_) => false,
         }
     }
@@ -140,6 +142,7 @@ impl Command {
             Self::Run(args) => commands::run::run(args, cli, out).await,
             Self::Chat(args) => commands::chat::run(args, cli, out).await,
             Self::Record(args) => commands::record::run(args, cli, out).await,
+            Self::Serve(args) => commands::serve::run(args, cli, out).await,
             Self::Models(args) => commands::models::run(args, cli, out),
             Self::Config(args) => commands::config::run(args, cli, out),
             Self::Import(args) => commands::import::run(args, cli, out).await,

@@ -8,7 +8,7 @@ const NAME: usize = 11;
 
 /// The groups in the order in which they are shown.
 const GROUPS: [(&str, &[&str]); 9] = [
-    ("Every day", &["import", "sessions", "search", "replay", "usage"]),
+    ("Every day", &["import", "sessions", "search", "serve", "replay", "usage"]),
     ("Look at a session", &["transcript", "log", "show", "tree", "report", "sql"]),
     (
         "Ask what the model saw",

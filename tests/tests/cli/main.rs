@@ -18,6 +18,7 @@ mod questions;
 mod reader;
 mod report;
 mod retention;
+mod serve;
 mod session_methods;
 mod signing;
 mod usage;

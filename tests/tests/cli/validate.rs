@@ -37,6 +37,14 @@ pub fn wrong(schema: &Value, value: &Value) -> Option<String> {
             .iter()
             .find(|name| value.get(name.as_str().unwrap_or_default()).is_none())
             .map(|name| format!("no field {name}")),
+        "maxItems" => value
+            .as_array()
+            .filter(|items| items.len() as u64 > rule.as_u64().unwrap_or(u64::MAX))
+            .map(|items| format!("{} items are too many", items.len())),
+        "minItems" => value
+            .as_array()
+            .filter(|items| (items.len() as u64) < rule.as_u64().unwrap_or_default())
+            .map(|items| format!("{} items are too few", items.len())),
         "uniqueItems" => {
             let items = value.as_array()?;
             items

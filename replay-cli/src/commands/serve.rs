@@ -1,0 +1,57 @@
+//! `annals serve`
+
+use crate::command_context::CommandContext;
+use crate::error::{CliError, EditError, ServingError, Verdict};
+use crate::host::Signals;
+use annals_runtime::ports::{Ids, SeededIds};
+use annals_serve::{ApiServer, LiveStore, ServerSettings, ServerToken};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Show the sessions in a browser: what the model saw at any moment, and why.
+///
+/// Prints a link to a page on this machine; everyone who has the link can read the store. The page follows sessions that are
+/// running. The same answers are given to programs as JSON (see docs/serve.md). Nothing is written. Ctrl-C ends it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Listen on this address; port 0 chooses a free one. Other machines are answered only with --token-file.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    listen: String,
+    /// Take the token from FILE, which only you can read, instead of making one.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Also answer under this name (behind a proxy); may be repeated.
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no store, the address is taken, or the token cannot be used.
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    if let Some(file) = cli.file.clone() {
+        return Err(EditError::OnlyInTheStore { file }.into());
+    }
+    let token = match &args.token_file {
+        Some(path) => ServerToken::in_file(path).map_err(ServingError::from)?,
+        None => ServerToken::of_random(&SeededIds::from_entropy().map_err(std::io::Error::other)?.session_key().0),
+    };
+    let store = LiveStore::open(cli.place.dir()).await?;
+    let settings = ServerSettings {
+        listen: args.listen.clone(),
+        token,
+        beyond_loopback: args.token_file.is_some(),
+        names: args.host.clone(),
+    };
+    let server = ApiServer::bind(store, cli.pricing(), &settings).await.map_err(ServingError::from)?;
+    writeln!(out, "{}", server.link())?;
+    out.flush()?;
+    cli.remark("open this link in a browser; Ctrl-C ends the server");
+    let mut signals = Signals::listen()?;
+    tokio::select! {
+        ended = server.run() => ended?,
+        _ = signals.next() => {}
+    }
+    Ok(Verdict::Fine)
+}

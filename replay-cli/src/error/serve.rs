@@ -1,0 +1,14 @@
+//! Why nothing is served.
+
+use annals_serve::{ServeError, TokenError};
+
+/// Nothing is served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServingError {
+    /// The address is taken, or can be reached from other machines.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// The file gives no token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+}

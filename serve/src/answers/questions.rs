@@ -1,0 +1,154 @@
+//! Questions about one session, answered as the command answers them.
+
+use crate::operation::{AsJson, AtCut, Nothing, Question, past};
+use crate::problem::ApiProblem;
+use annals_core::SessionId;
+use annals_inspect::cache::{self, Asking, Cached};
+use annals_inspect::compactions::ListedCompaction;
+use annals_inspect::tree::TreeSession;
+use annals_inspect::view_diff::changes;
+use annals_inspect::when::When;
+use annals_inspect::why::Why;
+use annals_inspect::{diff, views};
+use annals_projections::ToJson;
+use annals_store::exchange::VerifyReport;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Seconds that a provider keeps an unused prefix, as the command assumes.
+const TTL: u64 = 300;
+
+/// Which request is explained.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhyAsked {
+    /// How many events of the session have happened: the newest request before is explained. Without it all of them.
+    at: Option<u64>,
+    /// The request with this number instead of the newest.
+    step: Option<u64>,
+    /// Only the parts that contain this text.
+    text: Option<String>,
+}
+
+/// Which text is looked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhenAsked {
+    /// The exact text.
+    text: String,
+    /// How many events of the session have happened. Without it all of them.
+    at: Option<u64>,
+}
+
+/// What is compared: two cuts, two sessions, or two requests.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiffAsked {
+    /// The first cut. With `other` it is the cut of this session; without it all events.
+    from: Option<u64>,
+    /// The second cut. With `other` it is the cut of the other session. Without it all events.
+    to: Option<u64>,
+    /// Another session, compared turn by turn.
+    other: Option<SessionId>,
+    /// A request of this session, compared with `other_step`.
+    step: Option<u64>,
+    /// A request of `other`, or of this session.
+    other_step: Option<u64>,
+}
+
+/// What a cache could keep.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CacheAsked {
+    /// How many events of the session have happened. Without it all of them.
+    at: Option<u64>,
+    /// The newest requests only.
+    last: Option<usize>,
+    /// Seconds that the provider keeps an unused prefix (300).
+    ttl: Option<u64>,
+}
+
+/// `GET /v1/sessions/{session}/views/{view}`
+pub async fn view(asked: Question<AtCut>) -> Result<AsJson<Value>, ApiProblem> {
+    let past = asked.past(asked.given.at).await?;
+    let name = views::named(asked.argument("view"))?;
+    let view = match name {
+        "transcript" | "usage" => past.view(past.until).await?,
+        _ => past.seen(past.until).await?,
+    };
+    let mut views = views::json(&past, &view, past.until, &[name]).await?;
+    Ok(AsJson(views.get_mut(name).map(Value::take).unwrap_or_default()))
+}
+
+/// `GET /v1/sessions/{session}/why`
+pub async fn why(asked: Question<WhyAsked>) -> Result<AsJson<Why>, ApiProblem> {
+    let given = &asked.given;
+    Ok(AsJson(asked.past(given.at).await?.why(given.step, given.text.as_deref()).await?))
+}
+
+/// `GET /v1/sessions/{session}/when`
+pub async fn when(asked: Question<WhenAsked>) -> Result<AsJson<When>, ApiProblem> {
+    Ok(AsJson(asked.past(asked.given.at).await?.when(&asked.given.text).await?))
+}
+
+/// `GET /v1/sessions/{session}/diff`
+pub async fn diff(asked: Question<DiffAsked>) -> Result<AsJson<Value>, ApiProblem> {
+    let given = &asked.given;
+    let one = asked.past(if given.other.is_some() { given.from } else { given.to }).await?;
+    let other = match given.other {
+        Some(other) => past(asked.reader(), other, given.to).await?,
+        None => one.clone(),
+    };
+    let answer = match (given.step, given.other_step, given.other, given.from) {
+        (Some(step), Some(other_step), ..) => {
+            serde_json::to_value(diff::requests((&one, step), (&other, other_step)).await?)
+        }
+        (None, None, Some(_), _) => serde_json::to_value(diff::sessions(&one, &other).await?),
+        (None, None, None, Some(from)) => {
+            let from = asked.past(Some(from)).await?.until;
+            let changes = match from <= one.until {
+                true => one.diff_views(from).await?,
+                false => changes(&other_view(&asked, from.0).await?, &one.view(one.until).await?, one.blobs()),
+            };
+            serde_json::to_value(changes)
+        }
+        _ => return Err(ApiProblem::bad_request("give from (and to), or other, or step and other_step")),
+    };
+    Ok(AsJson(answer.map_err(ApiProblem::unreadable)?))
+}
+
+async fn other_view(asked: &Question<DiffAsked>, at: u64) -> Result<annals_projections::SessionView, ApiProblem> {
+    let past = asked.past(Some(at)).await?;
+    Ok(past.view(past.until).await?)
+}
+
+/// `GET /v1/sessions/{session}/cache`
+pub async fn cache(asked: Question<CacheAsked>) -> Result<AsJson<Cached>, ApiProblem> {
+    let given = &asked.given;
+    let asking = Asking { last: given.last, ttl_ms: given.ttl.unwrap_or(TTL).saturating_mul(1_000) };
+    Ok(AsJson(cache::ask(&asked.past(given.at).await?, asking).await?))
+}
+
+/// `GET /v1/sessions/{session}/compactions`
+pub async fn compactions(asked: Question<AtCut>) -> Result<AsJson<Vec<ListedCompaction>>, ApiProblem> {
+    Ok(AsJson(asked.past(asked.given.at).await?.compactions().await?))
+}
+
+/// `GET /v1/sessions/{session}/usage`
+pub async fn usage(asked: Question<AtCut>) -> Result<AsJson<Value>, ApiProblem> {
+    let past = asked.past(asked.given.at).await?;
+    Ok(AsJson(past.usage().await?.total.to_json(past.blobs())))
+}
+
+/// `GET /v1/sessions/{session}/verify`
+pub async fn verify(asked: Question<Nothing>) -> Result<AsJson<VerifyReport>, ApiProblem> {
+    Ok(AsJson(asked.past(None).await?.integrity().await?))
+}
+
+/// `GET /v1/sessions/{session}/tree`
+pub async fn tree(asked: Question<Nothing>) -> Result<AsJson<Vec<TreeSession>>, ApiProblem> {
+    let session = asked.session()?;
+    asked.reader().head(session).await?;
+    Ok(AsJson(asked.reader().trees(Some(session)).await?.sessions))
+}

@@ -1,0 +1,28 @@
+//! `annals serve`: an HTTP API over a store, and the page in the browser that uses it. Described in `docs/serve.md`.
+//!
+//! Answers are those of `annals-inspect`, as JSON: the same that the command prints with `--json`. The store is only read.
+//!
+//! ```text
+//! browser, program ─► access (Host, Origin, token) ─► routes ─► Service ─► LiveStore ─► Reader ─► annals-inspect
+//!                                                      │          questions on threads of their own, a few at a time
+//!                                                      ├─► page       web/dist, without a token
+//!                                                      └─► openapi    made of the same table of operations
+//! ```
+
+mod access;
+mod answers;
+mod live_store;
+mod openapi;
+mod operation;
+mod page;
+mod problem;
+mod routes;
+mod server;
+mod service;
+mod token;
+
+pub use live_store::LiveStore;
+pub use openapi::document as openapi_document;
+pub use problem::ApiProblem;
+pub use server::{ApiServer, ServeError, ServerSettings};
+pub use token::{ServerToken, TokenError};

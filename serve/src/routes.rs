@@ -1,0 +1,190 @@
+//! Every operation of the API.
+
+use crate::answers::{events, questions, requests, sessions, streams, timeline, whole_store};
+use crate::operation::{AnswerShape, Operation, get, post};
+use annals_core::schema::of;
+use annals_inspect::compactions::ListedCompaction;
+use annals_inspect::report::ReportFile;
+use annals_inspect::tree::TreeSession;
+use annals_store::exchange::VerifyReport;
+use serde_json::{Value, json};
+
+fn any() -> Value {
+    json!({})
+}
+
+/// The operations, in the order of the documentation.
+pub fn operations() -> Vec<Operation> {
+    let json = AnswerShape::Json;
+    let mut all = vec![
+        get(
+            "/v1/info",
+            "info",
+            "The version, the store, and how many sessions it has.",
+            json(of::<sessions::ServerInfo>),
+            sessions::info,
+        ),
+        get(
+            "/v1/sessions",
+            "listSessions",
+            "Sessions, those that changed last first.",
+            json(of::<sessions::SessionPage>),
+            sessions::sessions,
+        ),
+        get(
+            "/v1/sessions/{session}",
+            "getSession",
+            "One session and where it ends.",
+            json(of::<sessions::SessionDetail>),
+            sessions::session,
+        ),
+        get(
+            "/v1/sessions/{session}/timeline",
+            "getTimeline",
+            "The turns of a session: prompt, calls, marks, tokens, cost.",
+            json(of::<timeline::TimelinePage>),
+            timeline::timeline,
+        ),
+        get(
+            "/v1/sessions/{session}/cuts",
+            "getCuts",
+            "The places that views can be asked for at: the ends of batches.",
+            json(of::<timeline::CutPage>),
+            timeline::cuts,
+        ),
+        get(
+            "/v1/sessions/{session}/views/{view}",
+            "getView",
+            "A view at a cut: session, history, transcript, baseline, snapshot, pending, epochs, requests, usage or events.",
+            json(any),
+            questions::view,
+        ),
+        get(
+            "/v1/sessions/{session}/requests",
+            "listRequests",
+            "The newest recorded requests.",
+            json(of::<requests::RequestList>),
+            requests::requests,
+        ),
+        get(
+            "/v1/sessions/{session}/requests/{number}",
+            "getRequest",
+            "A recorded request, rebuilt from the log and compared with its digest.",
+            json(any),
+            requests::request,
+        ),
+        get(
+            "/v1/sessions/{session}/requests/{number}/body",
+            "getRequestBody",
+            "The exact bytes of a request; annals-proof says whether the log proves them.",
+            AnswerShape::Bytes("application/json"),
+            requests::body,
+        ),
+        get(
+            "/v1/sessions/{session}/why",
+            "why",
+            "Which event each part of a request came from.",
+            AnswerShape::Named("why"),
+            questions::why,
+        ),
+        get(
+            "/v1/sessions/{session}/when",
+            "when",
+            "When a text entered and left what the model sees.",
+            AnswerShape::Named("when"),
+            questions::when,
+        ),
+        get(
+            "/v1/sessions/{session}/diff",
+            "diff",
+            "What differs between two cuts, two sessions or two requests.",
+            json(any),
+            questions::diff,
+        ),
+        get(
+            "/v1/sessions/{session}/cache",
+            "cache",
+            "How much of each request a prompt cache can reuse, and what broke it.",
+            AnswerShape::Named("cache"),
+            questions::cache,
+        ),
+        get(
+            "/v1/sessions/{session}/compactions",
+            "compactions",
+            "The compactions and what each removed.",
+            json(of::<Vec<ListedCompaction>>),
+            questions::compactions,
+        ),
+        get(
+            "/v1/sessions/{session}/usage",
+            "usage",
+            "Tokens and recorded cost.",
+            AnswerShape::Named("usage"),
+            questions::usage,
+        ),
+        get(
+            "/v1/sessions/{session}/files",
+            "files",
+            "The files that events name, and what was done with each.",
+            json(of::<Vec<ReportFile>>),
+            timeline::files,
+        ),
+        get(
+            "/v1/sessions/{session}/verify",
+            "verifySession",
+            "Whether a session is unaltered: digests, chain, blobs.",
+            json(of::<VerifyReport>),
+            questions::verify,
+        ),
+        get(
+            "/v1/sessions/{session}/tree",
+            "tree",
+            "The forks and sub-agents that a session belongs to.",
+            json(of::<Vec<TreeSession>>),
+            questions::tree,
+        ),
+        get(
+            "/v1/search",
+            "search",
+            "Matches in the texts of all sessions.",
+            AnswerShape::Named("search"),
+            whole_store::search,
+        ),
+        post(
+            "/v1/sql",
+            "sql",
+            "The rows of a query (annals sql --schema lists the tables).",
+            AnswerShape::Named("sql"),
+            whole_store::sql,
+        ),
+        get("/v1/blobs/{hash}", "getBlob", "A long text.", AnswerShape::Bytes("text/plain"), whole_store::blob),
+        get(
+            "/v1/verify",
+            "verifyStore",
+            "Whether the whole store is unaltered.",
+            json(of::<VerifyReport>),
+            whole_store::verify,
+        ),
+    ];
+    all.push(Operation {
+        path: "/v1/sessions/{session}/events",
+        name: "events",
+        summary: "The events of a session: a page, or each as it comes, with its number as id.",
+        given: of::<events::EventsAsked>(),
+        answer: AnswerShape::Page { items: "events", schema: "events" },
+        has_body: false,
+        is_streamed: true,
+        handler: axum::routing::get(streams::session_events),
+    });
+    all.push(Operation {
+        path: "/v1/events",
+        name: "allEvents",
+        summary: "Every event of the store as it comes, from a position on; the last event of each batch has its position as id.",
+        given: of::<events::EventsAsked>(),
+        answer: AnswerShape::Bytes("text/event-stream"),
+        has_body: false,
+        is_streamed: true,
+        handler: axum::routing::get(streams::store_events),
+    });
+    all
+}

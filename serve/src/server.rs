@@ -1,0 +1,110 @@
+//! The server: listens, and answers until it is dropped.
+
+use crate::access::{AccessRules, check};
+use crate::live_store::LiveStore;
+use crate::openapi;
+use crate::page;
+use crate::problem::ApiProblem;
+use crate::routes::operations;
+use crate::service::Service;
+use crate::token::ServerToken;
+use annals_inspect::pricing::Pricing;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router, middleware};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+
+/// How a server is reached.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// An address and a port; port 0 chooses one.
+    pub listen: String,
+    /// What a client has to send.
+    pub token: ServerToken,
+    /// Whether other machines may be answered: the token was chosen for it.
+    pub beyond_loopback: bool,
+    /// Further names of this server, for a proxy before it.
+    pub names: Vec<String>,
+}
+
+/// The server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address is taken, or not of this machine: choose another one.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system reported.
+        #[source]
+        source: io::Error,
+    },
+    /// Other machines could reach the server.
+    #[error("{0} can be reached from other machines: give a token with --token-file FILE, and let a proxy add TLS")]
+    BeyondLoopback(SocketAddr),
+}
+
+/// A server that listens.
+pub struct ApiServer {
+    listener: TcpListener,
+    address: SocketAddr,
+    token: ServerToken,
+    router: Router,
+}
+
+impl ApiServer {
+    /// Listens.
+    ///
+    /// # Errors
+    /// See [`ServeError`].
+    pub async fn bind(store: LiveStore, pricing: Pricing, settings: &ServerSettings) -> Result<Self, ServeError> {
+        let failed = |source| ServeError::Listen { address: settings.listen.clone(), source };
+        let listener = TcpListener::bind(&settings.listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        if !address.ip().is_loopback() && !settings.beyond_loopback {
+            return Err(ServeError::BeyondLoopback(address));
+        }
+        let access = Arc::new(AccessRules::new(settings.token.clone(), address, &settings.names));
+        let router = router(Arc::new(Service::new(store, pricing)), access);
+        Ok(Self { listener, address, token: settings.token.clone(), router })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address of the page, with the token in the part that a browser does not send.
+    pub fn link(&self) -> String {
+        format!("http://{}/#token={}", self.address, self.token.as_str())
+    }
+
+    /// Answers requests until the future is dropped.
+    ///
+    /// # Errors
+    /// When the system refuses for good.
+    pub async fn run(self) -> io::Result<()> {
+        axum::serve(self.listener, self.router).await
+    }
+}
+
+fn router(service: Arc<Service>, access: Arc<AccessRules>) -> Router {
+    let document = openapi::document();
+    let mut router = page::files().route("/openapi.json", get(move || async move { Json(document) }));
+    for operation in operations() {
+        router = router.route(operation.path, operation.handler);
+    }
+    let missing = |request: Request| async move {
+        ApiProblem::not_found(format!("nothing is at {}; /openapi.json lists all operations", request.uri().path()))
+    };
+    let wrong = || async { ApiProblem::new(StatusCode::METHOD_NOT_ALLOWED, "another method", "see /openapi.json") };
+    router
+        .fallback(missing)
+        .method_not_allowed_fallback(wrong)
+        .layer(middleware::from_fn_with_state(access, check))
+        .with_state(service)
+}

@@ -1,0 +1,62 @@
+//! What all requests share: the store, prices, indexes of sessions, and the places of questions that are worked on.
+
+use crate::live_store::LiveStore;
+use crate::problem::ApiProblem;
+use annals_core::SessionId;
+use annals_inspect::SessionAt;
+use annals_inspect::pricing::Pricing;
+use annals_inspect::report::SessionIndex;
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError};
+use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
+
+/// How many sessions have an index of their turns in memory.
+const INDEXES: usize = 16;
+/// How many event streams may be open.
+const STREAMS: usize = 2_048;
+
+type SharedIndex = Arc<Mutex<SessionIndex>>;
+
+/// What all requests share.
+pub struct Service {
+    /// The store.
+    pub store: LiveStore,
+    /// Prices of models.
+    pub pricing: Pricing,
+    indexes: std::sync::Mutex<VecDeque<(SessionId, SharedIndex)>>,
+    pub(crate) questions: Arc<Semaphore>,
+    pub(crate) streams: Arc<Semaphore>,
+}
+
+impl Service {
+    /// A service that works on as many questions at a time as there are cores, and one more.
+    pub fn new(store: LiveStore, pricing: Pricing) -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Self {
+            store,
+            pricing,
+            indexes: std::sync::Mutex::default(),
+            questions: Arc::new(Semaphore::new(cores + 1)),
+            streams: Arc::new(Semaphore::new(STREAMS)),
+        }
+    }
+
+    /// The turns and files of a session up to the end of `past`; costs what was appended since it was asked last.
+    pub(crate) async fn index(&self, past: &SessionAt) -> Result<OwnedMutexGuard<SessionIndex>, ApiProblem> {
+        let shared = self.shared_index(past.session);
+        let mut index = shared.lock_owned().await;
+        index.extend(past).await?;
+        Ok(index)
+    }
+
+    fn shared_index(&self, session: SessionId) -> SharedIndex {
+        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = indexes.iter().position(|(id, _)| *id == session).and_then(|at| indexes.remove(at));
+        let (_, index) = known.unwrap_or_else(|| (session, SharedIndex::default()));
+        indexes.push_back((session, index.clone()));
+        if indexes.len() > INDEXES {
+            indexes.pop_front();
+        }
+        index
+    }
+}
