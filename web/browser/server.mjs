@@ -44,8 +44,13 @@ export async function serveOverrides({ overrides, write = false, ...given }) {
     if (!answer) return response.writeHead(502).end();
     if (url.pathname === '/v1/info') return json({ ...(await answer.json()), write });
     response.writeHead(answer.status, { 'Content-Type': answer.headers.get('content-type') });
-    for await (const chunk of answer.body) if (!response.write(chunk) && response.destroyed) break;
-    response.end();
+    try {
+      for await (const chunk of answer.body) if (!response.write(chunk) && response.destroyed) break;
+      response.end();
+    } catch {
+      // The real server was ended during a stream.
+      response.destroy();
+    }
   });
   await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
   const close = () => {

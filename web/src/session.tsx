@@ -1,5 +1,5 @@
 // One session at one Cut: the scrubber, the timeline, and what can be known there.
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Actions } from './actions';
 import { of, type Api } from './api';
 import { clock, count, oneLine, short, visible } from './format';
@@ -60,8 +60,8 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
     };
   }, [store]);
 
-  // Links typed or followed while the page is open.
-  useEffect(() => {
+  // Links typed or followed while the page is open. Before the page is drawn: a key that follows must not be undone.
+  useLayoutEffect(() => {
     setTab(route.tab);
     setMark(route.mark);
     if (route.place.at !== null && store.session && route.place.at !== place.current) go(route.place.at);
