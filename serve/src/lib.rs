@@ -11,6 +11,7 @@
 
 mod access;
 mod answers;
+mod followers;
 mod live_store;
 mod openapi;
 mod operation;

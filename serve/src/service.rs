@@ -1,5 +1,6 @@
 //! What all requests share: the store, prices, indexes of sessions, and the places of questions that are worked on.
 
+use crate::followers::Followers;
 use crate::live_store::LiveStore;
 use crate::problem::ApiProblem;
 use annals_core::SessionId;
@@ -14,18 +15,22 @@ use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
 const INDEXES: usize = 16;
 /// How many event streams may be open.
 const STREAMS: usize = 2_048;
+/// How many of them may be of the whole store: each reads for itself.
+const WHOLE_STREAMS: usize = 32;
 
 type SharedIndex = Arc<Mutex<SessionIndex>>;
 
 /// What all requests share.
 pub struct Service {
     /// The store.
-    pub store: LiveStore,
+    pub store: Arc<LiveStore>,
     /// Prices of models.
     pub pricing: Pricing,
     indexes: std::sync::Mutex<VecDeque<(SessionId, SharedIndex)>>,
     pub(crate) questions: Arc<Semaphore>,
     pub(crate) streams: Arc<Semaphore>,
+    pub(crate) whole_streams: Arc<Semaphore>,
+    pub(crate) followers: Followers,
 }
 
 impl Service {
@@ -33,11 +38,13 @@ impl Service {
     pub fn new(store: LiveStore, pricing: Pricing) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Self {
-            store,
+            store: Arc::new(store),
             pricing,
             indexes: std::sync::Mutex::default(),
             questions: Arc::new(Semaphore::new(cores + 1)),
             streams: Arc::new(Semaphore::new(STREAMS)),
+            whole_streams: Arc::new(Semaphore::new(WHOLE_STREAMS)),
+            followers: Followers::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use annals_serve::{ApiServer, LiveStore, ServerSettings, ServerToken};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Show the sessions in a browser: what the model saw at any moment, and why.
+/// Show the sessions in a browser, at any moment.
 ///
 /// Prints a link to a page on this machine; everyone who has the link can read the store. The page follows sessions that are
 /// running. The same answers are given to programs as JSON (see docs/serve.md). Nothing is written. Ctrl-C ends it.

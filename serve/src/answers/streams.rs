@@ -1,15 +1,16 @@
 //! Events as they come, as server-sent events: each once, in order, after the one that the client saw last.
 //!
-//! A follower reads from the store when its client reads: one that is slow delays no writer, and costs its own place and one
-//! page of batches.
+//! A stream reads from the store when its client reads: one that is slow delays no writer, and costs its own place and one
+//! page of batches. All streams of a session are woken by one follower of the log.
 
 use super::events::{EventsAsked, events};
+use crate::followers::FollowedSession;
 use crate::operation::{PathArguments, session_in, work};
 use crate::problem::ApiProblem;
 use crate::service::Service;
-use annals_core::{Blobs, Seq};
+use annals_core::{Blobs, Seq, SessionId};
 use annals_projections::ToJson;
-use annals_store::{Followed, Following, Position, ReadError, Scope};
+use annals_store::{Followed, Position, Scope, Slice};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -19,9 +20,12 @@ use futures_util::{Stream, StreamExt, stream};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// How often something is sent, so that a dead connection is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How many batches are read at a time.
+const PAGE: usize = 64;
 
 /// `GET /v1/sessions/{session}/events`: a page, or with `Accept: text/event-stream` a stream whose ids are the numbers of events.
 pub async fn session_events(
@@ -34,11 +38,65 @@ pub async fn session_events(
     if !wants_stream(&headers) {
         return work(service, path, given, events).await;
     }
+    let permit = permitted(&service.streams)?;
     let session = session_in(&path)?;
-    let from = Seq(begin(&headers, given.from)?);
-    let store = service.store.now().await?;
-    store.reader.head(session).await?;
-    stream_of(&service, store.reader.log().follow(Scope::Session { session, from }), store.reader.log().blobs())
+    let next = Seq(begin(&headers, given.from)?);
+    let followed = service.followers.follow(&service.store, session).await?;
+    let head = followed.head();
+    let stream = SessionStream { service, session, next, head, synced: false, over: false, _held: (permit, followed) };
+    let messages = stream::unfold(stream, |mut stream| async move { Some((stream.step().await?, stream)) });
+    Ok(sent(messages.flat_map(stream::iter)))
+}
+
+/// A stream of one session: its place, and what wakes it.
+struct SessionStream {
+    service: Arc<Service>,
+    session: SessionId,
+    next: Seq,
+    head: watch::Receiver<Seq>,
+    synced: bool,
+    over: bool,
+    _held: (OwnedSemaphorePermit, Arc<FollowedSession>),
+}
+
+impl SessionStream {
+    /// The messages of the next page of batches, as soon as there are any; `None` at the end.
+    async fn step(&mut self) -> Option<Vec<Event>> {
+        loop {
+            if self.over {
+                return None;
+            }
+            // Seen before reading: what lands meanwhile wakes the next wait.
+            self.head.borrow_and_update();
+            let messages = match self.page().await {
+                Ok(messages) => messages,
+                Err(problem) => {
+                    self.over = true;
+                    return Some(vec![failed(&problem)]);
+                }
+            };
+            if !messages.is_empty() {
+                return Some(messages);
+            }
+            if !self.synced {
+                self.synced = true;
+                return Some(vec![Event::default().comment("synced")]);
+            }
+            if self.head.changed().await.is_err() {
+                self.over = true;
+                return Some(vec![failed(&ApiProblem::unreadable("the session is no longer followed; connect again"))]);
+            }
+        }
+    }
+
+    async fn page(&mut self) -> Result<Vec<Event>, ApiProblem> {
+        let store = self.service.store.now().await?;
+        let until = store.reader.head(self.session).await?.next;
+        let mut pages = store.reader.pages(self.session, self.next, until).at_most(PAGE);
+        let Some(slices) = pages.next_page().await? else { return Ok(Vec::new()) };
+        self.next = slices.last().map_or(self.next, |slice| slice.until);
+        Ok(slices.iter().flat_map(|slice| messages(slice, None, store.reader.blobs())).collect())
+    }
 }
 
 /// `GET /v1/events`: every event of the store from a position on, as a stream whose ids are positions of batches.
@@ -52,9 +110,23 @@ pub async fn store_events(
         let detail = "send Accept: text/event-stream; the events of one session are also given in pages";
         return Err(ApiProblem::new(StatusCode::NOT_ACCEPTABLE, "only as a stream", detail));
     }
+    let permit = permitted(&service.whole_streams)?;
     let from = Position(begin(&headers, given.from)?);
     let store = service.store.now().await?;
-    stream_of(&service, store.reader.log().follow(Scope::All { from }), store.reader.log().blobs())
+    let blobs = store.reader.log().blobs();
+    let messages = store.reader.log().follow(Scope::All { from }).flat_map(move |followed| {
+        let _held = &permit;
+        stream::iter(match followed {
+            Ok(Followed::Batch { slice, position }) => {
+                // What a client asks next is answered with at least what it has seen.
+                service.store.expire();
+                messages(&slice, position, &*blobs)
+            }
+            Ok(Followed::Synced) => vec![Event::default().comment("synced")],
+            Err(error) => vec![failed(&error.into())],
+        })
+    });
+    Ok(sent(messages))
 }
 
 fn wants_stream(headers: &HeaderMap) -> bool {
@@ -75,36 +147,23 @@ fn begin(headers: &HeaderMap, from: Option<u64>) -> Result<u64, ApiProblem> {
     }
 }
 
-fn stream_of(
-    service: &Arc<Service>,
-    following: Following,
-    blobs: Arc<dyn Blobs + Send + Sync>,
-) -> Result<Response, ApiProblem> {
-    let Ok(permit) = service.streams.clone().try_acquire_owned() else {
-        let detail = "too many streams are open";
-        return Err(ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail));
-    };
-    let service = service.clone();
-    let events = following.flat_map(move |followed| {
-        let _held = &permit;
-        stream::iter(messages(&service, followed, &*blobs))
-    });
-    let events: std::pin::Pin<Box<dyn Stream<Item = Result<Event, Infallible>> + Send>> = Box::pin(events.map(Ok));
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT).text("hb")).into_response())
+fn permitted(streams: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiProblem> {
+    let busy = |_| ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many streams are open");
+    streams.clone().try_acquire_owned().map_err(busy)
+}
+
+fn sent(events: impl Stream<Item = Event> + Send + 'static) -> Response {
+    let events = events.map(Ok::<_, Infallible>);
+    Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT).text("hb")).into_response()
+}
+
+/// The last message of a stream that cannot continue.
+fn failed(problem: &ApiProblem) -> Event {
+    Event::default().event("problem").json_data(problem).unwrap_or_default()
 }
 
 /// The messages of a batch. Those of the whole store end with the position, so that a batch is received whole or again.
-fn messages(service: &Service, followed: Result<Followed, ReadError>, blobs: &dyn Blobs) -> Vec<Event> {
-    let (slice, position) = match followed {
-        Ok(Followed::Batch { slice, position }) => (slice, position),
-        Ok(Followed::Synced) => return vec![Event::default().comment("synced")],
-        Err(error) => {
-            let problem = ApiProblem::from(error);
-            return vec![Event::default().event("problem").json_data(&problem).unwrap_or_default()];
-        }
-    };
-    // What a client asks next is answered with at least what it has seen.
-    service.store.expire();
+fn messages(slice: &Slice, position: Option<Position>, blobs: &dyn Blobs) -> Vec<Event> {
     let records: Vec<_> = slice.records().collect();
     let last = records.len().saturating_sub(1);
     let shown = records.iter().enumerate().map(|(at, record)| {
