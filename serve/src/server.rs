@@ -9,10 +9,11 @@ use crate::routes::operations;
 use crate::service::Service;
 use crate::token::ServerToken;
 use annals_inspect::pricing::Pricing;
+use axum::body::Bytes;
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::routing::get;
-use axum::{Json, Router, middleware};
+use axum::{Router, middleware};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -93,8 +94,10 @@ impl ApiServer {
 }
 
 fn router(service: Arc<Service>, access: Arc<AccessRules>) -> Router {
-    let document = openapi::document();
-    let mut router = page::files().route("/openapi.json", get(move || async move { Json(document) }));
+    // Every connection has a copy of the router: of bytes that are shared.
+    let document = Bytes::from(openapi::document().to_string());
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    let mut router = page::files().route("/openapi.json", get(move || async move { (json, document) }));
     for operation in operations() {
         router = router.route(operation.path, operation.handler);
     }
