@@ -8,15 +8,16 @@ use crate::style::counted;
 use annals_providers::cassette::erase_answers;
 use annals_runtime::host::ThisProcess;
 use annals_runtime::ports::{Ids, SeededIds, StorePath};
-use annals_store::disk::{ErasedCopies, Tuning};
+use annals_store::disk::{CollectError, ErasedCopies, Tuning};
 use annals_store::erasure::{self, ErasureNote, ErasurePlan, RecordErasureError};
 use annals_store::ipc::RemoteLog;
-use annals_store::{DiskLog, OpenError, OpenMode, SharedError};
+use annals_store::{DiskLog, EventLog, OpenError, OpenMode, SharedError};
 use annals_tools::erase::{ErasedFiles, ErasedTexts};
 use serde_json::{Map, Value, json};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A store that texts are erased from.
 pub struct ErasedStore<'a> {
@@ -31,6 +32,7 @@ pub struct ErasedStore<'a> {
 pub struct BegunErasure {
     plan: ErasurePlan,
     files: ErasedFiles,
+    originals: u64,
     answers: u64,
     /// What was recorded is removed, also when recording ended early.
     recorded: Result<(), RecordErasureError>,
@@ -41,6 +43,7 @@ pub struct FinishedErasure {
     pub plan: ErasurePlan,
     pub copies: ErasedCopies,
     files: ErasedFiles,
+    originals: u64,
     answers: u64,
 }
 
@@ -144,13 +147,29 @@ impl ErasedStore<'_> {
         let texts = ErasedTexts { texts: &plan.erased, matches: &|text| matches(text), outputs, directories };
         let removed = texts.remove_copies(&StorePath::from(dir));
         let files = removed.map_err(|source| CliError::File { path: dir.to_owned(), source })?;
+        let originals = self.remove_originals(log, &texts)?;
         let mut answers = 0;
         for folder in self.cassettes {
             let removed = erase_answers(folder, &plan.requests);
             answers += removed.map_err(|source| CliError::File { path: folder.clone(), source })?;
         }
         let recorded = erasure::record(log, &plan, note, &|| ids.session_key()).await;
-        Ok(BegunErasure { plan, files, answers, recorded })
+        Ok(BegunErasure { plan, files, originals, answers, recorded })
+    }
+
+    /// Removes the records that `import --keep-originals` kept, if they hold a text; no event names them. Gives how many.
+    fn remove_originals(&self, log: &DiskLog, texts: &ErasedTexts<'_>) -> Result<u64, CliError> {
+        let mut unnamed = match log.garbage(Duration::ZERO, |_, _| {}) {
+            Err(CollectError::Damaged) => {
+                self.cli
+                    .remark("the store is damaged: originals that an import kept were not searched (annals doctor)");
+                return Ok(0);
+            }
+            unnamed => unnamed?,
+        };
+        let blobs = log.blobs();
+        unnamed.blobs.retain(|(hash, _)| blobs.text(hash).is_none_or(|record| texts.are_in(&record)));
+        Ok(log.collect(&unnamed, Duration::ZERO)?.files)
     }
 
     /// Removes the texts from every copy of the log; the store is closed. `None` when they are still there, which was said.
@@ -158,7 +177,7 @@ impl ErasedStore<'_> {
     /// # Errors
     /// When the erasure was not recorded whole, or the disk refuses.
     pub fn finish(&self, begun: BegunErasure) -> Result<Option<FinishedErasure>, CliError> {
-        let BegunErasure { plan, files, answers, recorded } = begun;
+        let BegunErasure { plan, files, originals, answers, recorded } = begun;
         let bar = Bar::new(self.cli.shows_progress(), "erasing");
         let progress = |done: usize, total: usize| bar.tell(done as u64, Some(total as u64));
         let finished = DiskLog::finish_erasure(self.cli.place.dir(), Tuning::default(), &progress);
@@ -166,20 +185,20 @@ impl ErasedStore<'_> {
         bar.clear();
         self.cli.tell(&report);
         recorded?;
-        Ok(report.erased.map(|copies| FinishedErasure { plan, copies, files, answers }))
+        Ok(report.erased.map(|copies| FinishedErasure { plan, copies, files, originals, answers }))
     }
 }
 
 impl FinishedErasure {
     /// What was erased, for programs.
     pub fn to_json(&self) -> Map<String, Value> {
-        let Self { plan, copies, files, answers } = self;
+        let Self { plan, copies, files, originals, answers } = self;
         let shared: Vec<_> = copies.shared.values().flatten().collect();
         let answer = json!({
             "texts": plan.texts, "chars": plan.chars, "hashes": plan.hashes,
             "sessions": plan.what.keys().collect::<Vec<_>>(), "batches": copies.batches, "segments": copies.segments,
             "blobs": copies.blobs, "blobs_kept_for": shared, "outputs": files.outputs, "captures": files.captures,
-            "lines": files.lines, "answers": answers, "unknown_directories": files.unknown,
+            "lines": files.lines, "originals": originals, "answers": answers, "unknown_directories": files.unknown,
         });
         match answer {
             Value::Object(members) => members,
@@ -192,12 +211,13 @@ impl FinishedErasure {
     /// # Errors
     /// When the output refuses.
     pub fn show(&self, cli: &CommandContext, out: &mut dyn Write) -> std::io::Result<()> {
-        let Self { copies, files, answers, .. } = self;
+        let Self { copies, files, originals, answers, .. } = self;
         let counts = [
             ("blobs", copies.blobs),
             ("tool output files", files.outputs),
             ("repositories of captured files", files.captures),
             ("lines of the chat history", files.lines),
+            ("originals of imported records", *originals),
             ("cassette files", *answers),
             ("files that were set aside", copies.set_aside),
         ];

@@ -3,6 +3,7 @@
 use crate::worktree::{WORKTREES, shadow_folder};
 use annals_runtime::host::OUTPUTS;
 use annals_runtime::ports::StorePath;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::{fs, io};
@@ -72,6 +73,25 @@ impl ErasedTexts<'_> {
             sync_folder(&folder.reach()?)?;
         }
         Ok(erased)
+    }
+
+    /// Whether a record of another program holds an erased text or a match: as it is, or as a string of its JSON.
+    pub fn are_in(&self, record: &str) -> bool {
+        let mut waiting: Vec<Value> = serde_json::from_str(record).into_iter().collect();
+        while let Some(value) = waiting.pop() {
+            match value {
+                Value::String(text) if self.concerns(&text) => return true,
+                Value::Array(items) => waiting.extend(items),
+                Value::Object(members) => {
+                    if members.keys().any(|name| self.concerns(name)) {
+                        return true;
+                    }
+                    waiting.extend(members.into_iter().map(|(_, value)| value));
+                }
+                _ => {}
+            }
+        }
+        self.concerns(record)
     }
 
     fn concerns(&self, text: &str) -> bool {

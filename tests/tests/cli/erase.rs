@@ -1,6 +1,6 @@
 //! Personal data is handed over withheld, then erased at home: it is nowhere in the folder, and all proofs hold.
 
-use super::command::{Annals, ends, text};
+use super::command::{Annals, ends, fixture, text};
 use annals_config::Variables;
 use std::path::Path;
 use std::process::Command;
@@ -274,4 +274,22 @@ fn a_source_whose_erased_text_was_replaced_by_one_of_the_same_length_is_not_the_
     std::fs::write(&source, whole.replace("hello there", "hello over there")).unwrap();
     assert!(ends(&annals, 1, &["import", &text(&source)]).contains("differs from the earlier import"));
     assert_eq!(ends(&annals, 0, &["log", "@last"]), erased);
+}
+
+#[test]
+fn originals_that_an_import_kept_lose_the_text_as_well_and_others_stay() {
+    let annals = Annals::new();
+    let source = fixture("claude-code/tools-and-compaction.jsonl");
+    ends(&annals, 0, &["import", &source, "--keep-originals"]);
+    let blobs = annals.store().join("blobs");
+    // In a record the lines of a text are one line of JSON.
+    let kept = |text: &str| containing(&blobs, text).len();
+    let (with, others) = (kept("\\nnuts,20,A1\\n"), kept("\"attachment\"") - kept("\\nnuts,20,A1\\n"));
+    assert!(with > 0 && others > 0, "{with} and {others}");
+    let erase = ["erase", "@last", "--matching", "nuts,20,A1", "--reason", "a test", "--yes", "--json"];
+    let answer: serde_json::Value = serde_json::from_str(&annals.run(&erase).out).unwrap();
+    assert_eq!(answer["originals"], with);
+    assert_eq!(containing(&annals.store(), "nuts,20,A1"), Vec::<String>::new());
+    assert_eq!(kept("\"attachment\""), others);
+    ends(&annals, 0, &["verify"]);
 }
