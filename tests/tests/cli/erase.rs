@@ -3,7 +3,8 @@
 use super::command::{Annals, ends, fixture, text};
 use annals_config::Variables;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 const SECRET: &str = "Ottilie Brandauer";
 const OUTPUT: &str = "TOKEN=Zebra-Quartz-9917";
@@ -292,4 +293,33 @@ fn originals_that_an_import_kept_lose_the_text_as_well_and_others_stay() {
     assert_eq!(containing(&annals.store(), "nuts,20,A1"), Vec::<String>::new());
     assert_eq!(kept("\"attachment\""), others);
     ends(&annals, 0, &["verify"]);
+}
+
+/// Real processes, killed at any time: what is recorded is finished by the next opening, what is not is found again.
+#[test]
+fn an_erasure_that_is_killed_at_any_time_is_finished_by_the_same_command() {
+    for round in 0..12_u64 {
+        let annals = store();
+        plant_copies(&annals);
+        let erase = ["erase", "@last", "--matching", "Ottilie", "--reason", "a test", "--yes"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_annals-command"));
+        command.args(erase).args(["--all", "--store", &text(&annals.store())]);
+        let mut process =
+            command.env("HOME", annals.file("home")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(round * 9));
+        process.kill().unwrap();
+        process.wait().unwrap();
+        let again = annals.run(&erase);
+        // Nothing matches any more if the killed process had recorded it.
+        assert!(
+            again.status == 0 || again.remarks.contains("no text"),
+            "round {round}: {}{}",
+            again.out,
+            again.remarks
+        );
+        assert_eq!(containing(&annals.store(), SECRET), Vec::<String>::new(), "round {round}");
+        let log = ends(&annals, 0, &["log", "@last"]);
+        assert_eq!(log.matches("texts.erased").count(), 1, "round {round}: {log}");
+        ends(&annals, 0, &["verify"]);
+    }
 }

@@ -144,6 +144,8 @@ fn a_text_that_is_given_later_is_proved_and_another_is_not() {
     assert!(proved.contains("proved, this text is what the file withholds"), "{proved}");
     let json = fine(&annals, &["verify", &text(&file), "--reveal", &text(&given), "--json"]);
     assert!(json.contains("\"outcome\": \"proved\""), "{json}");
+    let schema = annals_inspect::schema::named("verify").unwrap();
+    assert_eq!(super::validate::wrong(&schema, &serde_json::from_str(&json).unwrap()), None);
     let other = std::fs::read_to_string(&given).unwrap().replace("Kreuzberg", "Kreuzburg");
     std::fs::write(&given, other).unwrap();
     let wrong = annals.run(&["verify", &text(&file), "--reveal", &text(&given)]);

@@ -128,3 +128,44 @@ fn an_imported_session_continues_with_a_model_that_is_configured_here() {
     assert!(answer.remarks.contains("continuing as a fork with mock/one"), "{}", answer.remarks);
     assert_eq!(model.received()[0]["model"].as_str(), Some("one"));
 }
+
+#[test]
+fn a_session_that_was_imported_without_its_key_continues_as_a_fork() {
+    let says = ["Hello Ada.", "You are somebody.", "You are Ada.", "Still you."].map(Says::Text);
+    let model = Model::start(says).expect("a port");
+    let person = Person::with_model(model.url(), CHAT);
+    assert_eq!(person.annals(&["run", "I am Ada."]).status, Some(0));
+    let withheld = ["export", "@last", "withheld.jsonl", "--withhold", "text:I am Ada"];
+    assert_eq!(person.annals(&withheld).status, Some(0));
+    let there = ["--store", "elsewhere"];
+    assert_eq!(person.annals(&[&["import", "withheld.jsonl"], &there[..]].concat()).status, Some(0));
+    let sessions = || person.json(&[&["sessions", "--json"], &there[..]].concat()).as_array().map_or(0, Vec::len);
+    assert_eq!(sessions(), 1);
+    let original = person.json(&[&["sessions", "--json"], &there[..]].concat())[0].clone();
+    let id = original["id"].as_str().expect("an id").to_owned();
+    for refused in [
+        person.annals(&[&["run", "-s", &id, "who am I?"], &there[..]].concat()),
+        person.annals_reading(&[&["chat", "-s", &id], &there[..]].concat(), "who am I?\n"),
+    ] {
+        assert_eq!((refused.status, refused.out.as_str()), (Some(2), ""));
+        assert!(refused.remarks.contains("annals fork"), "{}", refused.remarks);
+    }
+    assert_eq!(model.received().len(), 1, "nothing was sent");
+    let fork = person.annals(&[&["fork", &id], &there[..]].concat());
+    let fork = fork.out.split_whitespace().next().unwrap_or_default().to_owned();
+    for (at, answer) in ["You are somebody.", "You are Ada."].into_iter().enumerate() {
+        let run = match at {
+            0 => person.annals(&[&["run", "-s", &fork, "who am I?"], &there[..]].concat()),
+            _ => person.annals_reading(&[&["chat", "-s", &fork], &there[..]].concat(), "and now?\n"),
+        };
+        assert_eq!((run.status, run.out.trim()), (Some(0), answer), "{}", run.remarks);
+    }
+    // The original is as it was, and all that is in the store is proved.
+    let now = person.json(&[&["sessions", "--json"], &there[..]].concat());
+    let same = now.as_array().into_iter().flatten().find(|row| row["id"] == id.as_str());
+    assert_eq!(same.map(|row| &row["next"]), Some(&original["next"]));
+    assert_eq!(sessions(), 2, "{now}");
+    let sent = model.received()[1].to_string();
+    assert!(sent.contains("withheld: 9 characters") && !sent.contains("I am Ada"), "{sent}");
+    assert_eq!(person.annals(&[&["verify"], &there[..]].concat()).status, Some(0));
+}
