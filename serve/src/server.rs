@@ -8,6 +8,7 @@ use crate::problem::ApiProblem;
 use crate::routes::operations;
 use crate::service::Service;
 use crate::token::ServerToken;
+use annals_core::{Seq, SessionId};
 use annals_inspect::pricing::Pricing;
 use axum::body::Bytes;
 use axum::extract::Request;
@@ -82,6 +83,12 @@ impl ApiServer {
     /// The address of the page, with the token in the part that a browser does not send.
     pub fn link(&self) -> String {
         format!("http://{}/#token={}", self.address, self.token.as_str())
+    }
+
+    /// The same, to a session, at a cut or where it ends.
+    pub fn link_to(&self, session: SessionId, at: Option<Seq>) -> String {
+        let at = at.map(|at| format!("@{at}")).unwrap_or_default();
+        format!("{}&/s/{session}{at}", self.link())
     }
 
     /// Answers requests until the future is dropped.

@@ -4,6 +4,7 @@ use super::ReportFile;
 use super::turns::{ReportTurn, TurnFold};
 use crate::SessionAt;
 use annals_core::{Digest, Seq};
+use annals_projections::{Projection, SessionInfo};
 use annals_store::ReadError;
 
 /// The turns and files of a session up to an event. Extending it costs what was appended since.
@@ -11,6 +12,7 @@ use annals_store::ReadError;
 pub struct SessionIndex {
     fold: TurnFold,
     files: Vec<ReportFile>,
+    info: SessionInfo,
     next: Seq,
     digest: Option<Digest>,
 }
@@ -28,6 +30,7 @@ impl SessionIndex {
         while let Some(slice) = pages.next_slice().await? {
             for record in slice.records() {
                 self.fold.take(&record, past.blobs());
+                self.info.apply(&record);
                 self.files.extend(ReportFile::of(&record, past.blobs()));
             }
             self.next = slice.until;
@@ -44,6 +47,11 @@ impl SessionIndex {
     /// The files that events name, in the order of the events.
     pub fn files(&self) -> &[ReportFile] {
         &self.files
+    }
+
+    /// What is known of the session itself.
+    pub fn info(&self) -> &SessionInfo {
+        &self.info
     }
 
     async fn continues(&self, past: &SessionAt) -> Result<bool, ReadError> {

@@ -1,7 +1,8 @@
 //! `annals serve`
 
-use crate::command_context::CommandContext;
+use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, EditError, ServingError, Verdict};
+use crate::event_arg::EventArg;
 use crate::host::Signals;
 use annals_runtime::ports::{Ids, SeededIds};
 use annals_serve::{ApiServer, LiveStore, ServerSettings, ServerToken};
@@ -14,6 +15,12 @@ use std::path::PathBuf;
 /// running. The same answers are given to programs as JSON (see docs/serve.md). Nothing is written. Ctrl-C ends it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
+    /// Open the page at this session.
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+    /// Open it right after EVENT: its number, turn:N, -N from the end, a time.
+    #[arg(long, value_name = "EVENT", allow_negative_numbers = true, requires = "session")]
+    at: Option<EventArg>,
     /// Listen on this address; port 0 chooses a free one. Other machines are answered only with --token-file.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: String,
@@ -37,6 +44,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(path) => ServerToken::in_file(path).map_err(ServingError::from)?,
         None => ServerToken::of_random(&SeededIds::from_entropy().map_err(std::io::Error::other)?.session_key().0),
     };
+    let found = match &args.session {
+        Some(session) => Some(cli.target(&Target { session: session.clone(), at: args.at }).await?),
+        None => None,
+    };
     let store = LiveStore::open(cli.place.dir()).await?;
     let settings = ServerSettings {
         listen: args.listen.clone(),
@@ -45,7 +56,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         names: args.host.clone(),
     };
     let server = ApiServer::bind(store, cli.pricing(), &settings).await.map_err(ServingError::from)?;
-    writeln!(out, "{}", server.link())?;
+    let link = match &found {
+        Some(found) => server.link_to(found.session, args.at.map(|_| found.until)),
+        None => server.link(),
+    };
+    writeln!(out, "{link}")?;
     out.flush()?;
     cli.remark("open this link in a browser; Ctrl-C ends the server");
     let mut signals = Signals::listen()?;

@@ -159,8 +159,7 @@ pub async fn session(asked: Question<Nothing>) -> Result<AsJson<SessionDetail>, 
     let entry = catalogue.sessions.get(&id).cloned().unwrap_or_default();
     let started =
         catalogue.sessions.iter().filter(|(_, child)| child.parent.as_ref().is_some_and(|parent| parent.session == id));
-    let turns = asked.service.index(&past).await?.turns().len();
-    let view = past.seen(past.until).await?;
+    let index = asked.service.index(&past).await?;
     Ok(AsJson(SessionDetail {
         session: id,
         title: entry.title.clone(),
@@ -170,8 +169,8 @@ pub async fn session(asked: Question<Nothing>) -> Result<AsJson<SessionDetail>, 
         parent: entry.parent.as_ref().map(|parent| parent.session),
         children: started.map(|(id, child)| ChildSession { id: *id, title: child.title.clone() }).collect(),
         events: past.until.0,
-        turns,
+        turns: index.turns().len(),
         head: SessionEnd { seq: head.next, digest: head.digest },
-        running: view.session.running,
+        running: index.info().running,
     }))
 }

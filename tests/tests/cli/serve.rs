@@ -254,6 +254,9 @@ fn a_token_of_a_file_is_needed_beyond_this_machine() {
     let served = Served::start(&annals, &["--token-file", &text(&file), "--host", "annals.example"]);
     assert_eq!(served.token, "a-token-of-my-own-choice");
     let bearer = format!("Bearer {}", served.token);
+    let (at, session) = ("5", printed(&annals, &["sessions", "--all"])[0]["id"].as_str().unwrap().to_owned());
+    let there = Served::start(&annals, &[&session, "--at", at]);
+    assert!(there.token.ends_with(&format!("&/s/{session}@6")), "{}", there.token);
     let named = served.ask("GET", "/v1/info", &[("Host", "annals.example"), ("Authorization", &bearer)], "");
     assert_eq!(named.json()["write"], json!(false));
     std::fs::write(&file, "short").unwrap();
