@@ -4,7 +4,9 @@ use crate::operation::{AnswerShape, Operation};
 use crate::problem::ApiProblem;
 use crate::routes::operations;
 use annals_core::schema::of;
+use annals_core::{BlobHash, SessionId};
 use annals_inspect::schema::named;
+use annals_inspect::views;
 use serde_json::{Map, Value, json};
 
 /// The document (OpenAPI 3.1), as `/openapi.json` gives it.
@@ -134,7 +136,18 @@ impl Schemas {
 /// The arguments in a path.
 fn in_path(path: &str) -> Vec<Value> {
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    names.map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}})).collect()
+    names.map(|name| json!({"name": name, "in": "path", "required": true, "schema": of_argument(name)})).collect()
+}
+
+/// What an argument in a path looks like.
+fn of_argument(name: &str) -> Value {
+    match name {
+        "session" => of::<SessionId>(),
+        "hash" => of::<BlobHash>(),
+        "view" => json!({"enum": views::NAMES}),
+        "number" => json!({"type": "integer", "minimum": 1}),
+        _ => json!({"type": "string"}),
+    }
 }
 
 /// Points references at where definitions are in the document.
