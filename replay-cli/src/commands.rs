@@ -46,6 +46,7 @@ pub mod sql;
 pub mod title;
 pub mod transcript;
 pub mod tree;
+pub mod tui;
 pub mod usage;
 pub mod verify;
 pub mod when;

@@ -99,9 +99,12 @@ pub enum CliError {
     /// A recorded request cannot be rebuilt.
     #[error(transparent)]
     Rebuild(RebuildError),
-    /// Walking needs keys and a screen.
-    #[error("--step needs a terminal")]
-    NoTerminal,
+    /// It needs keys and a screen.
+    #[error("{what} needs a terminal")]
+    NoTerminal {
+        /// The command or option.
+        what: &'static str,
+    },
     /// The filter of diagnostics cannot be read.
     #[error("ANNALS_LOG={filter:?} is not a filter: {why}; example: annals=debug")]
     BadFilter { filter: String, why: String },
@@ -200,7 +203,7 @@ impl CliError {
             | Self::Pattern(_)
             | Self::Sql(SqlError::Query(_) | SqlError::NotAllowed)
             | Self::BadFilter { .. }
-            | Self::NoTerminal
+            | Self::NoTerminal { .. }
             | Self::File { .. }
             | Self::NoStore { .. }
             | Self::Config(_)

@@ -82,10 +82,11 @@ impl Picker {
 }
 
 /// A terminal that is restored when this is dropped.
-struct RestoredTerminal(DefaultTerminal);
+pub struct RestoredTerminal(pub DefaultTerminal);
 
 impl Drop for RestoredTerminal {
     fn drop(&mut self) {
-        ratatui::restore();
+        // If that fails, the error cannot be shown: the terminal may be gone.
+        drop(ratatui::try_restore());
     }
 }

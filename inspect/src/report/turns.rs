@@ -1,5 +1,6 @@
 //! The turns of a session as rows: prompt, calls, marks, what was used.
 
+use crate::timeline::failed_exit;
 use annals_core::event::{ChildEvent, InputEvent, StepEvent, ToolEvent, ToolOutcome, Usage};
 use annals_core::{Blobs, CallId, Event, InputId, Record, Seq, SessionId, Time};
 use annals_projections::ToJson;
@@ -66,6 +67,9 @@ pub struct ReportCall {
     /// The start of what the model saw of its failure.
     #[serde(skip)]
     pub failure: Option<String>,
+    /// The exit status of a command that failed, also where the agent recorded the call as completed.
+    #[serde(skip)]
+    pub exit: Option<i64>,
     #[serde(skip)]
     at: Time,
 }
@@ -174,6 +178,7 @@ impl ReportTurn {
                 title: start(&called.input.0.resolve(blobs), CALL),
                 child: None,
                 failure: None,
+                exit: None,
                 at: record.at,
             }),
             Event::Tool(ToolEvent::Settled(settled)) => {
@@ -183,6 +188,7 @@ impl ReportTurn {
                     call.duration_ms = Some(record.at.0.saturating_sub(call.at.0));
                     call.status = settled.outcome.as_str();
                     let text = settled.error.as_ref().unwrap_or(&settled.output);
+                    call.exit = failed_exit(settled.structured.as_ref(), &settled.output.resolve(blobs), blobs);
                     let failed = settled.outcome != ToolOutcome::Completed;
                     call.failure = failed.then(|| start(&text.resolve(blobs), PROMPT));
                 }

@@ -14,6 +14,7 @@ pub(super) enum Command {
     Chat(commands::chat::Args),
     Record(commands::record::Args),
     Serve(commands::serve::Args),
+    Tui(commands::tui::Args),
     Models(commands::models::Args),
     Config(commands::config::Args),
     Import(commands::import::Args),
@@ -117,6 +118,7 @@ impl Command {
             | Self::Chat(_)
             | Self::Record(_)
             | Self::Serve(_)
+            | Self::Tui(_)
             | Self::Rerun(_) => false,
         }
     }
@@ -143,6 +145,7 @@ impl Command {
             Self::Chat(args) => commands::chat::run(args, cli, out).await,
             Self::Record(args) => commands::record::run(args, cli, out).await,
             Self::Serve(args) => commands::serve::run(args, cli, out).await,
+            Self::Tui(args) => commands::tui::run(args, cli).await,
             Self::Models(args) => commands::models::run(args, cli, out),
             Self::Config(args) => commands::config::run(args, cli, out),
             Self::Import(args) => commands::import::run(args, cli, out).await,

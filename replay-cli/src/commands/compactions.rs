@@ -47,7 +47,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::Fine)
 }
 
-fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+/// Draws a compaction: what it removed, and what of it is kept.
+///
+/// # Errors
+/// When the output fails.
+pub fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let entry = &item.entry;
     let mut facts = vec![entry.reason.as_str().to_owned()];
     facts.push(match &entry.outcome {

@@ -8,7 +8,7 @@ use crate::message;
 use crate::style::{Emphasis, Style, counted};
 use annals_core::event::ContextEvent;
 use annals_core::{Blobs, Event, Seq, Snapshot};
-use annals_projections::{Epoch, Epochs, ToJson};
+use annals_projections::{Epoch, Epochs, SessionView, ToJson};
 use std::io::Write;
 
 /// Show the system prompt and the context updates since.
@@ -46,19 +46,39 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Ok(Verdict::Fine);
     }
     let Some(epoch) = &epochs.current else {
-        let recorder = view.session.origin.as_ref().map(|origin| product(&origin.agent));
-        cli.remark(&match (recorder, epochs.marks.is_empty()) {
-            (Some(recorder), true) => format!("{recorder} does not record its system prompt"),
-            (None, true) => "no system prompt yet: the first turn renders it".to_owned(),
-            (_, false) => "no system prompt is in force: the next turn renders a new one".to_owned(),
-        });
+        cli.remark(&absent(&view));
         return Ok(Verdict::Fine);
     };
     if args.text {
         write!(out, "{}", epoch.text(blobs))?;
         return Ok(Verdict::Fine);
     }
-    let mut sheet = Sheet::for_names(out, &cli.style, ["exec_command"]);
+    draw(epoch, &view, blobs, &cli.style, out)?;
+    Ok(Verdict::Fine)
+}
+
+/// Why no system prompt is in force.
+pub fn absent(view: &SessionView) -> String {
+    let recorder = view.session.origin.as_ref().map(|origin| product(&origin.agent));
+    match (recorder, view.epochs.marks.is_empty()) {
+        (Some(recorder), true) => format!("{recorder} does not record its system prompt"),
+        (None, true) => "no system prompt yet: the first turn renders it".to_owned(),
+        (_, false) => "no system prompt is in force: the next turn renders a new one".to_owned(),
+    }
+}
+
+/// Draws a context epoch: its system prompt, the snapshot, the updates since.
+///
+/// # Errors
+/// When the output fails.
+pub fn draw(
+    epoch: &Epoch,
+    view: &SessionView,
+    blobs: &dyn Blobs,
+    style: &Style,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let mut sheet = Sheet::for_names(out, style, ["exec_command"]);
     baseline(epoch, &mut sheet, blobs)?;
     snapshot(&epoch.snapshot, &mut sheet, blobs)?;
     let messages: Vec<_> = told(&view.history).collect();
@@ -71,11 +91,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         let keys: Vec<&str> = blocked.keys.iter().map(|key| key.as_str()).collect();
         let line = format!("a new system prompt is due ({}), but {} cannot be read", blocked.cause, keys.join(", "));
         sheet.row(Some(blocked.seq), ("blocked", Emphasis::Warn), (&line, Emphasis::Plain), ("", Emphasis::Dim))?;
-    } else if let Some(cause) = epochs.due() {
+    } else if let Some(cause) = view.epochs.due() {
         let line = format!("the next turn renders a new system prompt ({cause})");
         sheet.row(None, ("due", Emphasis::Warn), (&line, Emphasis::Plain), ("", Emphasis::Dim))?;
     }
-    Ok(Verdict::Fine)
+    Ok(())
 }
 
 /// What people call an agent that sessions are imported from.

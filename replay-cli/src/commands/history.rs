@@ -6,7 +6,8 @@ use crate::json;
 use crate::layout::Sheet;
 use crate::message;
 use crate::style::counted;
-use annals_projections::ToJson;
+use annals_core::Blobs;
+use annals_projections::{SessionView, ToJson};
 use std::io::Write;
 
 /// Show the messages that the next request would carry.
@@ -31,13 +32,21 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         list.end()?;
         return Ok(Verdict::Fine);
     }
-    let mut sheet = Sheet::for_names(out, &cli.style, ["exec_command"]);
+    let count = draw(&view, blobs, &mut Sheet::for_names(out, &cli.style, ["exec_command"]))?;
+    cli.remark(&format!("the next request would carry {}", counted(count, "message")));
+    Ok(Verdict::Fine)
+}
+
+/// Draws the messages that the next request would carry, and counts them.
+///
+/// # Errors
+/// When the output fails.
+pub fn draw(view: &SessionView, blobs: &dyn Blobs, sheet: &mut Sheet<'_>) -> Result<u64, CliError> {
     let mut count = 0;
     for message in view.history.selected() {
         let mark = if view.history.is_pinned(message.seq) { "pinned" } else { "" };
-        message::draw(message, mark, &mut sheet, blobs)?;
+        message::draw(message, mark, sheet, blobs)?;
         count += 1;
     }
-    cli.remark(&format!("the next request would carry {}", counted(count, "message")));
-    Ok(Verdict::Fine)
+    Ok(count)
 }

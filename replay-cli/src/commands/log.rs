@@ -114,19 +114,27 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 }
 
 /// The directory that a session was created in: paths below it are shown from there.
-pub(super) async fn directory(reader: &Reader, session: annals_core::SessionId) -> Result<String, CliError> {
+pub async fn directory(reader: &Reader, session: annals_core::SessionId) -> Result<String, CliError> {
     let created = reader.created(session).await?;
     Ok(created.map(|created| created.location.directory).unwrap_or_default())
 }
 
-struct EventLines<'a> {
-    style: &'a Style,
-    directory: String,
-    reader: &'a Reader,
+/// Draws events, one a line.
+pub struct EventLines<'a> {
+    /// How they look.
+    pub style: &'a Style,
+    /// Paths below it are shown from there.
+    pub directory: String,
+    /// Where texts are read.
+    pub reader: &'a Reader,
 }
 
 impl EventLines<'_> {
-    fn batch(&mut self, records: &[Record<'_>], out: &mut dyn Write) -> Result<(), CliError> {
+    /// Draws events that were written together.
+    ///
+    /// # Errors
+    /// When the output fails.
+    pub fn batch(&mut self, records: &[Record<'_>], out: &mut dyn Write) -> Result<(), CliError> {
         for (at, record) in records.iter().enumerate() {
             let joint = match (at, records.len()) {
                 (_, 1) => ' ',

@@ -1,6 +1,6 @@
 //! `annals sessions`
 
-mod table;
+pub mod table;
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};

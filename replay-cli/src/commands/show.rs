@@ -60,7 +60,7 @@ fn about(batch: &Batch) -> Value {
 }
 
 /// Draws an event whole.
-pub(super) fn draw(
+pub fn draw(
     record: &Record<'_>,
     batch: &Batch,
     session: annals_core::SessionId,

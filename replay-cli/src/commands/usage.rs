@@ -1,6 +1,6 @@
 //! `annals usage`
 
-mod session;
+pub mod session;
 mod status_line;
 mod table;
 

@@ -16,3 +16,4 @@ mod signing;
 mod stage;
 mod stopping;
 mod terminal;
+mod tui;

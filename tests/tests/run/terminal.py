@@ -1,7 +1,7 @@
 """Runs a command on a terminal of its own (a pty) for a test, which says on stdin what is sent and what is waited for.
 
-Each line of stdin is a JSON array: ["send", text], ["expect", text, seconds], ["end", seconds]. Each is answered by a line of
-JSON: true, or what was shown so far where something did not come; the exit status at the end.
+Each line of stdin is a JSON array: ["send", text], ["expect", text, seconds], ["terminate"], ["end", seconds]. Each is answered
+by a line of JSON: true, or what was shown so far where something did not come; the exit status at the end.
 """
 import json, os, pty, select, signal, struct, sys, termios, time
 import fcntl
@@ -43,6 +43,9 @@ for line in sys.stdin:
         if at >= 0:
             seen = at + len(rest[0])
         answer(True if at >= 0 else shown)
+    elif what == "terminate":
+        os.kill(pid, signal.SIGTERM)
+        answer(True)
     elif what == "shown":
         answer(shown)
     elif what == "end":

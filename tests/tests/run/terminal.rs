@@ -48,6 +48,11 @@ impl Terminal {
         assert_eq!(answer, json!(true), "{text:?} was not shown: {}", answer.as_str().unwrap_or_default());
     }
 
+    /// Sends SIGTERM.
+    pub fn terminate(&mut self) {
+        self.ask(&json!(["terminate"]));
+    }
+
     /// All that the screen was given.
     pub fn shown(&mut self) -> String {
         self.ask(&json!(["shown"])).as_str().unwrap_or_default().to_owned()

@@ -26,7 +26,7 @@ const FRAME: usize = 2 * AROUND as usize + 5;
 /// When this is no terminal, or the session cannot be read.
 pub async fn run(found: &FoundSession, cli: &CommandContext) -> Result<(), CliError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(CliError::NoTerminal);
+        return Err(CliError::NoTerminal { what: "--step" });
     }
     let directory = log::directory(&found.reader, found.session).await?;
     let mut walker = StepView { walk: EventWalk::new(SessionAt::from(found)), directory, scroll: 0, number: None };

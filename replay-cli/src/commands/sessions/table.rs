@@ -4,7 +4,7 @@ use crate::command_context::CommandContext;
 use crate::error::CliError;
 use crate::layout::{clip, columns, name, pad};
 use crate::project::{root, short_paths};
-use crate::style::{Emphasis, thousands};
+use crate::style::{Emphasis, Style, thousands};
 use annals_core::SessionId;
 use annals_inspect::pricing::Cost;
 use annals_inspect::sessions::SessionOverview;
@@ -45,6 +45,43 @@ const WIDEST: usize = 24;
 /// The part of a line that is left to the title, unless names are at their least.
 const TITLE_SHARE: usize = 3;
 
+/// A session, and the names that its row has for it.
+#[derive(Clone, Copy, Debug)]
+pub struct TableRow<'a> {
+    /// The session.
+    pub session: &'a SessionOverview,
+    /// The start of its id that is enough.
+    pub id: &'a str,
+    /// The name of its project.
+    pub project: &'a str,
+}
+
+impl TableRow<'_> {
+    fn cells(&self, style: &Style, is_narrow: bool) -> [String; 8] {
+        let row = self.session;
+        let cost = if row.known_cost == Cost::default() { String::new() } else { row.known_cost.shown() };
+        let (_, model) = row.model.as_str().split_once('/').unwrap_or(("", row.model.as_str()));
+        [
+            self.id.to_owned(),
+            if is_narrow { style.shortest_age(row.updated) } else { style.short_age(row.updated) },
+            name(self.project),
+            name(row.branch.as_deref().unwrap_or_default()),
+            name(row.origin.as_deref().unwrap_or(row.agent.as_str())),
+            name(model),
+            thousands(row.turns),
+            cost,
+        ]
+    }
+}
+
+/// The names of the projects of sessions, in the order of the sessions.
+pub fn projects(rows: &[SessionOverview]) -> Vec<String> {
+    let roots: Vec<String> =
+        rows.iter().map(|row| root(Path::new(&row.directory)).to_string_lossy().into_owned()).collect();
+    let projects = short_paths(roots.iter().map(String::as_str));
+    roots.iter().map(|root| projects.get(root).cloned().unwrap_or_default()).collect()
+}
+
 /// Prints one row a session, cut to the width of the terminal (or to `COLUMNS`); whole when it goes elsewhere.
 ///
 /// # Errors
@@ -58,27 +95,21 @@ pub fn print(
     if rows.is_empty() {
         return Ok(());
     }
-    let style = &cli.style;
-    let cut_at = (cli.watched || cli.environment.variables.get("COLUMNS").is_some()).then_some(style.width);
+    let cut_at = (cli.watched || cli.environment.variables.get("COLUMNS").is_some()).then_some(cli.style.width);
+    let (projects, unknown) = (projects(rows), String::new());
+    let rows: Vec<TableRow<'_>> = rows
+        .iter()
+        .zip(&projects)
+        .map(|(session, project)| TableRow { session, id: ids.get(&session.id).unwrap_or(&unknown), project })
+        .collect();
+    lines(&rows, &cli.style, cut_at).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    Ok(())
+}
+
+/// The lines of a table, its heads first; cut to a width if one is given.
+pub fn lines(rows: &[TableRow<'_>], style: &Style, cut_at: Option<usize>) -> Vec<String> {
     let is_narrow = cut_at.is_some_and(|width| width < NARROW);
-    let roots: Vec<String> =
-        rows.iter().map(|row| root(Path::new(&row.directory)).to_string_lossy().into_owned()).collect();
-    let projects = short_paths(roots.iter().map(String::as_str));
-    let cells = |row: &SessionOverview, root: &String| -> [String; 8] {
-        let cost = if row.known_cost == Cost::default() { String::new() } else { row.known_cost.shown() };
-        let (_, model) = row.model.as_str().split_once('/').unwrap_or(("", row.model.as_str()));
-        [
-            ids.get(&row.id).cloned().unwrap_or_else(|| row.id.to_string()),
-            if is_narrow { style.shortest_age(row.updated) } else { style.short_age(row.updated) },
-            name(projects.get(root).map_or("", String::as_str)),
-            name(row.branch.as_deref().unwrap_or_default()),
-            name(row.origin.as_deref().unwrap_or(row.agent.as_str())),
-            name(model),
-            thousands(row.turns),
-            cost,
-        ]
-    };
-    let cells: Vec<[String; 8]> = rows.iter().zip(&roots).map(|(row, root)| cells(row, root)).collect();
+    let cells: Vec<[String; 8]> = rows.iter().map(|row| row.cells(style, is_narrow)).collect();
     let widths = widths(&cells, cut_at);
     let gap = " ".repeat(gap(cut_at));
     let line = |cells: [&str; 8]| -> String {
@@ -91,15 +122,19 @@ pub fn print(
     };
     let head = line(COLUMNS.map(|column| column.head));
     let room = cut_at.map_or(usize::MAX, |width| width.saturating_sub(columns(&head)));
-    writeln!(out, "{}", style.paint(Emphasis::Dim, &format!("{head}{}", clip("title", room))))?;
+    let mut lines = vec![style.paint(Emphasis::Dim, &format!("{head}{}", clip("title", room)))];
     for (row, cells) in rows.iter().zip(&cells) {
         let line = line(cells.each_ref().map(String::as_str));
         let (id, rest) = line.split_at_checked(cells[0].len()).unwrap_or(("", &line));
-        let title = if row.title.is_empty() { "(no title)".to_owned() } else { name(&row.title) };
-        let emphasis = if row.titled { Emphasis::Strong } else { Emphasis::Plain };
-        writeln!(out, "{}{rest}{}", style.paint(Emphasis::Context, id), style.paint(emphasis, &clip(&title, room)))?;
+        let title = if row.session.title.is_empty() { "(no title)".to_owned() } else { name(&row.session.title) };
+        let emphasis = if row.session.titled { Emphasis::Strong } else { Emphasis::Plain };
+        lines.push(format!(
+            "{}{rest}{}",
+            style.paint(Emphasis::Context, id),
+            style.paint(emphasis, &clip(&title, room))
+        ));
     }
-    Ok(())
+    lines
 }
 
 /// The blanks between two columns.

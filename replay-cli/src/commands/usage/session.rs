@@ -50,7 +50,11 @@ fn cells(totals: &UsageTotals, cost: Cost) -> [String; 7] {
     ]
 }
 
-fn table(usage: &UsageByModel, pricing: &Pricing, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+/// Draws the usage by model.
+///
+/// # Errors
+/// When the output fails.
+pub fn table(usage: &UsageByModel, pricing: &Pricing, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let mut rows: Vec<(String, [String; 7], Emphasis)> = Vec::new();
     let used: Vec<(&ModelName, &UsageTotals)> = usage.used().collect();
     if used.len() > 1 {

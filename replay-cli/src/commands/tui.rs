@@ -1,0 +1,80 @@
+//! `annals tui`: sessions, and one session at any cut.
+//!
+//! ```text
+//! keys, sizes ─► TuiState (pure) ─► draw
+//!                 │        ▲
+//!        TuiWanted▼        │TuiLoaded
+//!               TuiLoader (reads the log; only the newest wish counts)
+//! ```
+
+mod draw;
+mod layout;
+mod list;
+mod load;
+mod page;
+mod pages;
+mod session;
+mod state;
+mod tab;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+use crate::command_context::CommandContext;
+use crate::error::{CliError, Verdict};
+use crate::event_arg::EventArg;
+use crate::project::ProjectScope;
+use annals_inspect::reader::{Reader, short_ids};
+use annals_inspect::sessions::{SessionFilter, SessionOrder, list};
+use list::TuiList;
+use std::io::{self, IsTerminal};
+
+/// Walk through sessions in the terminal.
+///
+/// Without SESSION, lists the sessions. In a session: its timeline, and what the model saw, what changed, messages, system
+/// prompt, usage, cache, compactions, events and files at any event. The key ? lists the keys.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+    /// Begin at EVENT: its number, turn:N, -N from the end, a time.
+    #[arg(long, value_name = "EVENT", allow_negative_numbers = true, requires = "session")]
+    at: Option<EventArg>,
+}
+
+pub async fn run(args: &Args, cli: &CommandContext) -> Result<Verdict, CliError> {
+    if cli.style.json || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Err(CliError::NoTerminal { what: "tui" });
+    }
+    let (reader, open) = match &args.session {
+        Some(name) => {
+            let (reader, session) = cli.find(name).await?;
+            let at = match args.at {
+                Some(at) => Some(at.seq(&reader, session, &cli.style).await?),
+                None => None,
+            };
+            reader.until(session, at).await?;
+            (reader, Some((session, at)))
+        }
+        None => (cli.reader().await?, None),
+    };
+    let sessions = sessions(&reader, cli).await?;
+    terminal::run(reader, sessions, open, cli).await
+}
+
+/// The sessions in the order of `annals sessions`.
+async fn sessions(reader: &Reader, cli: &CommandContext) -> Result<TuiList, CliError> {
+    let catalogue = reader.catalogue().await?;
+    let ids = short_ids(&catalogue.sessions.keys().copied().collect::<Vec<_>>());
+    let scope = match cli.file.is_some() || cli.all_projects {
+        true => ProjectScope::All,
+        false => cli.project_scope(&catalogue, None),
+    };
+    let sessions = list(catalogue, &SessionFilter::default(), SessionOrder::default(), &cli.pricing());
+    Ok(TuiList::new(sessions, &ids, |session| match scope {
+        ProjectScope::All => false,
+        ref scope => scope.takes(&session.directory),
+    }))
+}

@@ -1,0 +1,45 @@
+//! `annals tui` on a terminal: it is left as it was, whatever ends the command.
+
+use crate::person::Person;
+use crate::terminal::Terminal;
+
+/// What leaves the alternate screen.
+const LEFT: &str = "\u{1b}[?1049l";
+
+fn person() -> Person {
+    let person = Person::new();
+    let sessions = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/claude-code");
+    assert_eq!(person.annals(&["import", sessions]).status, Some(0));
+    person
+}
+
+#[test]
+fn a_session_is_opened_and_the_terminal_is_restored() {
+    let person = person();
+    let mut tui = Terminal::open(&person, &["tui", "--all"]);
+    tui.expect("inventory.csv");
+    tui.send("/inventory\r");
+    // Only what differs is drawn, so that most words come in pieces.
+    tui.expect("│");
+    tui.send("8?");
+    tui.send("q");
+    tui.expect(LEFT);
+    assert_eq!(tui.ended(), 0);
+}
+
+#[test]
+fn a_signal_restores_the_terminal() {
+    let person = person();
+    let mut tui = Terminal::open(&person, &["tui", "@last", "--all"]);
+    tui.expect("Changes");
+    tui.terminate();
+    tui.expect(LEFT);
+    assert_eq!(tui.ended(), 143);
+}
+
+#[test]
+fn without_a_terminal_it_is_an_error() {
+    let answer = person().annals(&["tui"]);
+    assert_eq!((answer.status, answer.out.as_str()), (Some(2), ""));
+    assert!(answer.remarks.contains("tui needs a terminal"), "{}", answer.remarks);
+}
