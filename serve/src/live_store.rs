@@ -19,13 +19,15 @@ pub struct LiveStore {
     cache: Arc<ViewCache>,
     current: Mutex<Option<Arc<StoreSnapshot>>>,
     is_stale: AtomicBool,
+    /// A log that was read from a file: nothing changes it.
+    is_fixed: bool,
 }
 
 /// A store as it was at one moment.
 pub struct StoreSnapshot {
     /// Where sessions are read.
     pub reader: Reader,
-    log: SharedLog,
+    log: Option<SharedLog>,
     opened: Instant,
     catalogue: OnceCell<Arc<Catalogue>>,
 }
@@ -48,12 +50,22 @@ impl LiveStore {
     /// When there is no store, or it cannot be opened.
     pub async fn open(dir: &Path) -> Result<Self, SharedError> {
         let cache = Arc::new(ViewCache::above(dir));
-        let store = Self { dir: dir.to_owned(), cache, current: Mutex::default(), is_stale: AtomicBool::new(false) };
+        let (current, is_stale) = (Mutex::default(), AtomicBool::new(false));
+        let store = Self { dir: dir.to_owned(), cache, current, is_stale, is_fixed: false };
         store.now().await?;
         Ok(store)
     }
 
-    /// The folder.
+    /// A log that was read whole, such as that of a file.
+    pub fn of(reader: &Reader) -> Self {
+        let (dir, opened, cache) = (reader.store().clone(), Instant::now(), Arc::new(ViewCache::in_memory()));
+        let reader = Reader::new(reader.log().clone(), Some(cache.clone()), dir.clone());
+        let snapshot = StoreSnapshot { reader, log: None, opened, catalogue: OnceCell::new() };
+        let (current, is_stale) = (Mutex::new(Some(Arc::new(snapshot))), AtomicBool::new(false));
+        Self { dir, cache, current, is_stale, is_fixed: true }
+    }
+
+    /// The folder, or the file.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -70,18 +82,19 @@ impl LiveStore {
     pub async fn now(&self) -> Result<Arc<StoreSnapshot>, SharedError> {
         let mut current = self.current.lock().await;
         let is_stale = self.is_stale.swap(false, Ordering::AcqRel);
-        if let Some(opened) = current.as_ref().filter(|opened| !is_stale && opened.opened.elapsed() < FRESH) {
+        let fresh = |opened: &&Arc<StoreSnapshot>| self.is_fixed || (!is_stale && opened.opened.elapsed() < FRESH);
+        if let Some(opened) = current.as_ref().filter(fresh) {
             return Ok(opened.clone());
         }
         let opened = Instant::now();
         // The owner of a store gives what is there now; a snapshot has to be taken again.
-        let guest = current.as_ref().filter(|opened| opened.log.ownership() == Ownership::Guest);
-        let log = match guest {
-            Some(opened) => opened.log.clone(),
+        let log = current.as_ref().and_then(|opened| opened.log.as_ref());
+        let log = match log.filter(|log| log.ownership() == Ownership::Guest) {
+            Some(log) => log.clone(),
             None => SharedLog::open(&self.dir, OpenMode::ReadOnly).await?,
         };
         let reader = Reader::new(Arc::new(log.clone()), Some(self.cache.clone()), self.dir.clone());
-        let opened = Arc::new(StoreSnapshot { reader, log, opened, catalogue: OnceCell::new() });
+        let opened = Arc::new(StoreSnapshot { reader, log: Some(log), opened, catalogue: OnceCell::new() });
         *current = Some(opened.clone());
         Ok(opened)
     }

@@ -1,13 +1,13 @@
 //! `annals serve`
 
 use crate::command_context::{CommandContext, Target};
-use crate::error::{CliError, EditError, ServingError, Verdict};
+use crate::error::{CliError, ServingError, Verdict};
 use crate::event_arg::EventArg;
 use crate::host::Signals;
 use annals_runtime::ports::{Ids, SeededIds};
 use annals_serve::{ApiServer, LiveStore, ServerSettings, ServerToken};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Show the sessions in a browser, at any moment.
 ///
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// running. The same answers are given to programs as JSON (see docs/serve.md). Nothing is written. Ctrl-C ends it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Open the page at this session.
+    /// Open the page at this session, or show this FILE instead of the store.
     #[arg(value_name = "SESSION")]
     session: Option<String>,
     /// Open it right after EVENT: its number, turn:N, -N from the end, a time.
@@ -37,9 +37,6 @@ pub struct Args {
 /// # Errors
 /// When there is no store, the address is taken, or the token cannot be used.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    if let Some(file) = cli.file.clone() {
-        return Err(EditError::OnlyInTheStore { file }.into());
-    }
     let token = match &args.token_file {
         Some(path) => ServerToken::in_file(path).map_err(ServingError::from)?,
         None => ServerToken::of_random(&SeededIds::from_entropy().map_err(std::io::Error::other)?.session_key().0),
@@ -48,7 +45,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(session) => Some(cli.target(&Target { session: session.clone(), at: args.at }).await?),
         None => None,
     };
-    let store = LiveStore::open(cli.place.dir()).await?;
+    let of_file = cli.file.is_some() || args.session.as_ref().is_some_and(|name| Path::new(name).exists());
+    let store = match &found {
+        Some(found) if of_file => LiveStore::of(&found.reader),
+        None if of_file => LiveStore::of(&cli.reader().await?),
+        _ => LiveStore::open(cli.place.dir()).await?,
+    };
     let settings = ServerSettings {
         listen: args.listen.clone(),
         token,

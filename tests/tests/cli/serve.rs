@@ -16,6 +16,8 @@ struct Served {
     process: Child,
     host: String,
     token: String,
+    /// What follows the token in the link.
+    place: String,
 }
 
 struct Response {
@@ -39,7 +41,8 @@ impl Served {
         let mut link = String::new();
         BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut link).unwrap();
         let (host, token) = link.trim().strip_prefix("http://").and_then(|rest| rest.split_once("/#token=")).unwrap();
-        Self { host: host.to_owned(), token: token.to_owned(), process }
+        let (token, place) = token.split_once("&").unwrap_or((token, ""));
+        Self { host: host.to_owned(), token: token.to_owned(), place: place.to_owned(), process }
     }
 
     fn send(&self, request: &str) -> TcpStream {
@@ -239,6 +242,23 @@ fn only_who_has_the_token_reads_and_only_under_the_own_name() {
 }
 
 #[test]
+fn a_file_is_shown_without_a_store() {
+    let annals = Annals::new();
+    let file = fixture("claude-code/tools-and-compaction.jsonl");
+    for options in [vec![file.as_str()], vec!["--in", file.as_str()]] {
+        let served = Served::start(&annals, &options);
+        let page = served.get("/v1/sessions").json();
+        assert_eq!(page["total"], 1);
+        let id = page["sessions"][0]["id"].as_str().unwrap();
+        assert_eq!(served.of(id, "/views/history"), printed(&annals, &["history", "--in", &file]));
+        let found = served.get("/v1/search?q=inventory&limit=1").json();
+        assert_eq!(found[0]["session"], id);
+        assert_eq!(served.of(id, "")["turns"], *served.of(id, "/timeline").get("total_turns").unwrap());
+    }
+    assert!(!annals.store().exists(), "no store was made");
+}
+
+#[test]
 fn a_token_of_a_file_is_needed_beyond_this_machine() {
     let (annals, _) = stores();
     let store = text(&annals.store());
@@ -256,7 +276,7 @@ fn a_token_of_a_file_is_needed_beyond_this_machine() {
     let bearer = format!("Bearer {}", served.token);
     let (at, session) = ("5", printed(&annals, &["sessions", "--all"])[0]["id"].as_str().unwrap().to_owned());
     let there = Served::start(&annals, &[&session, "--at", at]);
-    assert!(there.token.ends_with(&format!("&/s/{session}@6")), "{}", there.token);
+    assert_eq!(there.place, format!("/s/{session}@6"));
     let named = served.ask("GET", "/v1/info", &[("Host", "annals.example"), ("Authorization", &bearer)], "");
     assert_eq!(named.json()["write"], json!(false));
     std::fs::write(&file, "short").unwrap();
