@@ -15,6 +15,7 @@
 //!             │                                         ├─► compactions, usage          what left the view, tokens and cost
 //!             │                                         ├─► pins, reverts               what an edit may change, before it does
 //!             │                                         └─► timeline, statistics, audit what a person reads
+//!             ├─► safety                              what was allowed by whom, and how far
 //!             ├─► signing                               heads signed, verified, proved, witnessed
 //!             │                                                    │
 //!             └──────────────── structs (serde; `schema`) ◄────────┘   drawing and exit codes: annals-cli
@@ -44,6 +45,7 @@ mod request;
 mod request_fold;
 pub mod requests;
 pub mod reverts;
+pub mod safety;
 mod saved;
 #[cfg(feature = "schema")]
 pub mod schema;

@@ -5,6 +5,7 @@
 use crate::certify::{Difference, Report};
 use crate::compactions::ListedCompaction;
 use crate::requests::ListedRequest;
+use crate::safety::SafetyAudit;
 use crate::search::{IndexStatus, SearchMatch};
 use crate::sessions::SessionOverview;
 use crate::spending::SpendingTable;
@@ -22,10 +23,10 @@ use annals_projections::json::{
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions`, `replay` (its
+/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions`, `audit`, `replay` (its
 /// counts), `verify`, `sign`, `verify --signed`, `prove` and `witness`, spending, the state of
 /// the index, rows of SQL, and lists of sessions, of a tree, of matches and of requests.
-pub const ANSWERS: [&str; 23] = [
+pub const ANSWERS: [&str; 24] = [
     "why",
     "when",
     "cache",
@@ -37,6 +38,7 @@ pub const ANSWERS: [&str; 23] = [
     "certificate-differences",
     "statistics",
     "compactions",
+    "audit",
     "search",
     "sql",
     "index",
@@ -91,6 +93,7 @@ fn answer(name: &str) -> Option<Value> {
         "certificate-differences" => of::<Vec<Difference>>(),
         "statistics" => of::<StatisticsSummary>(),
         "compactions" => of::<Vec<ListedCompaction>>(),
+        "audit" => of::<SafetyAudit>(),
         "search" => of::<Vec<SearchMatch>>(),
         "sql" => {
             json!({"type": "array", "items": {"type": "object", "additionalProperties": {"type": ["string", "number", "null"]}}})

@@ -2,6 +2,7 @@
 //! status follows from the verdict; an error means that there is no answer: nothing has that name, the store refuses, or
 //! the output does.
 
+pub mod audit;
 pub mod bisect;
 pub mod cache;
 pub mod certify;

@@ -1,5 +1,6 @@
 //! Draws the answers of `annals-inspect` on a terminal.
 
+pub mod audit;
 pub mod cache;
 pub mod diff;
 pub mod timeline;

@@ -29,6 +29,7 @@ pub(super) enum Command {
     Show(commands::show::Args),
     Tree(commands::tree::Args),
     Usage(commands::usage::Args),
+    Audit(commands::audit::Args),
     History(commands::history::Args),
     Context(commands::context::Args),
     Report(commands::report::Args),
@@ -82,6 +83,7 @@ impl Command {
             | Self::Requests(_)
             | Self::Diff(_)
             | Self::Compactions(_)
+            | Self::Audit(_)
             | Self::Schema(_)
             | Self::Why(_)
             | Self::When(_)
@@ -158,6 +160,7 @@ impl Command {
             Self::Show(args) => commands::show::run(args, cli, out).await,
             Self::Tree(args) => commands::tree::run(args, cli, out).await,
             Self::Usage(args) => commands::usage::run(args, cli, out).await,
+            Self::Audit(args) => commands::audit::run(args, cli, out).await,
             Self::History(args) => commands::history::run(args, cli, out).await,
             Self::Context(args) => commands::context::run(args, cli, out).await,
             Self::Report(args) => commands::report::run(args, cli, out).await,

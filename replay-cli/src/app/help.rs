@@ -9,7 +9,7 @@ const NAME: usize = 11;
 /// The groups in the order in which they are shown.
 const GROUPS: [(&str, &[&str]); 9] = [
     ("Every day", &["import", "sessions", "search", "serve", "replay", "usage"]),
-    ("Look at a session", &["tui", "transcript", "log", "show", "tree", "report", "sql"]),
+    ("Look at a session", &["tui", "transcript", "log", "show", "tree", "audit", "report", "sql"]),
     (
         "Ask what the model saw",
         &["history", "context", "requests", "why", "when", "diff", "cache", "compactions", "bisect"],

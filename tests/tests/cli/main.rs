@@ -1,6 +1,7 @@
 //! The `annals` command through its entry point, at 80 columns.
 
 mod answers;
+mod audit;
 mod branching;
 mod branching_files;
 mod command;
