@@ -17,6 +17,7 @@ use crossterm::event::{Event, poll, read};
 use ratatui::DefaultTerminal;
 use screen::PickerLayout;
 use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 /// How long no key may come before the preview of the selected session is read.
@@ -43,7 +44,7 @@ impl Picker {
     /// # Errors
     /// When the terminal refuses, or the log cannot be read.
     pub async fn pick(&mut self, reader: &Reader) -> Result<PickerAction, CliError> {
-        let mut terminal = RestoredTerminal(ratatui::try_init()?);
+        let mut terminal = RestoredTerminal(ManuallyDrop::new(ratatui::try_init()?));
         let mut preview: (Option<SessionId>, Vec<String>) = (None, Vec::new());
         loop {
             let area = terminal.0.draw(|frame| screen::draw(frame, &self.state, &preview.1, self.style.colour))?.area;
@@ -82,11 +83,12 @@ impl Picker {
 }
 
 /// A terminal that is restored when this is dropped.
-pub struct RestoredTerminal(pub DefaultTerminal);
+pub struct RestoredTerminal(pub ManuallyDrop<DefaultTerminal>);
 
 impl Drop for RestoredTerminal {
     fn drop(&mut self) {
-        // If that fails, the error cannot be shown: the terminal may be gone.
+        // If that fails, the error cannot be shown: the terminal may be gone. Its own `drop` would try to, and end the process.
+        drop(self.0.show_cursor());
         drop(ratatui::try_restore());
     }
 }

@@ -1,6 +1,6 @@
 """Runs a command on a terminal of its own (a pty) for a test, which says on stdin what is sent and what is waited for.
 
-Each line of stdin is a JSON array: ["send", text], ["expect", text, seconds], ["terminate"], ["end", seconds]. Each is answered
+Each line of stdin is a JSON array: ["send", text], ["expect", text, seconds], ["terminate"], ["hang up"], ["end", seconds]. Each is answered
 by a line of JSON: true, or what was shown so far where something did not come; the exit status at the end.
 """
 import json, os, pty, select, signal, struct, sys, termios, time
@@ -16,6 +16,9 @@ shown, seen = "", 0
 def read(seconds):
     """Reads what there is; gives whether there may be more."""
     global shown
+    if terminal is None:
+        time.sleep(0.02)
+        return True
     if not select.select([terminal], [], [], max(0, seconds))[0]:
         return True
     try:
@@ -46,11 +49,15 @@ for line in sys.stdin:
     elif what == "terminate":
         os.kill(pid, signal.SIGTERM)
         answer(True)
+    elif what == "hang up":
+        os.close(terminal)
+        terminal = None
+        answer(True)
     elif what == "shown":
         answer(shown)
     elif what == "end":
         end = time.monotonic() + rest[0]
-        while time.monotonic() < end and read(min(1, end - time.monotonic())):
+        while terminal is not None and time.monotonic() < end and read(min(1, end - time.monotonic())):
             pass
         ended, status = os.waitpid(pid, os.WNOHANG)
         while ended == 0 and time.monotonic() < end:

@@ -53,6 +53,11 @@ impl Terminal {
         self.ask(&json!(["terminate"]));
     }
 
+    /// Closes the terminal.
+    pub fn hang_up(&mut self) {
+        self.ask(&json!(["hang up"]));
+    }
+
     /// All that the screen was given.
     pub fn shown(&mut self) -> String {
         self.ask(&json!(["shown"])).as_str().unwrap_or_default().to_owned()

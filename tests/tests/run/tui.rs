@@ -43,3 +43,12 @@ fn without_a_terminal_it_is_an_error() {
     assert_eq!((answer.status, answer.out.as_str()), (Some(2), ""));
     assert!(answer.remarks.contains("tui needs a terminal"), "{}", answer.remarks);
 }
+
+#[test]
+fn a_terminal_that_is_gone_ends_it() {
+    let person = person();
+    let mut tui = Terminal::open(&person, &["tui", "--all"]);
+    tui.expect("inventory.csv");
+    tui.hang_up();
+    assert_eq!(tui.ended(), 143);
+}

@@ -14,10 +14,11 @@ use annals_inspect::reader::Reader;
 use crossterm::event::{Event, poll, read};
 use ratatui::layout::Rect;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
@@ -57,7 +58,7 @@ async fn show(
     cli: &CommandContext,
 ) -> Result<Verdict, CliError> {
     let mut signals = Signals::listen()?;
-    let mut terminal = RestoredTerminal(ratatui::try_init()?);
+    let mut terminal = RestoredTerminal(ManuallyDrop::new(ratatui::try_init()?));
     let mut keys = TuiKeys::begin();
     loop {
         let size = terminal.0.size()?;
@@ -118,8 +119,13 @@ impl TuiKeys {
 impl Drop for TuiKeys {
     fn drop(&mut self) {
         self.done.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // It ends by itself; a panic in it was reported.
+        // A terminal that is gone can keep the thread for good; it then ends with the process.
+        let deadline = Instant::now() + 4 * PATIENCE;
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) && Instant::now() < deadline {
+            std::thread::sleep(PATIENCE / 10);
+        }
+        if let Some(thread) = self.thread.take().filter(JoinHandle::is_finished) {
+            // A panic in it was reported.
             drop(thread.join());
         }
     }
