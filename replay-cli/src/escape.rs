@@ -70,6 +70,31 @@ pub(crate) fn is_unsafe(c: char) -> bool {
     }
 }
 
+/// A text on which a person decides: also what is merely easy to overlook in it is drawn by number. Blanks that are not the usual
+/// one, fillers, joiners (also between pictures), selectors of variants, and separators of lines that no program takes for one.
+/// Line feeds and tabs stay.
+pub fn exact(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_overlooked) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_overlooked(c) { push_drawn(c, &mut out) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a character is unsafe, or invisible, or looks like a blank and is none.
+fn is_overlooked(c: char) -> bool {
+    match c {
+        '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{17b4}' | '\u{17b5}' => true,
+        '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}' => true,
+        '\u{2800}' | '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{fffc}' => true,
+        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
+        c => is_unsafe(c),
+    }
+}
+
 /// How an unsafe character is drawn in text: a control picture, else its number.
 fn push_drawn(c: char, out: &mut String) {
     let picture = match c {

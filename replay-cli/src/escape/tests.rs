@@ -48,6 +48,18 @@ fn nothing_reorders_or_hides() -> io::Result<()> {
 }
 
 #[test]
+fn a_text_to_decide_on_hides_nothing_that_looks_like_a_blank_or_like_nothing() {
+    assert_eq!(
+        exact("rm\u{a0}-rf\u{3000}/\u{ad}tmp\u{2028}\u{200d}"),
+        "rm<U+00A0>-rf<U+3000>/<U+00AD>tmp<U+2028><U+200D>"
+    );
+    assert_eq!(exact("a\u{202e}b\u{e0141}\u{3164}\u{fe0f}\x1b"), "a<U+202E>b<U+E0141><U+3164><U+FE0F>␛");
+    assert_eq!(exact("👩\u{200d}🚀"), "👩<U+200D>🚀");
+    let plain = "if x {\n\techo 'שלום 日本 é'\n}";
+    assert!(matches!(exact(plain), Cow::Borrowed(same) if same == plain));
+}
+
+#[test]
 fn only_our_own_sequences_are_effective() -> io::Result<()> {
     let bold = format!("{}x{}", control("1m"), control("0m"));
     assert_eq!(text(&bold)?, "\x1b[1mx\x1b[0m");

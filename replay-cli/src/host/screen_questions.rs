@@ -1,7 +1,8 @@
 //! Permission questions on the user's screen, and their answers.
 
 use super::Screen;
-use crate::layout::{clip, plain};
+use crate::escape::exact;
+use crate::layout::{clip, name, plain};
 use crate::style::{Emphasis, counted};
 use annals_core::event::{PermissionEvent, PermissionReplied, Reply};
 use annals_core::{Event, Record};
@@ -48,9 +49,9 @@ impl Screen {
         self.meter.clear();
         let action = match question.action == question.tool {
             true => String::new(),
-            false => format!(" ({})", question.action),
+            false => format!(" ({})", name(&exact(&question.action))),
         };
-        self.line(Emphasis::Warn, &format!("? {} asks for permission{action}", question.tool), out)?;
+        self.line(Emphasis::Warn, &format!("? {} asks for permission{action}", name(&exact(&question.tool))), out)?;
         let width = self.remarks.style().width.saturating_sub(4);
         for (emphasis, line) in super::question::brief(question, &self.directory, width) {
             self.line(emphasis, &format!("    {line}"), out)?;

@@ -238,7 +238,7 @@ fn all_of_a_long_change_can_be_seen_before_it_is_allowed() {
     let person = Person::with_model(model.url(), CHAT);
     let mut run = Terminal::open(&person, &["run", "write a plan"]);
     run.expect("+ line 40 of the plan");
-    run.expect("… 20 more lines; d shows all");
+    run.expect("… 20 more lines not shown; d shows all");
     run.expect("WHY no");
     run.send("d\r");
     run.expect("+ line 1 of the plan");
