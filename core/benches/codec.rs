@@ -1,6 +1,7 @@
 //! The codec against `serde_json`, and canonical JSON against `serde_json::to_string`, in one run.
 //!
-//! `cargo bench -p annals-core` prints nanoseconds per event (the fastest of many rounds) and the ratio to the rival.
+//! `cargo bench -p annals-core` prints nanoseconds per event (the fastest of many rounds) and the ratio to the rival. After `--` it takes
+//! exports (`annals export`), whose batches are sealed again.
 
 use annals_core::event::{Event, SyntheticAdded};
 use annals_core::{Batch, Blobs, Digest, Seq, SessionId, SessionKey, Time, canonical, codec};
@@ -111,6 +112,24 @@ fn main() {
             contestant("canonical JSON, hash", || former(&events)),
         ],
     );
+    for file in std::env::args().skip(1).filter(|name| name.ends_with(".jsonl")) {
+        let text = std::fs::read_to_string(&file).expect("an export");
+        let batches = text.lines().filter_map(|line| Batch::from_json(serde_json::from_str(line).ok()?).ok());
+        let batches: Vec<Vec<Event>> = batches
+            .map(|mut batch| {
+                batch.events.iter_mut().for_each(|event| event.set_key(KEY));
+                batch.events
+            })
+            .collect();
+        race(
+            &file,
+            batches.iter().map(Vec::len).sum(),
+            vec![
+                contestant("Batch::seal", || batches.iter().map(|events| seal(events).is_ok()).collect::<Vec<_>>()),
+                contestant("canonical JSON, hash", || batches.iter().map(|events| former(events)).collect::<Vec<_>>()),
+            ],
+        );
+    }
     for event in events.iter().filter(|event| !matches!(event.kind().name(), "session.forked")) {
         let one = std::slice::from_ref(event);
         race(
