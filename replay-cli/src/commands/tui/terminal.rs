@@ -43,11 +43,20 @@ pub async fn run(
     let runtime = Handle::current();
     // A thread of its own: keys are taken while a long log is folded.
     let loading = std::thread::spawn(move || runtime.block_on(loader.run(wanted, answers)));
-    let verdict = show(TuiState::new(sessions, open), &wish, loaded, cli).await;
+    let verdict = match show(TuiState::new(sessions, open), &wish, loaded, cli).await {
+        // The error of a read or a drawing can come before the signal that says so.
+        Err(_) if is_gone() => Ok(Verdict::Exit(TERMINATED)),
+        verdict => verdict,
+    };
     drop(wish);
     // It ends where it reads next; a panic in it was reported.
     drop(loading.join());
     verdict
+}
+
+/// Whether the terminal was closed: it has no attributes any more.
+fn is_gone() -> bool {
+    rustix::termios::tcgetattr(io::stdout()).is_err()
 }
 
 /// Draws and takes keys until the user leaves, or a signal asks for the end.
