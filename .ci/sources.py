@@ -25,6 +25,7 @@ ARROWS = {
     "record": ("core", "projections", "providers", "runtime", "store"),
     "serve": ("core", "index", "inspect", "projections", "store"),
     "config": ("core", "providers", "runtime", "store", "tools"),
+    "host": ("core", "config", "index", "inspect", "projections", "providers", "runtime", "store", "tools"),
     "scenario": ("core", "inspect", "projections", "providers", "runtime", "store"),
 }
 # These may name every crate.

@@ -14,10 +14,11 @@ use crate::diagnostics::{self, Diagnostics};
 use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter, is_unsafe};
 use crate::pager::PagedOutput;
-use crate::store_choice::{StoreChoice, VARIABLE};
 use crate::style::Emphasis;
 use annals_config::Environment;
 use annals_core::Time;
+use annals_host::HostError;
+use annals_host::{StoreChoice, VARIABLE};
 use annals_store::disk::Displaced;
 use clap::builder::Styles;
 use clap::{ArgAction, FromArgMatches, Parser, ValueEnum};
@@ -251,7 +252,7 @@ impl App {
             cli.remark(&format!("for diagnostics see {}", path.display()));
         }
         let verdict = ended(answer?, finished)?;
-        if let Err(CliError::File { source, .. }) = &closed
+        if let Err(HostError::File { source, .. }) = &closed
             && let Some(displaced) = source.get_ref().and_then(|error| error.downcast_ref::<Displaced>())
         {
             cli.remark(&displaced.to_string());
@@ -259,7 +260,7 @@ impl App {
         }
         // What was acknowledged is in the journal: lists that could not be written on closing only cost time later.
         // On a full disk a command that failed has said so.
-        let full = matches!(&closed, Err(CliError::File { source, .. }) if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge));
+        let full = matches!(&closed, Err(HostError::File { source, .. }) if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge));
         if let Err(error) = closed
             && !(full && verdict == Verdict::BadNews)
         {

@@ -1,42 +1,36 @@
 //! What every command is given: where sessions are, and how answers look.
 
 use crate::diagnostics::Diagnostics;
-use crate::error::{CliError, EditError, SigningError};
+use crate::error::{CliError, EditError};
 use crate::event_arg::EventArg;
 use crate::import_into::shown_by;
+use crate::layout::plain;
 use crate::progress::Bar;
 use crate::remarks::Remarks;
-use crate::store_choice::StoreChoice;
 use crate::style::{Emphasis, Style, counted};
 use annals_config::{Environment, Variables};
 use annals_core::{Seq, SessionId};
+use annals_host::{Host, HostContext, HostProgram, HostRemarks, StoreChoice, WorkProgress};
 use annals_import::{Homes, open_file};
-use annals_index::IndexPlace;
 use annals_inspect::SessionAt;
-use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::{FindError, Reader};
-use annals_providers::catalog::Catalog;
-use annals_runtime::ProcessRecorder;
-use annals_runtime::host::ThisProcess;
-use annals_store::cache::ViewCache;
-use annals_store::disk::{Examination, StoreId, StorePath, summary};
-use annals_store::views::Views;
-use annals_store::{DiskLog, OpenMode, OpeningReport, Ownership, SharedLog};
+use annals_runtime::host::HostParts;
+use annals_runtime::ports::FixedClock;
+use annals_store::OpenMode;
+use annals_store::disk::StoreId;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-/// How long closing may take before it is shown.
-const LONG: Duration = Duration::from_millis(500);
-
-/// The environment variable that names the machine in what is recorded.
-const HOST: &str = "ANNALS_HOST";
+/// This program, as logs name it.
+const PROGRAM: HostProgram =
+    HostProgram { name: "annals", version: env!("CARGO_PKG_VERSION"), build: option_env!("ANNALS_BUILD") };
 
 /// What every command is given.
 #[derive(Clone, Debug)]
 pub struct CommandContext {
-    /// The store.
-    pub place: StoreChoice,
+    /// The store and the configuration.
+    pub host: HostContext,
     /// The store's folder, if it was named on the command line.
     pub named: Option<PathBuf>,
     /// A file that is read instead of the store.
@@ -49,13 +43,8 @@ pub struct CommandContext {
     pub watched: bool,
     /// Whether lists and `@last` are about all projects.
     pub all_projects: bool,
-    /// Variables and the directory, for what is configured.
-    pub environment: Environment,
     /// What the program reports of trouble.
     pub diagnostics: Diagnostics,
-    /// The stores that were opened: closed when the command is done.
-    opened: Arc<Mutex<Vec<OpenedStore>>>,
-    process: Arc<OnceLock<Arc<ProcessRecorder>>>,
 }
 
 /// A Session, and a cut of it.
@@ -84,38 +73,6 @@ impl From<&FoundSession> for SessionAt {
     }
 }
 
-/// A store that was opened, and its saved views.
-#[derive(Debug)]
-struct OpenedStore {
-    log: SharedLog,
-    views: Arc<ViewCache>,
-}
-
-/// Saves the folds over all sessions for commands that only read, which save nothing. Costs what was appended since they
-/// were saved.
-async fn save_folds(log: &SharedLog, views: Arc<ViewCache>) {
-    if !matches!(log.ownership(), Ownership::Owner(_)) {
-        return;
-    }
-    let views = Views::new(Arc::new(log.clone()), Some(views));
-    let saved = async { views.catalogue().await.and(views.spending().await.map(drop)) };
-    if let Err(error) = saved.await {
-        tracing::debug!(%error, "the lists over all sessions were not saved; the next reader folds them again");
-    }
-}
-
-/// Adds what was appended to the index. Where that fails, searches scan what it lacks: no command fails for it.
-async fn fill_index(log: &SharedLog, dir: &Path, bar: &Bar) {
-    if matches!(log.ownership(), Ownership::Reader(_) | Ownership::Closed) {
-        return;
-    }
-    let filled =
-        annals_index::fill(log, &IndexPlace::in_store(dir), |events| bar.name(&counted(events, "event"))).await;
-    if let Err(error) = filled {
-        tracing::warn!(%error, "the index was not brought up to date; the next command that writes tries again");
-    }
-}
-
 impl CommandContext {
     /// A context with no open store.
     pub fn new(
@@ -125,35 +82,17 @@ impl CommandContext {
         style: Style,
         remarks: Remarks,
     ) -> Self {
-        let environment = Environment::of_process();
-        let (diagnostics, opened, process) = (Diagnostics::default(), Arc::default(), Arc::default());
-        Self {
-            place,
-            named,
-            file,
-            style,
-            remarks,
-            watched: false,
-            all_projects: false,
-            environment,
-            diagnostics,
-            opened,
-            process,
-        }
+        let host = HostContext::new(PROGRAM, place, Environment::of_process())
+            .at(Arc::new(FixedClock(style.now)))
+            .telling(Arc::new(ShownRemarks(remarks.clone())));
+        let diagnostics = Diagnostics::default();
+        Self { host, named, file, style, remarks, watched: false, all_projects: false, diagnostics }
     }
 
     /// The same in another environment.
     #[must_use]
     pub fn in_environment(self, environment: Environment) -> Self {
-        Self { environment, ..self }
-    }
-
-    /// This program, the machine (`ANNALS_HOST`, else its own name), and the user.
-    pub fn this_process(&self) -> ThisProcess {
-        let variable = |name: &str| self.environment.variables.get(name);
-        let this = ThisProcess::new("annals", env!("CARGO_PKG_VERSION"), variable);
-        let build = option_env!("ANNALS_BUILD").map(str::to_owned);
-        ThisProcess { build, host: variable(HOST).or(this.host.clone()), ..this }
+        Self { host: self.host.in_environment(environment), ..self }
     }
 
     /// Where the agents on this machine keep their sessions.
@@ -162,11 +101,6 @@ impl CommandContext {
             Variables::OfProcess => Homes::from_env(),
             fixed => Homes::of(|name| fixed.get(name).map(PathBuf::from)),
         }
-    }
-
-    /// Records in each session that the command appends to that this process does.
-    pub fn process_recorder(&self) -> Arc<ProcessRecorder> {
-        self.process.get_or_init(|| Arc::new(ProcessRecorder::new(Arc::new(self.this_process())))).clone()
     }
 
     /// Opens what is read: the file that was named, else the store, in which nothing is written.
@@ -185,23 +119,11 @@ impl CommandContext {
     /// # Errors
     /// When there is no store and `mode` creates none, or it cannot be opened.
     pub async fn store(&self, mode: OpenMode) -> Result<Reader, CliError> {
-        let log = self.place.open(mode).await?;
+        let reader = self.host.store(mode).await?;
         if mode == OpenMode::Create {
             self.diagnostics.keep_in(self.place.dir());
         }
-        if let Ownership::Owner(report) | Ownership::Reader(report) = log.ownership() {
-            self.tell(&report);
-        }
-        let views = Arc::new(self.place.cache(mode));
-        let opened = OpenedStore { log: log.clone(), views: views.clone() };
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
-        let dir = self.place.dir().to_owned();
-        let reader = Reader::new(Arc::new(log.clone()), Some(views), dir.clone());
-        if mode == OpenMode::ReadOnly {
-            return Ok(reader);
-        }
-        let folder = log.folder().map_err(|source| CliError::File { path: dir, source })?;
-        Ok(reader.in_folder(StorePath::held(folder)))
+        Ok(reader)
     }
 
     /// Opens the store to sign it, and says which store it is.
@@ -212,77 +134,17 @@ impl CommandContext {
         if let Some(file) = self.file.clone() {
             return Err(EditError::OnlyInTheStore { file }.into());
         }
-        let reader = self.store(OpenMode::Existing).await?;
-        let id = self.store_id().ok_or(SigningError::UnknownStore)?;
-        Ok((reader, id))
+        Ok(self.host.store_to_sign().await?)
     }
 
-    /// Which store was opened last; `None` when none was, or its owner does not say.
-    pub fn store_id(&self) -> Option<StoreId> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).last()?.log.store()
-    }
-
-    /// The log on disk that was opened last; `None` when another process owns it, or none was opened.
-    pub fn owned_log(&self) -> Option<Arc<DiskLog>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).last()?.log.disk()
-    }
-
-    /// Compares both copies of the store that is only read; `None` when another process owns it, or a file is read.
+    /// A runtime over the store that `reader` reads; what is reported of it is kept in the store, without secrets.
     ///
     /// # Errors
-    /// When the journal cannot be read.
-    pub async fn examine(&self) -> Result<Option<Examination>, CliError> {
-        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).last().map(|opened| opened.log.clone());
-        let Some(log) = opened else { return Ok(None) };
-        log.examine().await.map_err(|source| CliError::File { path: self.place.dir().to_owned(), source })
-    }
-
-    /// What was found damaged while the store was read.
-    pub fn damage_met(&self) -> usize {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|opened| opened.log.remarks().len()).sum()
-    }
-
-    /// Closes what was opened.
-    ///
-    /// # Errors
-    /// When a store cannot be left in order; nothing is lost by that.
-    pub async fn close(&self) -> Result<(), CliError> {
-        let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
-        for OpenedStore { log, views } in opened {
-            save_folds(&log, views).await;
-            let bar = Bar::new(self.shows_progress(), "indexing");
-            fill_index(&log, self.place.dir(), &bar).await;
-            bar.clear();
-            let disk = log.disk();
-            let read = if disk.is_none() { log.remarks() } else { Vec::new() };
-            let closed = self.closing(&log, disk.as_deref()).await;
-            // Only here: most of it is found while the store is given to its second copy.
-            let found = disk.map_or(read, |disk| disk.remarks());
-            summary(&found).iter().for_each(|line| self.remark(line));
-            closed.map_err(|source| CliError::File { path: self.place.dir().to_owned(), source })?;
-        }
-        Ok(())
-    }
-
-    /// Closes a store; shows how far it is once that takes a while.
-    async fn closing(&self, log: &SharedLog, disk: Option<&DiskLog>) -> std::io::Result<()> {
-        let closing = log.close();
-        tokio::pin!(closing);
-        if let Ok(closed) = tokio::time::timeout(LONG, &mut closing).await {
-            return closed;
-        }
-        let (bar, total) = (Bar::new(self.shows_progress(), "closing the store"), disk.map_or(0, DiskLog::lag));
-        let closed = loop {
-            let left = disk.map_or(0, DiskLog::lag);
-            if total > 0 {
-                bar.tell(total.saturating_sub(left), Some(total));
-            }
-            if let Ok(closed) = tokio::time::timeout(LONG / 5, &mut closing).await {
-                break closed;
-            }
-        };
-        bar.clear();
-        closed
+    /// When the system gives no entropy for ids.
+    pub fn open_host(&self, reader: Reader, parts: HostParts) -> Result<Host, CliError> {
+        self.diagnostics.keep_in(reader.store());
+        self.diagnostics.redact(parts.settings.redactor.clone());
+        Ok(Host::open(self, reader, parts)?)
     }
 
     /// Reads a file into memory.
@@ -374,24 +236,58 @@ impl CommandContext {
         Ok(FoundSession { reader, session, until })
     }
 
-    /// The prices that are configured; where the configuration cannot be read, those that this build knows.
-    pub fn pricing(&self) -> Pricing {
-        let config = self.environment.config(&self.environment.directory);
-        Pricing::new(config.map_or_else(|_| Catalog::built_in(), |config| config.catalog))
-    }
-
     /// Prints a remark in addition to the answer.
     pub fn remark(&self, text: &str) {
         self.remarks.say(Emphasis::Dim, text);
     }
 
-    /// Prints what opening a store found.
-    pub fn tell(&self, report: &OpeningReport) {
-        summary(&report.remarks).iter().for_each(|line| self.remark(line));
-    }
-
     /// Whether progress is shown: stderr is a terminal.
     pub fn shows_progress(&self) -> bool {
         self.remarks.are_watched()
+    }
+}
+
+impl Deref for CommandContext {
+    type Target = HostContext;
+
+    fn deref(&self) -> &HostContext {
+        &self.host
+    }
+}
+
+/// What a host says, among the remarks of the command.
+#[derive(Debug)]
+struct ShownRemarks(Remarks);
+
+impl HostRemarks for ShownRemarks {
+    fn remark(&self, text: &str) {
+        self.0.say(Emphasis::Dim, &plain(text));
+    }
+
+    fn warn(&self, text: &str) {
+        self.0.say(Emphasis::Warn, &plain(text));
+    }
+
+    fn progress(&self, work: &'static str) -> Box<dyn WorkProgress> {
+        Box::new(ShownProgress(Bar::new(self.0.are_watched(), work)))
+    }
+}
+
+/// A bar that is gone once the work is done.
+struct ShownProgress(Bar);
+
+impl WorkProgress for ShownProgress {
+    fn done(&self, done: u64, total: Option<u64>) {
+        self.0.tell(done, total);
+    }
+
+    fn counted(&self, count: u64, noun: &str) {
+        self.0.name(&counted(count, noun));
+    }
+}
+
+impl Drop for ShownProgress {
+    fn drop(&mut self) {
+        self.0.clear();
     }
 }

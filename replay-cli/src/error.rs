@@ -1,24 +1,23 @@
 //! How a command ends.
 
-mod edit;
 mod import;
 mod record;
 mod report;
+mod run_command;
 mod scenario;
 mod serve;
-mod signing;
 
-pub use edit::EditError;
+pub use annals_host::{EditError, SigningError};
 pub use import::ImportCommandError;
 pub use record::RecordingError;
 pub use report::ReportError;
+pub use run_command::RunCommandError;
 pub use scenario::ScenarioError;
 pub use serve::ServingError;
-pub use signing::SigningError;
 
-use crate::host_error::HostError;
 use crate::style::Style;
 use annals_config::ConfigError;
+use annals_host::HostError;
 use annals_import::{OpenFileError, RecogniseError, SourceImportError};
 use annals_index::{IndexError, SqlError};
 use annals_inspect::AskError;
@@ -148,7 +147,10 @@ pub enum CliError {
     Ask(#[from] AskError),
     /// A host cannot start, or continue.
     #[error(transparent)]
-    Host(#[from] HostError),
+    Host(HostError),
+    /// A command that runs a session was used wrongly.
+    #[error(transparent)]
+    Run(#[from] RunCommandError),
     /// The configuration cannot be worked with.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -184,6 +186,7 @@ impl CliError {
         match self {
             Self::Ask(error) => error.status(),
             Self::Host(error) => error.status(),
+            Self::Run(error) => error.status(),
             Self::Signing(error) => error.status(),
             Self::Edit(error) => error.status(),
             Self::Import(error) => error.status(),
@@ -323,9 +326,30 @@ impl From<Refusal> for CliError {
     }
 }
 
+impl From<HostError> for CliError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::NoPlace => Self::NoPlace,
+            HostError::File { path, source } => Self::File { path, source },
+            HostError::NoStore { dir } => Self::NoStore { dir },
+            HostError::OpenStore(error) => Self::Open(error),
+            HostError::Collect(error) => error.into(),
+            HostError::RecordErasure(error) => error.into(),
+            HostError::NoEntropy(error) => error.into(),
+            HostError::Find(error) => error.into(),
+            HostError::Read(error) => error.into(),
+            HostError::Lease(error) => error.into(),
+            HostError::Config(error) => error.into(),
+            HostError::Edit(error) => error.into(),
+            HostError::Signing(error) => error.into(),
+            error => Self::Host(error),
+        }
+    }
+}
+
 impl From<RerunError> for CliError {
     fn from(error: RerunError) -> Self {
-        Self::Host(error.into())
+        Self::Run(error.into())
     }
 }
 

@@ -13,32 +13,26 @@ mod command_context;
 mod commands;
 mod diagnostics;
 mod draw;
-mod editing;
 mod erasing;
 mod error;
 mod escape;
 mod event_arg;
 mod host;
-mod host_error;
 mod import_into;
 mod import_secret;
 mod json;
-mod launcher;
 mod layout;
 mod message;
 mod pager;
 mod passphrase;
 mod picker;
 mod progress;
-mod project;
+mod project_scope;
 mod remarks;
 mod resume;
-mod signing;
-mod store_choice;
+mod session_choice;
 mod style;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
 mod time_arg;
-
-pub use launcher::launched;

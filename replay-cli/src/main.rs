@@ -1,5 +1,5 @@
 //! The `annals` command.
 
 fn main() -> std::process::ExitCode {
-    annals_cli::launched().unwrap_or_else(annals_cli::app::main)
+    annals_host::launched().unwrap_or_else(annals_cli::app::main)
 }

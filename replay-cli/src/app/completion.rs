@@ -2,8 +2,8 @@
 
 use crate::command_context::CommandContext;
 use crate::remarks::Remarks;
-use crate::store_choice::{StoreChoice, VARIABLE};
 use crate::style::Style;
+use annals_host::{StoreChoice, VARIABLE};
 use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::short_ids;
 use annals_inspect::sessions::{SessionFilter, SessionOrder, SessionOverview, list};

@@ -2,9 +2,10 @@
 
 use super::run::With;
 use crate::command_context::CommandContext;
-use crate::error::{CliError, Verdict};
+use crate::error::{CliError, RunCommandError, Verdict};
 use crate::host::chat::{Chat, ChatInput};
-use crate::host::{Host, HostError, configured, opening};
+use crate::session_choice;
+use annals_host::{configured, continued, open};
 use annals_runtime::host::QuestionSender;
 use annals_store::OpenMode;
 use std::io::{IsTerminal, Write};
@@ -29,8 +30,8 @@ pub struct Args {
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let options = args.with.options();
     let directory = options.directory.as_deref();
-    let found = match opening::find(args.go_on, args.session.as_deref(), directory, cli).await? {
-        Some(found) => Some(opening::continued(found).await?.in_directory(directory, cli)?),
+    let found = match session_choice::find(args.go_on, args.session.as_deref(), directory, cli).await? {
+        Some(found) => Some(continued(found).await?.in_directory(directory, cli)?),
         None => None,
     };
     let (put, questions) = QuestionSender::channel();
@@ -40,16 +41,16 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(found) => found.reader.clone(),
         None => cli.store(OpenMode::Create).await?,
     };
-    let host = Host::open(cli, reader, parts)?.signing(&chosen.signing, cli);
+    let host = cli.open_host(reader, parts)?.signing(&chosen.signing, cli);
     let session = match &found {
-        Some(_) => Some(opening::open(&host, found.as_ref(), &chosen).await?),
+        Some(_) => Some(open(&host, found.as_ref(), &chosen).await?),
         // An empty conversation leaves nothing in the store.
         None => None,
     };
     let person = std::io::stdin().is_terminal() && cli.watched;
     let history = host.reader.folder().join("chat-history");
     let reading = match person {
-        true => ChatInput::edited(history).map_err(HostError::Editor)?,
+        true => ChatInput::edited(history).map_err(RunCommandError::Editor)?,
         false => ChatInput::piped(),
     };
     let approval = args.with.approval(person);

@@ -3,7 +3,9 @@
 use super::run::{conclude, frontend};
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
-use crate::host::{ApprovalMode, Host, Interaction, Options, TypedLines, configured, opening, run_interactive};
+use crate::host::{Interaction, TypedLines, run_interactive};
+use crate::session_choice;
+use annals_host::{ApprovalMode, RunOptions, configured, continued, open};
 use annals_runtime::host::{QuestionSender, RunGoal};
 use std::io::Write;
 
@@ -22,15 +24,15 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let options = Options { model: args.model.clone(), ..Options::default() };
-    let found = opening::named(&args.session, cli).await?;
-    let found = opening::continued(found).await?.in_directory(None, cli)?;
+    let options = RunOptions { model: args.model.clone(), ..RunOptions::default() };
+    let found = session_choice::named(&args.session, cli).await?;
+    let found = continued(found).await?.in_directory(None, cli)?;
     let (put, questions) = QuestionSender::channel();
     let (parts, chosen) = configured(cli, &options, Some(&found), put)?;
-    let host = Host::open(cli, found.reader.clone(), parts)?.signing(&chosen.signing, cli);
-    let session = opening::open(&host, Some(&found), &chosen).await?;
+    let host = cli.open_host(found.reader.clone(), parts)?.signing(&chosen.signing, cli);
+    let session = open(&host, Some(&found), &chosen).await?;
     let mut interaction =
-        Interaction::new(&host, questions, frontend(cli), ApprovalMode::Nobody, TypedLines::of_stdin())?;
+        Interaction::new(cli, &host, questions, frontend(cli), ApprovalMode::Nobody, TypedLines::of_stdin())?;
     interaction.show.begin(&*session.view().await?, out)?;
     let ended = run_interactive(&host, &session, RunGoal::Compaction, &mut interaction, out).await?;
     conclude(&host, &session, &ended, cli, out).await

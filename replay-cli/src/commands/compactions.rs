@@ -1,13 +1,13 @@
 //! `annals compactions`
 
 use crate::command_context::{CommandContext, Target};
-use crate::editing;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{plain, wrap};
 use crate::style::{Emphasis, Style, counted, money, thousands};
 use annals_core::Seq;
 use annals_core::event::CompactionUndone;
+use annals_host::editing;
 use annals_inspect::SessionAt;
 use annals_inspect::compactions::ListedCompaction;
 use annals_inspect::timeline::one_line;

@@ -1,11 +1,12 @@
 //! `annals erase` and `annals forget`
 
 use crate::command_context::CommandContext;
-use crate::erasing::{self, BegunErasure, ErasedStore};
+use crate::erasing;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::style::counted;
 use annals_core::SessionId;
+use annals_host::erasing::{BegunErasure, ErasedStore, who};
 use annals_inspect::reader::Reader;
 use annals_store::DiskLog;
 use annals_store::erasure::{self, ErasureNote, ErasurePlan, ErasureScope};
@@ -117,8 +118,8 @@ struct Erasing<'a> {
 
 impl Erasing<'_> {
     async fn run(self, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-        let store = ErasedStore { cli, yes: self.common.yes, cassettes: &self.common.cassette };
-        store.check_confirmable()?;
+        let store = ErasedStore { context: cli, cassettes: &self.common.cassette };
+        erasing::check_confirmable(self.common.yes, cli)?;
         let log = store.open().await?;
         let begun = self.begin(&store, &log, cli).await;
         store.close(log).await?;
@@ -137,7 +138,7 @@ impl Erasing<'_> {
             false => {
                 let (texts, batches) = (counted(erased.plan.texts, "text"), counted(erased.copies.batches, "batch"));
                 writeln!(out, "erased {texts} of session {session}; {batches} rewritten, integrity unchanged")?;
-                erased.show(cli, out)?;
+                erasing::show(&erased, cli, out)?;
             }
         }
         Ok(Verdict::Fine)
@@ -152,10 +153,10 @@ impl Erasing<'_> {
     ) -> Result<Option<(SessionId, BegunErasure)>, CliError> {
         let (session, plan) = self.plan(log, cli).await?;
         erasing::tell_reach(&plan, cli);
-        if !store.confirmed(&format!("Erase them from session {session}?"))? {
+        if !erasing::confirmed(self.common.yes, &format!("Erase them from session {session}?"))? {
             return Ok(None);
         }
-        let (reason, at, by) = (self.common.reason.clone(), cli.style.now, erasing::who(cli));
+        let (reason, at, by) = (self.common.reason.clone(), cli.style.now, who(cli));
         let forgets = self.forgets.then_some(session);
         let note = ErasureNote { reason, reasons: BTreeMap::new(), by, at, forgets };
         let matches = |text: &str| self.patterns.iter().any(|pattern| pattern.matches_text(text));

@@ -1,14 +1,14 @@
 //! `annals fork`
 
 use crate::command_context::CommandContext;
-use crate::editing;
 use crate::error::{CliError, Verdict};
 use crate::event_arg::EventArg;
-use crate::host::opening;
 use crate::json;
 use crate::layout::plain;
 use crate::style::{Emphasis, counted};
 use annals_core::event::Location;
+use annals_host::editing;
+use annals_host::working_directory;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let directory = args.directory.as_deref().map(|directory| opening::place(cli, Some(directory))).transpose()?;
+    let directory = args.directory.as_deref().map(|directory| working_directory(cli, Some(directory))).transpose()?;
     let (reader, parent) = cli.change(&args.session).await?;
     let head = reader.head(parent).await?;
     let view = reader.view(parent, head.next).await?;

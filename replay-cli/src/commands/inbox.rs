@@ -1,13 +1,13 @@
 //! `annals inbox`
 
 use crate::command_context::CommandContext;
-use crate::editing;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{clip, plain};
 use crate::style::{Emphasis, counted};
 use annals_core::InputId;
 use annals_core::event::Delivery;
+use annals_host::editing;
 use annals_inspect::timeline::one_line;
 use serde_json::json;
 use std::io::Write;

@@ -1,14 +1,13 @@
 //! `annals move`
 
 use crate::command_context::CommandContext;
-use crate::editing;
 use crate::error::{CliError, EditError, Verdict};
-use crate::host::{HostError, closing, opening};
 use crate::json;
 use crate::layout::plain;
 use crate::style::{Emphasis, counted};
 use annals_core::SessionId;
 use annals_core::event::Location;
+use annals_host::{HostError, editing, short, working_directory};
 use annals_runtime::host::Lease;
 use annals_runtime::worktree::Plan;
 use annals_runtime::{MoveChoice, MovePlan, Refusal};
@@ -39,7 +38,7 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let directory = opening::place(cli, Some(&args.directory))?;
+    let directory = working_directory(cli, Some(&args.directory))?;
     let (reader, id) = match args.dry_run {
         true => cli.stored(&args.session).await?,
         false => cli.change(&args.session).await?,
@@ -72,7 +71,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         json::object(out, &in_json(id, &directory, &planned, kept.as_deref(), args.dry_run))?;
         return Ok(Verdict::bad_if(kept.is_some()));
     }
-    let short = closing::short(id);
+    let short = short(id);
     match (&planned, args.dry_run) {
         (MoveChoice::There, _) => cli.remark(&plain(&format!("session {short} already works in {directory}"))),
         (_, true) => cli.remark("nothing was changed (--dry-run)"),
@@ -89,7 +88,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 fn refused(session: SessionId, directory: &str) -> impl Fn(Refusal) -> CliError {
     move |refusal| match refusal {
         Refusal::OtherProject => {
-            HostError::OtherProject { session: closing::short(session), directory: directory.to_owned() }.into()
+            HostError::OtherProject { session: short(session), directory: directory.to_owned() }.into()
         }
         refusal => EditError::Refused { session, refusal }.into(),
     }

@@ -1,9 +1,9 @@
 //! `annals pin` and `annals unpin`
 
 use crate::command_context::CommandContext;
-use crate::editing;
 use crate::error::{CliError, Verdict};
 use crate::event_arg::EventArg;
+use annals_host::editing;
 use annals_inspect::pins::pin_event;
 use annals_store::OpenMode;
 

@@ -2,11 +2,11 @@
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, RecordingError, Verdict};
-use crate::host::{Signal, Signals};
 use crate::layout::plain;
 use crate::style::{counted, money, thousands};
 use annals_core::Digest;
 use annals_core::event::Location;
+use annals_host::{Signal, Signals};
 use annals_record::{AgentKind, Launch, Recorder, RecorderSettings, RecordingReport};
 use annals_runtime::DescribeProcess;
 use annals_runtime::ports::{Ids, SeededIds, SystemClock};

@@ -2,14 +2,14 @@
 
 use super::run::With;
 use crate::command_context::CommandContext;
-use crate::error::{CliError, Verdict};
-use crate::host::{
-    ApprovalMode, Frontend, Host, HostError, Interaction, Screen, TypedLines, advice, closing, configured, opening,
-    run_interactive,
-};
+use crate::error::{CliError, RunCommandError, Verdict};
+use crate::host::{Frontend, Interaction, Screen, TypedLines, run_interactive};
 use crate::json;
+use crate::session_choice;
 use crate::style::{Emphasis, counted};
 use annals_core::Seq;
+use annals_host::advice::advice;
+use annals_host::{ApprovalMode, ExistingSession, Host, configured, short};
 use annals_inspect::SessionAt;
 use annals_runtime::Session;
 use annals_runtime::host::{QuestionSender, RunEnd};
@@ -39,13 +39,13 @@ pub struct Args {
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let options = args.with.options();
-    let Some(found) = opening::find(false, Some(&args.session), None, cli).await? else {
-        return Err(HostError::NoPrompt.into());
+    let Some(found) = session_choice::find(false, Some(&args.session), None, cli).await? else {
+        return Err(RunCommandError::NoPrompt.into());
     };
     let reader = found.reader.clone();
     let recorded = RecordedRun::read(reader.log(), found.session, args.from.map(Seq)).await?;
     let then = reader.bounded(found.session, recorded.cut).await?.session;
-    let found = opening::ExistingSession { agent: then.agent, model: then.model, ..found };
+    let found = ExistingSession { agent: then.agent, model: then.model, ..found };
     let (put, questions) = QuestionSender::channel();
     let (mut parts, chosen) = configured(cli, &options, Some(&found), put)?;
     // Titles are requested in the background; the fork has one.
@@ -56,7 +56,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         parts.settings.output = UNBOUNDED;
         parts.subagents.agents.clear();
     }
-    let host = Host::open(cli, reader.clone(), parts)?;
+    let host = cli.open_host(reader.clone(), parts)?;
     let original = match frozen {
         true => host.runtime.session(found.session).await?,
         false => host.session(found.session).await?,
@@ -72,7 +72,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let approval = if frozen { ApprovalMode::Recorded } else { args.with.approval(person) };
     let screen = Screen::new(cli.remarks.clone(), cli.style.clone(), false);
     let mut interaction =
-        Interaction::new(&host, questions, Frontend::Screen(Box::new(screen)), approval, TypedLines::of_stdin())?;
+        Interaction::new(cli, &host, questions, Frontend::Screen(Box::new(screen)), approval, TypedLines::of_stdin())?;
     interaction.show.begin(&*session.view().await?, &mut io::sink())?;
     let whole = again(&recorded.actions, &options.model, &host, &session, &mut interaction, cli).await?;
     let (one, other) = (past(found.session, &reader).await?, past(session.id(), &reader).await?);
@@ -88,7 +88,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     } else {
         writeln!(out, "{} {} the same", cli.style.paint(Emphasis::Good, "✓"), counted(differs.same, "turn"))?;
     }
-    let short = closing::short(id);
+    let short = short(id);
     cli.remark(&format!("forked as session {short}; to compare again: annals diff {} {short}", found.session));
     Ok(Verdict::bad_if(differs.first.is_some() || !whole))
 }

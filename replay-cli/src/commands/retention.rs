@@ -1,12 +1,13 @@
 //! `annals retention`
 
 use crate::command_context::CommandContext;
-use crate::erasing::{self, BegunErasure, ErasedStore};
+use crate::erasing;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, pad, plain};
 use crate::style::{Emphasis, counted, thousands};
 use annals_config::RetentionRule;
+use annals_host::erasing::{BegunErasure, ErasedStore, who};
 use annals_store::DiskLog;
 use annals_store::EventLog;
 use annals_store::erasure::{ErasureNote, RetentionPlan, plan_retention};
@@ -51,10 +52,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         }
         return Ok(Verdict::Fine);
     }
-    let store = ErasedStore { cli, yes: args.yes, cassettes: &args.cassette };
-    store.check_confirmable()?;
+    let store = ErasedStore { context: cli, cassettes: &args.cassette };
+    erasing::check_confirmable(args.yes, cli)?;
     let log = store.open().await?;
-    let begun = begin(&store, &log, &rules, cli, out).await;
+    let begun = begin(&store, args.yes, &log, &rules, cli, out).await;
     store.close(log).await?;
     let (begun, mut answer) = match begun? {
         Begin::Nothing => return Ok(Verdict::Fine),
@@ -74,7 +75,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     } else {
         let (texts, batches) = (counted(erased.plan.texts, "text"), counted(erased.copies.batches, "batch"));
         writeln!(out, "erased {texts}; {batches} rewritten, integrity unchanged")?;
-        erased.show(cli, out)?;
+        erasing::show(&erased, cli, out)?;
     }
     Ok(Verdict::Fine)
 }
@@ -95,6 +96,7 @@ async fn chosen(log: &dyn EventLog, rules: &[RetentionRule], cli: &CommandContex
 
 async fn begin(
     store: &ErasedStore<'_>,
+    yes: bool,
     log: &DiskLog,
     rules: &[RetentionRule],
     cli: &CommandContext,
@@ -114,7 +116,7 @@ async fn begin(
         out.flush()?;
     }
     erasing::tell_reach(&found.plan, cli);
-    if !store.confirmed(&format!("Erase them from {}?", counted(found.sessions.len() as u64, "session")))? {
+    if !erasing::confirmed(yes, &format!("Erase them from {}?", counted(found.sessions.len() as u64, "session")))? {
         return Ok(Begin::Declined);
     }
     let named = |rules_of: &[usize]| {
@@ -125,7 +127,7 @@ async fn begin(
     // Sessions that only inherit an erased text lose hashes.
     let reason = named(&(0..rules.len()).collect::<Vec<_>>());
     let reasons = found.sessions.iter().map(|(session, of)| (*session, named(&of.rules))).collect();
-    let note = ErasureNote { reason, reasons, by: erasing::who(cli), at: cli.style.now, forgets: None };
+    let note = ErasureNote { reason, reasons, by: who(cli), at: cli.style.now, forgets: None };
     let begun = store.begin(log, found.plan, &note, &|_| false).await?;
     Ok(Begin::Begun(Box::new(begun), planned))
 }

@@ -3,13 +3,13 @@
 mod draw;
 
 use crate::command_context::CommandContext;
-use crate::editing::{self, refused};
 use crate::error::{CliError, EditError, Verdict};
 use crate::event_arg::EventArg;
 use crate::json;
 use crate::layout::plain;
 use crate::style::{Style, counted};
 use annals_core::{Seq, SessionId};
+use annals_host::editing::{self, refused};
 use annals_inspect::reader::Reader;
 use annals_inspect::reverts::{RevertPreview, UnrestoredFiles, unrestored_files};
 use annals_projections::SessionView;

@@ -1,15 +1,15 @@
 //! `annals run`
 
 use crate::command_context::CommandContext;
-use crate::error::{CliError, Verdict};
-use crate::host::{
-    ApprovalMode, Chosen, Frontend, Host, HostError, Interaction, Options, Screen, TypedLines, advice, closing,
-    configured, opening, run_interactive,
-};
+use crate::error::{CliError, RunCommandError, Verdict};
+use crate::host::{Frontend, Interaction, Screen, TypedLines, closing, run_interactive};
 use crate::layout::plain;
+use crate::session_choice;
 use crate::style::Emphasis;
 use annals_core::InputId;
 use annals_core::event::{Attachment, ModelProfile};
+use annals_host::advice::advice;
+use annals_host::{ApprovalMode, Chosen, Host, RunOptions, configured, continued, open};
 use annals_providers::wire::is_sent;
 use annals_runtime::host::{JsonLines, QuestionSender, RunEnd, RunGoal, is_answered};
 use annals_runtime::ports::{Ids, SeededIds};
@@ -85,8 +85,8 @@ impl With {
     }
 
     /// The options of the host.
-    pub fn options(&self) -> Options {
-        Options {
+    pub fn options(&self) -> RunOptions {
+        RunOptions {
             agent: self.agent.clone(),
             model: self.model.clone(),
             record: self.record.clone(),
@@ -99,21 +99,21 @@ impl With {
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let prompt = prompt(&args.prompt)?;
     if prompt.is_none() && !args.go_on && args.session.is_none() {
-        return Err(HostError::NoPrompt.into());
+        return Err(RunCommandError::NoPrompt.into());
     }
     if prompt.is_none() && !args.files.is_empty() {
-        return Err(HostError::FilesAlone.into());
+        return Err(RunCommandError::FilesAlone.into());
     }
     let options = args.with.options();
     let directory = options.directory.as_deref();
-    let found = match opening::find(args.go_on, args.session.as_deref(), directory, cli).await? {
-        Some(found) => Some(opening::continued(found).await?.in_directory(directory, cli)?),
+    let found = match session_choice::find(args.go_on, args.session.as_deref(), directory, cli).await? {
+        Some(found) => Some(continued(found).await?.in_directory(directory, cli)?),
         None => None,
     };
     if let (None, Some(found)) = (&prompt, &found) {
         let until = found.reader.until(found.session, None).await?;
         if is_answered(&found.reader.view(found.session, until).await?) {
-            return Err(HostError::NothingWaits.into());
+            return Err(RunCommandError::NothingWaits.into());
         }
     }
     let (put, questions) = QuestionSender::channel();
@@ -125,12 +125,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(found) => found.reader.clone(),
         None => cli.store(OpenMode::Create).await?,
     };
-    let host = Host::open(cli, reader, parts)?.signing(&chosen.signing, cli);
-    let session = opening::open(&host, found.as_ref(), &chosen).await?;
+    let host = cli.open_host(reader, parts)?.signing(&chosen.signing, cli);
+    let session = open(&host, found.as_ref(), &chosen).await?;
     let before = session.view().await?;
     let person = std::io::stdin().is_terminal() && cli.shows_progress();
     let (show, approval) = (frontend(cli), args.with.approval(person));
-    let mut interaction = Interaction::new(&host, questions, show, approval, TypedLines::of_stdin())?;
+    let mut interaction = Interaction::new(cli, &host, questions, show, approval, TypedLines::of_stdin())?;
     interaction.show.begin(&before, out)?;
     let mut pinning = None;
     if let Some(prompt) = prompt {
@@ -215,7 +215,7 @@ fn attached(
     here: &Path,
     chosen: &Chosen,
     model: Option<&ModelProfile>,
-) -> Result<Vec<Attachment>, HostError> {
+) -> Result<Vec<Attachment>, RunCommandError> {
     let attached = files.iter().map(|file| {
         let path = here.join(file);
         let within = path.canonicalize().ok();
@@ -224,22 +224,24 @@ fn attached(
         let attached = attachment(&path, &name)?;
         match model.is_none_or(|model| is_sent(model, &attached.mime)) {
             true => Ok(attached),
-            false => {
-                Err(HostError::NotTaken { file: file.clone(), mime: attached.mime, model: chosen.model.to_string() })
-            }
+            false => Err(RunCommandError::NotTaken {
+                file: file.clone(),
+                mime: attached.mime,
+                model: chosen.model.to_string(),
+            }),
         }
     });
     attached.collect()
 }
 
 /// The words of the prompt, and what comes through stdin; `None` when there is neither.
-fn prompt(words: &[String]) -> Result<Option<String>, HostError> {
+fn prompt(words: &[String]) -> Result<Option<String>, RunCommandError> {
     let stdin = std::io::stdin();
     let piped = match words.iter().any(|word| word == "-") || !stdin.is_terminal() {
         true => {
             let mut bytes = Vec::new();
-            stdin.lock().read_to_end(&mut bytes).map_err(HostError::Stdin)?;
-            String::from_utf8(bytes).map_err(|_| HostError::NotText)?
+            stdin.lock().read_to_end(&mut bytes).map_err(RunCommandError::Stdin)?;
+            String::from_utf8(bytes).map_err(|_| RunCommandError::NotText)?
         }
         false => String::new(),
     };

@@ -3,7 +3,7 @@
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, ServingError, Verdict};
 use crate::event_arg::EventArg;
-use crate::host::Signals;
+use annals_host::Signals;
 use annals_runtime::ports::{Ids, SeededIds};
 use annals_serve::{ApiServer, LiveStore, ServerSettings, ServerToken};
 use std::io::Write;

@@ -1,10 +1,10 @@
 //! `annals title`
 
 use crate::command_context::CommandContext;
-use crate::editing;
 use crate::error::{CliError, EditError, Verdict};
 use crate::layout::plain;
 use annals_core::event::SessionTitled;
+use annals_host::editing;
 use annals_inspect::timeline::one_line;
 use annals_store::OpenMode;
 use std::io::Write;

@@ -24,7 +24,7 @@ mod timeline;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::event_arg::EventArg;
-use crate::project::ProjectScope;
+use annals_host::project::ProjectScope;
 use annals_inspect::reader::{Reader, short_ids};
 use annals_inspect::sessions::{SessionFilter, SessionOrder, list};
 use list::TuiList;

@@ -9,16 +9,15 @@ pub use printer::Printer;
 pub use reading::ChatInput;
 pub use words::{ChatCommand, WORDS};
 
-use super::{
-    ApprovalMode, Chosen, Frontend, Host, HostError, Interaction, Screen, TypedLine, about_empty, advice, closing,
-    idle, leave, run_interactive,
-};
+use super::{Frontend, Interaction, Screen, TypedLine, closing, idle, leave, run_interactive};
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter};
 use crate::layout::plain;
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, counted};
+use annals_host::advice::{about_empty, advice};
+use annals_host::{ApprovalMode, Chosen, Host, HostError, short};
 use annals_runtime::host::{RunEnd, RunGoal, WaitingQuestion};
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::settings::Definitions;
@@ -74,7 +73,8 @@ impl<'a> Chat<'a> {
             Some(printer) => screen.above_a_prompt(printer.clone()),
             None => screen,
         };
-        let mut interaction = Interaction::new(host, questions, Frontend::Screen(Box::new(screen)), approval, lines)?;
+        let mut interaction =
+            Interaction::new(cli, host, questions, Frontend::Screen(Box::new(screen)), approval, lines)?;
         interaction.steers = printer.is_some();
         // A prompt accepts input meanwhile; a pipe ends with its last answer.
         interaction.waits = printer.is_none();
@@ -116,7 +116,7 @@ impl<'a> Chat<'a> {
             self.interaction.await_title(session).await;
             self.sign().await;
             let view = session.view().await?;
-            let id = closing::short(session.id());
+            let id = short(session.id());
             self.aside(&format!("session {id} · {}", closing::used(&view)));
             self.aside(&format!("to continue: annals chat -s {id} · to verify: annals verify {id} --requests --wire"));
         }
@@ -232,7 +232,7 @@ impl<'a> Chat<'a> {
             (ChatCommand::New, session) => {
                 if let Some(session) = session {
                     leave(self.host, &session, &mut self.interaction, out).await?;
-                    let id = closing::short(session.id());
+                    let id = short(session.id());
                     self.sign().await;
                     self.aside(&format!("session {id} is kept; to continue: annals chat -s {id}"));
                 }

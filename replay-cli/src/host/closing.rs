@@ -1,22 +1,14 @@
 //! The closing lines of a run: its result, its cost, how to continue.
 
-use super::{about_empty, advice};
 use crate::command_context::CommandContext;
 use crate::error::CliError;
 use crate::style::{Emphasis, thousands};
-use annals_core::SessionId;
+use annals_host::advice::{about_empty, advice};
+use annals_host::short;
 use annals_inspect::pricing::Cost;
 use annals_projections::SessionView;
 use annals_runtime::host::{JsonLines, RunEnd};
 use std::io::Write;
-
-/// How much of an id is shown; it names the session unless another began in the same few milliseconds.
-const SHORT: usize = 12;
-
-/// The beginning of an id that is enough to name it by.
-pub fn short(session: SessionId) -> String {
-    session.to_string().chars().take(SHORT).collect()
-}
 
 /// Prints it for the user, in addition to the answer.
 pub fn say(view: &SessionView, ended: &RunEnd, cli: &CommandContext) {

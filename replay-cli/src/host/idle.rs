@@ -1,8 +1,10 @@
 //! A Session between its runs: what wakes by itself is shown, and its questions are asked at once.
 
 use super::run_loop::{ActiveRun, Happened};
-use super::{ChatCommand, Host, Interaction, Signal, TypedLine, advice};
+use super::{ChatCommand, Interaction, TypedLine};
 use crate::error::CliError;
+use annals_host::advice::advice;
+use annals_host::{Host, Signal};
 use annals_runtime::bus::Notice;
 use annals_runtime::host::Elsewhere;
 use annals_runtime::{BackgroundEnded, Boxed, Outcome, Session};

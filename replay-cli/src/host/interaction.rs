@@ -1,8 +1,10 @@
 //! Where runs are shown, and where people take part in them.
 
-use super::{ApprovalMode, Frontend, Host, Signal, Signals, TypedLine, TypedLines};
+use super::{Frontend, TypedLine, TypedLines};
+use crate::command_context::CommandContext;
 use crate::diagnostics::Redirected;
 use crate::error::CliError;
+use annals_host::{ApprovalMode, Host, Signal, Signals};
 use annals_runtime::Session;
 use annals_runtime::bus::{Listening, Notice};
 use annals_runtime::host::{HeldNotices, Lease, WaitingQuestion};
@@ -67,6 +69,7 @@ impl Interaction {
     /// # Errors
     /// When the system gives no signals.
     pub fn new(
+        cli: &CommandContext,
         host: &Host,
         questions: mpsc::UnboundedReceiver<WaitingQuestion>,
         show: Frontend,
@@ -81,7 +84,7 @@ impl Interaction {
         let signals = Signals::listen()?;
         let (_redirected, reports) = match show.draws() {
             true => {
-                let (redirected, reports) = host.diagnostics.redirect();
+                let (redirected, reports) = cli.diagnostics.redirect();
                 (Some(redirected), reports)
             }
             // A separate line on stderr does no harm.

@@ -3,7 +3,7 @@
 use crate::escape::exact;
 use crate::layout::{clip, plain, wrap};
 use crate::style::{Emphasis, counted};
-use annals_runtime::permission::{Answered, PermissionAnswer, PermissionQuestion};
+use annals_runtime::permission::{PermissionAnswer, PermissionQuestion};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;
@@ -21,42 +21,6 @@ const LONG: usize = 1_000;
 /// How long to search for the best way to show a change. The user waits for the question, and the first way found is
 /// correct too.
 const THOUGHT: Duration = Duration::from_millis(500);
-
-/// Who answers permission questions that no rule answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ApprovalMode {
-    /// The person at the terminal.
-    Person,
-    /// `--yes`: each is allowed.
-    Yes,
-    /// `--deny`: each is rejected.
-    Deny,
-    /// Without a user: each is rejected, with a message on how to allow it.
-    Nobody,
-    /// Recorded results are given: nothing is done that needs to be allowed.
-    Recorded,
-}
-
-/// What the model reads for a call that was rejected without a question.
-const NOBODY: &str = "Not permitted: nobody is there to be asked. Go on without it, and say what was left undone.";
-
-/// Who answers where nothing runs.
-pub(super) const RECORDED: &str = "rerun";
-
-impl ApprovalMode {
-    /// The answer without a question; `None` when the user is asked.
-    pub fn answer(self) -> Option<Answered> {
-        let rejected = || PermissionAnswer::Reject { feedback: Some(NOBODY.into()) };
-        let (answer, by) = match self {
-            Self::Person => return None,
-            Self::Yes => (PermissionAnswer::Once, "--yes"),
-            Self::Deny => (rejected(), "--deny"),
-            Self::Nobody => (rejected(), "no terminal"),
-            Self::Recorded => (PermissionAnswer::Once, RECORDED),
-        };
-        Some(Answered { answer, by: by.into() })
-    }
-}
 
 /// What a typed line answers: `y`, `a`, `n`, or `n` and a reason. `None` for anything else.
 pub fn reply(line: &str) -> Option<PermissionAnswer> {

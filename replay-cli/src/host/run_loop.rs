@@ -2,10 +2,11 @@
 
 use super::interaction::OpenQuestion;
 use super::question::{asks_for_details, reply};
-use super::{ApprovalMode, ChatCommand, Host, Interaction, Signal, TypedLine};
+use super::{ChatCommand, Interaction, TypedLine};
 use crate::error::CliError;
 use crate::layout::plain;
 use crate::style::counted;
+use annals_host::{ApprovalMode, Host, Signal};
 use annals_runtime::bus::Notice;
 use annals_runtime::host::{Elsewhere, RunEnd, RunGoal, WaitingQuestion, run_leased};
 use annals_runtime::permission::Answered;

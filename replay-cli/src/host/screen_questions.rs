@@ -6,6 +6,7 @@ use crate::layout::{clip, name, plain};
 use crate::style::{Emphasis, counted};
 use annals_core::event::{PermissionEvent, PermissionReplied, Reply};
 use annals_core::{Event, Record};
+use annals_host::ApprovalMode;
 use annals_runtime::permission::PermissionQuestion;
 use std::io::{self, Write};
 use std::time::Instant;
@@ -29,7 +30,7 @@ impl Screen {
         let about = self.questions.remove(&replied.permission).map(|about| format!(" {}", about.trim()));
         let about = clip(&about.unwrap_or_default(), self.remarks.style().width.saturating_sub(24).max(24));
         match (replied.by.as_str(), replied.reply) {
-            ("user" | super::question::RECORDED, _) => Ok(()),
+            ("user" | ApprovalMode::RECORDED, _) => Ok(()),
             ("no terminal", Reply::Reject) => {
                 let text = "rejected, since nobody is there to be asked: `--yes` allows everything that no rule denies, a \
                             permission rule allows it for good (docs/configuration.md)";

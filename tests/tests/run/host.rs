@@ -1,7 +1,7 @@
 //! What a person and a program see while a session runs: the host around the real runtime, with a scripted model.
 
 use crate::stage::{Theatre, Watching};
-use annals_cli::testing::ApprovalMode;
+use annals_host::ApprovalMode;
 use annals_runtime::host::RunEnd;
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
 use annals_runtime::testing::{ScriptedAttempt, ScriptedEnd};
@@ -82,7 +82,7 @@ async fn a_failed_run_is_told_with_what_to_do() {
     let script = vec![ScriptedAttempt { outcome: ScriptedEnd::Error(error), ..ScriptedAttempt::default() }];
     let mut theatre = Theatre::new(script, Watching::Nobody, ApprovalMode::Yes).await;
     let RunEnd::Failed(error) = theatre.play("Hello").await else { panic!("it failed") };
-    insta::assert_snapshot!(annals_cli::testing::advice(&error, &*theatre.view().await));
+    insta::assert_snapshot!(annals_host::advice::advice(&error, &*theatre.view().await));
     assert_eq!(theatre.out(), "");
 }
 

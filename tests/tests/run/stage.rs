@@ -1,12 +1,10 @@
 //! A host over a log in memory, with a scripted model and one tool that needs permission, and what it showed.
 
 use annals_cli::app::{Remarks, Style};
-use annals_cli::testing::{
-    ApprovalMode, CommandContext, Frontend, Host, Interaction, Screen, StoreChoice, TypedLine, TypedLines,
-    run_interactive,
-};
+use annals_cli::testing::{CommandContext, Frontend, Interaction, Screen, TypedLine, TypedLines, run_interactive};
 use annals_core::event::Location;
 use annals_core::{Seq, Time};
+use annals_host::{ApprovalMode, Host, StoreChoice};
 use annals_inspect::reader::Reader;
 use annals_projections::SessionView;
 use annals_runtime::host::{HostParts, JsonLines, Lease, QuestionSender, RunEnd, RunGoal, ServicesAt};
@@ -129,7 +127,8 @@ impl Theatre {
             Watching::Terminal | Watching::Nobody => Frontend::Screen(Box::new(Screen::new(told, style, watched))),
         };
         let (typed, lines) = mpsc::unbounded_channel();
-        let mut stage = Interaction::new(&host, questions, show, manner, TypedLines::arriving(lines)).expect("a stage");
+        let mut stage =
+            Interaction::new(&cli, &host, questions, show, manner, TypedLines::arriving(lines)).expect("a stage");
         let view = session.view().await.expect("a view");
         stage.show.begin(&view, &mut out.clone()).expect("a beginning");
         Self { log, folder, host, session, stage, typed, out, remarks }

@@ -3,9 +3,9 @@
 use crate::command_context::CommandContext;
 use crate::error::CliError;
 use crate::layout::{clip, columns, name, pad};
-use crate::project::{root, short_paths};
 use crate::style::{Emphasis, Style, thousands};
 use annals_core::SessionId;
+use annals_host::project::{root, short_paths};
 use annals_inspect::pricing::Cost;
 use annals_inspect::sessions::SessionOverview;
 use std::collections::BTreeMap;

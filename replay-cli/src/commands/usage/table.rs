@@ -2,9 +2,9 @@
 
 use crate::error::CliError;
 use crate::layout::{clip, columns, name, pad};
-use crate::project::short_paths;
 use crate::style::{Emphasis, Style, thousands};
 use annals_core::{SessionId, Time};
+use annals_host::project::short_paths;
 use annals_inspect::reader::short_ids;
 use annals_inspect::spending::{Dimension, SpendingTable, Spent};
 use annals_projections::Catalogue;

@@ -2,7 +2,6 @@
 
 use super::Chat;
 use crate::error::CliError;
-use crate::host::HostError;
 use crate::style::counted;
 use annals_core::Seq;
 use annals_inspect::timeline::one_line;
@@ -75,7 +74,7 @@ impl Chat<'_> {
     /// Shows a refusal; only an error of the log ends the conversation.
     fn refused(&self, refusal: Refusal) -> Result<(), CliError> {
         match refusal {
-            Refusal::Log(error) => Err(HostError::from(error).into()),
+            Refusal::Log(error) => Err(error.into()),
             refusal => {
                 self.warn(&refusal.to_string());
                 Ok(())

@@ -1,6 +1,6 @@
 //! Which store a command works on, and opening it without creating it.
 
-use crate::error::CliError;
+use crate::error::HostError;
 use annals_store::cache::ViewCache;
 use annals_store::{OpenMode, SharedLog};
 use etcetera::BaseStrategy;
@@ -21,14 +21,14 @@ impl StoreChoice {
     ///
     /// # Errors
     /// When nothing is named and there is no home folder.
-    pub fn of(named: Option<&Path>, variable: Option<&OsStr>) -> Result<Self, CliError> {
+    pub fn of(named: Option<&Path>, variable: Option<&OsStr>) -> Result<Self, HostError> {
         if let Some(dir) = named {
             return Ok(Self { dir: dir.to_owned() });
         }
         if let Some(dir) = variable.filter(|dir| !dir.is_empty()) {
             return Ok(Self { dir: dir.into() });
         }
-        let platform = etcetera::choose_base_strategy().map_err(|_| CliError::NoPlace)?;
+        let platform = etcetera::choose_base_strategy().map_err(|_| HostError::NoPlace)?;
         Ok(Self { dir: platform.data_dir().join("annals") })
     }
 
@@ -41,7 +41,7 @@ impl StoreChoice {
     ///
     /// # Errors
     /// See [`SharedError`](annals_store::SharedError).
-    pub async fn open(&self, mode: OpenMode) -> Result<SharedLog, CliError> {
+    pub async fn open(&self, mode: OpenMode) -> Result<SharedLog, HostError> {
         Ok(SharedLog::open(&self.dir, mode).await?)
     }
 

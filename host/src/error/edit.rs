@@ -11,16 +11,27 @@ use std::path::PathBuf;
 pub enum EditError {
     /// A command that records works on the store alone.
     #[error("{} is a file, and files are never changed; import it, then name its session", file.display())]
-    OnlyInTheStore { file: PathBuf },
+    OnlyInTheStore {
+        /// Which file.
+        file: PathBuf,
+    },
     /// A staged undo restored files: the same machine must put them back.
     #[error(
         "session {session}: the staged undo restored {files} files, and they cannot be changed back here: {why}; clear it \
          where it was staged, or apply it with --commit"
     )]
-    FilesRestored { session: SessionId, files: usize, why: String },
+    FilesRestored {
+        /// Which session.
+        session: SessionId,
+        /// How many files.
+        files: usize,
+        /// Why not.
+        why: String,
+    },
     /// What was asked for is refused, and nothing has changed unless it says so.
     #[error("session {session}: {refusal}")]
     Refused {
+        /// Which session.
         session: SessionId,
         /// Why.
         #[source]

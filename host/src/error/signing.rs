@@ -19,7 +19,10 @@ pub enum SigningError {
          with `annals sign --new-key FILE`",
         usual.display()
     )]
-    NoKey { usual: PathBuf },
+    NoKey {
+        /// The usual file.
+        usual: PathBuf,
+    },
     /// Nothing was signed.
     #[error(transparent)]
     Sign(#[from] SignError<SigningKeyError>),

@@ -1,69 +1,69 @@
 //! Why a host cannot start, or continue.
 
+mod edit;
+mod signing;
+
+pub use edit::EditError;
+pub use signing::SigningError;
+
+use annals_config::ConfigError;
+use annals_inspect::reader::FindError;
 use annals_providers::cassette::CassetteError;
 use annals_providers::http::NoLocalServer;
-use annals_runtime::host::OpenHostError;
-use annals_runtime::rerun::RerunError;
+use annals_runtime::host::{LeaseError, LeasedRunError, OpenHostError};
+use annals_runtime::ports::NoEntropy;
 use annals_runtime::{LogError, Refusal};
-use annals_tools::AttachError;
+use annals_store::disk::CollectError;
+use annals_store::erasure::RecordErasureError;
+use annals_store::{OpenError, ReadError, SharedError};
 use std::io;
 use std::path::PathBuf;
 
 /// A host cannot start or continue. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// There is no prompt.
-    #[error(
-        "no prompt: annals run \"explain this project\"; stdin works too, and `-c` alone resumes what was interrupted"
-    )]
-    NoPrompt,
-    /// The session is idle: there is nothing to continue.
-    #[error(
-        "nothing to resume: the last turn is finished and no input is waiting; give a prompt: annals run -c \"...\""
-    )]
-    NothingWaits,
-    /// What came through the pipe is no text.
-    #[error("stdin is not UTF-8 text; name the file in the prompt instead, and the model reads it")]
-    NotText,
-    /// Files without a prompt.
-    #[error("--file needs a prompt: annals run --file PATH \"what does this show?\"")]
-    FilesAlone,
-    /// A file cannot be given with a prompt.
-    #[error(transparent)]
-    Attach(#[from] AttachError),
-    /// The model takes no media of this type.
-    #[error(
-        "{}: {model} does not accept {mime}; choose another model with --model, or set `models.\"{model}\".media` in your \
-         configuration if it does", file.display()
-    )]
-    NotTaken { file: PathBuf, mime: String, model: String },
-    /// stdin cannot be read.
-    #[error("cannot read stdin: {0}")]
-    Stdin(#[source] io::Error),
     /// No model is chosen.
     #[error("no model is chosen: {advice}")]
-    NoModel { advice: String },
+    NoModel {
+        /// How to choose one.
+        advice: String,
+    },
     /// The model is not configured.
     #[error("no model named {name:?} is configured{}", meant_by(.meant))]
-    UnknownModel { name: String, meant: Vec<String> },
+    UnknownModel {
+        /// The name as it was given.
+        name: String,
+        /// Names that are like it.
+        meant: Vec<String>,
+    },
     /// The model of a session is not configured here.
     #[error(
         "the model of the session, {name:?}, is not configured here; choose another one with --model (see annals models), \
          or describe this one as `models.{name:?}` in your configuration"
     )]
-    RecordedModel { name: String },
+    RecordedModel {
+        /// The name as it was given.
+        name: String,
+    },
     /// The agent is not configured.
     #[error("no agent named {name:?}; known agents: {}", known.join(", "))]
-    UnknownAgent { name: String, known: Vec<String> },
+    UnknownAgent {
+        /// The name as it was given.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
     /// The model cannot be asked: its key is missing, or its provider unknown.
     #[error("cannot use {model}: {why}")]
-    NoEndpoint { model: String, why: String },
+    NoEndpoint {
+        /// Which model.
+        model: String,
+        /// Why not.
+        why: String,
+    },
     /// The cassette cannot be played.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
-    /// No session works here yet.
-    #[error("no session in {} yet; leave out -c to start one", directory.display())]
-    NothingToContinue { directory: PathBuf },
     /// A session that was imported with texts withheld, without its key.
     #[error(
         "the key of session {session} is not in this store (it was imported with texts withheld); to continue in a fork: \
@@ -82,6 +82,7 @@ pub enum HostError {
     NoDirectory {
         /// Which session, in short.
         session: String,
+        /// Which directory.
         directory: String,
     },
     /// The session works in another project.
@@ -92,29 +93,34 @@ pub enum HostError {
     OtherProject {
         /// Which session, in short.
         session: String,
+        /// Which directory.
         directory: String,
     },
     /// A directory cannot be worked in.
     #[error("{} cannot be the directory of a session: {why}", directory.display())]
-    BadDirectory { directory: PathBuf, why: String },
+    BadDirectory {
+        /// Which directory.
+        directory: PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// No server answers where a local model should be.
     #[error("{source} for {model}; start it, or correct `providers.{provider}.base_url` in your configuration")]
     NoServer {
+        /// Which model.
         model: String,
+        /// Which provider.
         provider: String,
         /// The address without a server, and what the system reported.
         #[source]
         source: NoLocalServer,
     },
-    /// The terminal cannot be edited on.
-    #[error("cannot use the terminal: {0}")]
-    Editor(#[source] rustyline::error::ReadlineError),
     /// Another process runs the session.
     #[error("another process runs session {session}; wait until it ends, or interrupt it there")]
-    Runs { session: annals_core::SessionId },
-    /// The recorded session cannot be run again.
-    #[error(transparent)]
-    Rerun(#[from] RerunError),
+    Runs {
+        /// Which session.
+        session: annals_core::SessionId,
+    },
     /// The runtime cannot be opened over the store.
     #[error(transparent)]
     Open(#[from] OpenHostError),
@@ -124,40 +130,110 @@ pub enum HostError {
     /// The log refused.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// There is no place to keep a store.
+    #[error("no home folder for the store; name a folder with --store DIR or ANNALS_STORE")]
+    NoPlace,
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// There is no store yet.
+    #[error("there is no store in {}", dir.display())]
+    NoStore {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// The store cannot be opened.
+    #[error("{0}")]
+    OpenStore(#[source] Box<SharedError>),
+    /// Blobs cannot be collected.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+    /// An erasure could not be recorded.
+    #[error(transparent)]
+    RecordErasure(#[from] RecordErasureError),
+    /// No new id can be made.
+    #[error(transparent)]
+    NoEntropy(#[from] NoEntropy),
+    /// No session is meant.
+    #[error(transparent)]
+    Find(#[from] FindError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The right to run a session cannot be taken.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// The configuration cannot be worked with.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A session was not changed.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// Something cannot be signed.
+    #[error(transparent)]
+    Signing(#[from] SigningError),
 }
 
 impl HostError {
-    /// The exit status: 2 when the command was used wrongly, 1 when the world is bad news.
+    /// The exit status of a command: 2 when it was used wrongly, 1 when the world is bad news.
     pub fn status(&self) -> u8 {
         match self {
-            Self::NoPrompt
-            | Self::NothingWaits
-            | Self::FilesAlone
-            | Self::Attach(_)
-            | Self::NotTaken { .. }
-            | Self::NotText
-            | Self::NoModel { .. }
+            Self::NoModel { .. }
             | Self::UnknownModel { .. }
             | Self::RecordedModel { .. }
             | Self::UnknownAgent { .. }
-            | Self::NothingToContinue { .. }
             | Self::NoDirectory { .. }
             | Self::NoKey { .. }
             | Self::OtherProject { .. }
             | Self::BadDirectory { .. }
-            | Self::Rerun(RerunError::NoUserMessage { .. })
+            | Self::NoPlace
+            | Self::File { .. }
+            | Self::NoStore { .. }
+            | Self::Find(_)
+            | Self::Config(_)
+            | Self::Lease(_)
+            | Self::Read(ReadError::NoSession(_))
             | Self::Cassette(CassetteError::NoFolder(_))
             | Self::Refused(Refusal::NotFound(_)) => 2,
-            Self::Stdin(_)
-            | Self::Cassette(_)
-            | Self::Editor(_)
+            Self::OpenStore(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
+            Self::Edit(error) => error.status(),
+            Self::Signing(error) => error.status(),
+            Self::Cassette(_)
             | Self::NoEndpoint { .. }
             | Self::NoServer { .. }
             | Self::Runs { .. }
             | Self::Open(_)
-            | Self::Rerun(RerunError::Read(_))
+            | Self::OpenStore(_)
+            | Self::Collect(_)
+            | Self::RecordErasure(_)
+            | Self::NoEntropy(_)
+            | Self::Read(_)
             | Self::Refused(_)
             | Self::Log(_) => 1,
+        }
+    }
+}
+
+impl From<SharedError> for HostError {
+    fn from(error: SharedError) -> Self {
+        match error {
+            SharedError::Open(OpenError::NoStore { dir }) => Self::NoStore { dir },
+            error => Self::OpenStore(Box::new(error)),
+        }
+    }
+}
+
+impl From<LeasedRunError> for HostError {
+    fn from(error: LeasedRunError) -> Self {
+        match error {
+            LeasedRunError::Lease(error) => error.into(),
+            LeasedRunError::Log(error) => error.into(),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What configuration, environment and options make of a host.
 
-use super::HostError;
-use super::opening::{ExistingSession, place};
-use crate::command_context::CommandContext;
-use crate::error::CliError;
+use crate::context::HostContext;
+use crate::error::HostError;
+use crate::existing_session::{ExistingSession, working_directory};
+use crate::launcher::launcher;
 use annals_config::{Config, SigningSettings};
 use annals_core::event::Policy;
 use annals_core::{AgentName, ModelName};
@@ -15,7 +15,7 @@ use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::TitleSettings;
 use annals_runtime::{NewSession, Settings};
 use annals_tools::mcp::McpServers;
-use annals_tools::{Launcher, LocalServices, SandboxLimits, SandboxSettings};
+use annals_tools::{LocalServices, SandboxLimits, SandboxSettings};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,10 +23,12 @@ use std::sync::Arc;
 const ALIKE: f64 = 0.75;
 const OFFERED: usize = 3;
 
-/// What was said on the command line.
+/// What is asked for: by options of a command, or by the request of a client.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct RunOptions {
+    /// The agent; without it that of the session, or the default one.
     pub agent: Option<String>,
+    /// The model; without it that of the session, or the default one.
     pub model: Option<String>,
     /// Where answers are recorded.
     pub record: Option<PathBuf>,
@@ -39,7 +41,9 @@ pub struct Options {
 /// What a run begins with.
 #[derive(Clone, Debug)]
 pub struct Chosen {
+    /// The agent.
     pub agent: AgentName,
+    /// The model.
     pub model: ModelName,
     /// Where it works.
     pub directory: String,
@@ -64,16 +68,16 @@ impl Chosen {
 /// # Errors
 /// When the configuration is wrong, there is no such agent or model, or the model cannot be asked.
 pub fn configured(
-    cli: &CommandContext,
-    options: &Options,
+    context: &HostContext,
+    options: &RunOptions,
     found: Option<&ExistingSession>,
     questions: QuestionSender,
-) -> Result<(HostParts, Chosen), CliError> {
-    let directory = match found {
+) -> Result<(HostParts, Chosen), HostError> {
+    let place = match found {
         Some(found) => found.directory.clone(),
-        None => place(cli, options.directory.as_deref())?,
+        None => working_directory(context, options.directory.as_deref())?,
     };
-    let config = cli.environment.config(Path::new(&directory))?;
+    let config = context.environment.config(Path::new(&place))?;
     let agent = agent(&config, options, found)?;
     let model = model(&config, &agent, options, found)?;
     let provider = provider(&config, &model, options)?;
@@ -86,7 +90,7 @@ pub fn configured(
         Some(KeySource::Env(name)) => Some(name),
         Some(KeySource::Command(_)) | None => None,
     });
-    let place = LocalServices {
+    let services = LocalServices {
         instructions: config.instructions(),
         skills: config.skills(),
         hidden: hidden.collect(),
@@ -96,7 +100,6 @@ pub fn configured(
         mcp: McpServers::new(config.mcp()),
     };
     let redactor = config.redactor();
-    cli.diagnostics.redact(redactor.clone());
     let title = config.titles().then(|| TitleSettings { agent: None, model: small(&config) });
     let settings = Settings {
         compaction: config.compaction(),
@@ -105,29 +108,26 @@ pub fn configured(
         redactor,
         repeat_limit: config.repeat_limit(),
         small_window_tools: Some(SMALL_WINDOW_TOOLS.map(str::to_owned).to_vec()),
-        process: Some(cli.process_recorder()),
+        process: Some(context.process_recorder()),
         ..Settings::default()
     };
     let parts = HostParts {
         provider,
         definitions: config.clone(),
         settings,
-        services_at: Arc::new(place),
+        services_at: Arc::new(services),
         subagents: config.subagents(),
         clock: Arc::new(config.clock()),
         approver: Arc::new(questions),
     };
     let (agents, policy) = (config.selectable().cloned().collect(), config.policy());
-    Ok((parts, Chosen { agent, model, directory, agents, policy, signing }))
+    Ok((parts, Chosen { agent, model, directory: place, agents, policy, signing }))
 }
 
 /// The sandbox, whose launcher is this program.
-fn sandbox(limits: SandboxLimits) -> Result<SandboxSettings, CliError> {
-    let program = std::env::current_exe()?;
-    Ok(SandboxSettings {
-        launcher: Launcher { program, arguments: vec![crate::launcher::LAUNCHER.to_owned()] },
-        limits,
-    })
+fn sandbox(limits: SandboxLimits) -> Result<SandboxSettings, HostError> {
+    let launcher = launcher().map_err(|source| HostError::File { path: "/proc/self/exe".into(), source })?;
+    Ok(SandboxSettings { launcher, limits })
 }
 
 /// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.
@@ -138,7 +138,7 @@ fn small(config: &Config) -> Option<ModelName> {
 /// What is offered where the window of the model is small.
 const SMALL_WINDOW_TOOLS: [&str; 6] = ["bash", "edit", "glob", "grep", "read", "write"];
 
-fn agent(config: &Config, options: &Options, found: Option<&ExistingSession>) -> Result<AgentName, HostError> {
+fn agent(config: &Config, options: &RunOptions, found: Option<&ExistingSession>) -> Result<AgentName, HostError> {
     match (&options.agent, found) {
         (Some(name), _) => match config.selectable().find(|agent| agent.as_str() == name) {
             Some(agent) => Ok(agent.clone()),
@@ -159,7 +159,7 @@ fn agent(config: &Config, options: &Options, found: Option<&ExistingSession>) ->
 fn model(
     config: &Config,
     agent: &AgentName,
-    options: &Options,
+    options: &RunOptions,
     found: Option<&ExistingSession>,
 ) -> Result<ModelName, HostError> {
     let said = options.model.as_deref().map(ModelName::from);
@@ -170,7 +170,7 @@ fn model(
     let known = config.catalog.model(&model).ok_or_else(|| match (&options.model, found) {
         // It was not named for this run: it was selected earlier, when it was known.
         (None, Some(_)) => HostError::RecordedModel { name: model.to_string() },
-        _ => unknown(config, &model),
+        _ => unknown_model(config, &model),
     })?;
     match known.profile() {
         Ok(_) => Ok(model),
@@ -180,14 +180,14 @@ fn model(
 
 /// Whether a session continues with the model that it was recorded with. One of another program does so only if that can be
 /// asked here.
-fn is_usable_here(config: &Config, options: &Options, found: &ExistingSession) -> bool {
+fn is_usable_here(config: &Config, options: &RunOptions, found: &ExistingSession) -> bool {
     !found.is_imported
         || config.catalog.model(&found.model).is_some()
             && (options.replay.is_some() || reachable(config, &found.model).is_ok())
 }
 
 /// No model of that name: what was perhaps meant.
-pub(super) fn unknown(config: &Config, model: &ModelName) -> HostError {
+pub fn unknown_model(config: &Config, model: &ModelName) -> HostError {
     let wanted = model.as_str().to_lowercase();
     let mut scored: Vec<(f64, String)> = config
         .catalog
@@ -219,7 +219,7 @@ fn choose(config: &Config) -> String {
     }
 }
 
-fn provider(config: &Config, model: &ModelName, options: &Options) -> Result<Arc<dyn Provider>, HostError> {
+fn provider(config: &Config, model: &ModelName, options: &RunOptions) -> Result<Arc<dyn Provider>, HostError> {
     if let Some(folder) = &options.replay {
         return Ok(Arc::new(CassettePlayer::open(folder.clone()).map_err(HostError::Cassette)?));
     }

@@ -1,7 +1,7 @@
 //! Edits of a stored session that need no model: pins, forks, reverts, moves, pending inputs.
 
-use crate::command_context::CommandContext;
-use crate::error::{CliError, EditError};
+use crate::context::HostContext;
+use crate::error::{EditError, HostError};
 use annals_core::{Event, Seq, SessionId};
 use annals_inspect::reader::Reader;
 use annals_runtime::ports::{FixedClock, SeededIds};
@@ -27,16 +27,16 @@ pub fn files_captured_in(folder: StorePath) -> FilesAt {
 /// # Errors
 /// When there is no such session, or the system has no randomness for ids.
 pub async fn editor(
-    cli: &CommandContext,
+    context: &HostContext,
     reader: &Reader,
     session: SessionId,
     files: FilesAt,
-) -> Result<SessionEditor, CliError> {
+) -> Result<SessionEditor, HostError> {
     let ports = EditorPorts {
-        process: Some(cli.process_recorder()),
+        process: Some(context.process_recorder()),
         log: reader.log().clone(),
         files,
-        clock: Arc::new(FixedClock(cli.style.now.max(reader.head(session).await?.at))),
+        clock: Arc::new(FixedClock(context.clock.now().max(reader.head(session).await?.at))),
         ids: Arc::new(SeededIds::from_entropy()?),
         views: reader.saved().cloned(),
         redactor: Some(Arc::new(Redactor::default())),
@@ -45,7 +45,7 @@ pub async fn editor(
 }
 
 /// The session that takes a change: the edited one, or a fork of it if it is imported.
-pub async fn local(editor: &SessionEditor) -> Result<Local<SessionEditor>, CliError> {
+pub async fn local(editor: &SessionEditor) -> Result<Local<SessionEditor>, HostError> {
     editor.local().await.map_err(refused(editor.id()))
 }
 
@@ -53,7 +53,7 @@ pub async fn local(editor: &SessionEditor) -> Result<Local<SessionEditor>, CliEr
 ///
 /// # Errors
 /// When there is no such session, or the log cannot be read.
-pub async fn local_fork(reader: &Reader, session: SessionId) -> Result<Option<SessionId>, CliError> {
+pub async fn local_fork(reader: &Reader, session: SessionId) -> Result<Option<SessionId>, HostError> {
     Ok(annals_runtime::local_fork(&**reader.log(), session).await?)
 }
 
@@ -63,12 +63,12 @@ pub async fn local_fork(reader: &Reader, session: SessionId) -> Result<Option<Se
 /// # Errors
 /// When there is no such session, or the log refuses.
 pub async fn append(
-    cli: &CommandContext,
+    context: &HostContext,
     reader: &Reader,
     session: SessionId,
     event: Event,
-) -> Result<(SessionId, Seq), CliError> {
-    let editor = editor(cli, reader, session, captured_files(reader.folder().clone())).await?;
+) -> Result<(SessionId, Seq), HostError> {
+    let editor = editor(context, reader, session, captured_files(reader.folder().clone())).await?;
     let editor = local(&editor).await?.session;
     let recorded = editor.record(event).await.map_err(Refusal::from).map_err(refused(editor.id()))?;
     Ok((editor.id(), recorded))
@@ -80,6 +80,6 @@ pub fn in_fork(named: SessionId, done: SessionId) -> String {
 }
 
 /// A refusal of an edit of `session`.
-pub fn refused(session: SessionId) -> impl Fn(Refusal) -> CliError {
+pub fn refused(session: SessionId) -> impl Fn(Refusal) -> HostError {
     move |refusal| EditError::Refused { session, refusal }.into()
 }

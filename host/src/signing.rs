@@ -1,7 +1,7 @@
 //! The key that signs, and signing without a command (`docs/reference/signing.md#automatically`).
 
-use crate::command_context::CommandContext;
-use crate::error::{CliError, SigningError};
+use crate::context::HostContext;
+use crate::error::{HostError, SigningError};
 use annals_config::SigningSettings;
 use annals_inspect::reader::Reader;
 use annals_inspect::signing::{NewCheckpoint, sign};
@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// # Errors
 /// When none is configured and the usual one does not exist.
-pub fn key_file(settings: &SigningSettings, cli: &CommandContext) -> Result<PathBuf, CliError> {
+pub fn key_file(settings: &SigningSettings, context: &HostContext) -> Result<PathBuf, HostError> {
     if let Some(key) = &settings.key {
         return Ok(key.clone());
     }
-    let home = cli.environment.places()?.home.ok_or(CliError::NoPlace)?;
+    let home = context.environment.places()?.home.ok_or(HostError::NoPlace)?;
     let usual = home.join(".ssh/id_ed25519");
     match usual.exists() {
         true => Ok(usual),
@@ -33,7 +33,7 @@ pub fn key_file(settings: &SigningSettings, cli: &CommandContext) -> Result<Path
 /// Signs what this process appended to its sessions, once they are idle. Never asks for a passphrase.
 #[derive(Debug)]
 pub struct AutomaticSigner {
-    key: Result<PathBuf, CliError>,
+    key: Result<PathBuf, HostError>,
     /// `None` if the process that owns the store does not say which it is.
     store: Option<StoreId>,
     process: Arc<ProcessRecorder>,
@@ -43,11 +43,11 @@ pub struct AutomaticSigner {
 
 impl AutomaticSigner {
     /// The signer that is configured for the store that was opened last; `None` if nothing is signed automatically.
-    pub fn configured(settings: &SigningSettings, cli: &CommandContext) -> Option<Self> {
+    pub fn configured(settings: &SigningSettings, context: &HostContext) -> Option<Self> {
         settings.automatically.then(|| Self {
-            key: key_file(settings, cli),
-            store: cli.store_id(),
-            process: cli.process_recorder(),
+            key: key_file(settings, context),
+            store: context.store_id(),
+            process: context.process_recorder(),
             warned: Mutex::default(),
         })
     }
@@ -79,7 +79,7 @@ impl AutomaticSigner {
         self.sign_with(&key, reader).await.map_err(|error| warning(&error.to_string()))
     }
 
-    async fn sign_with(&self, key: &SigningKey, reader: &Reader) -> Result<(), CliError> {
+    async fn sign_with(&self, key: &SigningKey, reader: &Reader) -> Result<(), HostError> {
         let mut sessions = Vec::new();
         for session in self.process.sessions() {
             sessions.push(SessionHead { session, head: reader.head(session).await? });

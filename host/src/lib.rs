@@ -1,0 +1,47 @@
+//! Sessions run from a configuration: what the `annals` command, a server that admits prompts and an editor protocol have in
+//! common. Nothing here knows a terminal or arguments.
+//!
+//! ```text
+//! HostContext ─► store, Reader ─► ExistingSession ─┐
+//! (where, variables, remarks)      RunOptions ─────┴─► configured ─► HostParts, Chosen ─► Host ─► open ─► Session
+//!                                                      (agent, model, provider, tools, MCP servers, rules, redaction)
+//! ```
+//!
+//! [`HostedSession`] does all of it for one session: it opens it, admits prompts, runs it, hands out permission questions on a channel and
+//! interrupts. The parts are there for programs that need them one by one: [`editing`] changes sessions without a model, [`erasing`]
+//! removes texts, [`AutomaticSigner`] signs what was appended.
+#![warn(missing_docs)]
+
+pub mod advice;
+mod approval;
+mod configured;
+mod context;
+pub mod editing;
+pub mod erasing;
+mod error;
+mod existing_session;
+mod host;
+mod hosted_session;
+mod launcher;
+mod opening;
+pub mod project;
+mod remarks;
+mod short_id;
+mod signals;
+mod signing;
+mod store_choice;
+
+pub use approval::ApprovalMode;
+pub use configured::{Chosen, RunOptions, configured, unknown_model};
+pub use context::{HostContext, HostProgram};
+pub use error::{EditError, HostError, SigningError};
+pub use existing_session::{ExistingSession, continued, working_directory};
+pub use host::Host;
+pub use hosted_session::{HostedSession, Questions};
+pub use launcher::launched;
+pub use opening::open;
+pub use remarks::{HostRemarks, LoggedRemarks, NoProgress, WorkProgress};
+pub use short_id::short;
+pub use signals::{Signal, Signals};
+pub use signing::{AutomaticSigner, key_file};
+pub use store_choice::{StoreChoice, VARIABLE};
