@@ -1,7 +1,7 @@
 //! Where a host works, and the stores that it opened.
 
 use crate::error::{HostError, SigningError};
-use crate::remarks::{HostRemarks, LoggedRemarks, WorkProgress};
+use crate::remarks::{HostRemarks, LoggedRemarks, NoProgress, WorkProgress};
 use crate::store_choice::StoreChoice;
 use annals_config::Environment;
 use annals_index::IndexPlace;
@@ -168,6 +168,14 @@ impl HostContext {
         summary(&report.remarks).iter().for_each(|line| self.remarks.remark(line));
     }
 
+    /// Adds what was appended to the index of the store that was opened last, if it is opened to be written.
+    pub async fn index_now(&self) {
+        let log = self.opened().last().map(|opened| opened.log.clone());
+        if let Some(log) = log.filter(|log| !is_read_only(log)) {
+            fill_index(&log, self.place.dir(), &NoProgress).await;
+        }
+    }
+
     /// Closes what was opened: lists over all sessions are saved, and the index is brought up to date.
     ///
     /// # Errors
@@ -176,7 +184,9 @@ impl HostContext {
         let opened = std::mem::take(&mut *self.opened());
         for OpenedStore { log, views } in opened {
             save_folds(&log, views).await;
-            fill_index(&log, self.place.dir(), &*self.remarks.progress("indexing")).await;
+            if !is_read_only(&log) {
+                fill_index(&log, self.place.dir(), &*self.remarks.progress("indexing")).await;
+            }
             let disk = log.disk();
             let read = if disk.is_none() { log.remarks() } else { Vec::new() };
             let closed = self.closing(&log, disk.as_deref()).await;
@@ -231,11 +241,12 @@ async fn save_folds(log: &SharedLog, views: Arc<ViewCache>) {
     }
 }
 
+fn is_read_only(log: &SharedLog) -> bool {
+    matches!(log.ownership(), Ownership::Reader(_) | Ownership::Closed)
+}
+
 /// Adds what was appended to the index. Where that fails, searches scan what it lacks: no command fails for it.
 async fn fill_index(log: &SharedLog, dir: &Path, progress: &dyn WorkProgress) {
-    if matches!(log.ownership(), Ownership::Reader(_) | Ownership::Closed) {
-        return;
-    }
     let filled = annals_index::fill(log, &IndexPlace::in_store(dir), |events| progress.counted(events, "event")).await;
     if let Err(error) = filled {
         tracing::warn!(%error, "the index was not brought up to date; the next command that writes tries again");

@@ -1,9 +1,11 @@
 //! Finds the sessions that agents keep on this machine.
 
+use super::foreign::moment;
 use super::recognise::{ImportSource, RecogniseError, SourceForm, recognise};
 use super::{claude, codex, opencode};
 use annals_core::Time;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -103,6 +105,20 @@ pub(super) fn state_of(path: &Path) -> std::io::Result<(u64, u64)> {
     Ok((u64::try_from(changed.as_millis()).unwrap_or_default(), meta.len()))
 }
 
+/// How much of the end of a file is looked at.
+const END: u64 = 16 * 1024;
+
+/// The last `timestamp` (ms) near the end of a file of JSON lines; `None` where there is none.
+fn last_moment(path: &Path, bytes: u64) -> std::io::Result<Option<u64>> {
+    let mut file = std::fs::File::open(path)?;
+    file.seek(SeekFrom::Start(bytes.saturating_sub(END)))?;
+    let mut end = Vec::new();
+    file.take(END).read_to_end(&mut end)?;
+    let text = String::from_utf8_lossy(&end);
+    let moment = |at: &str| moment(at.split_once('"')?.0);
+    Ok(text.rsplit("\"timestamp\":\"").take(text.matches("\"timestamp\":\"").count()).find_map(moment))
+}
+
 /// The sessions of one source; empty for forms that have to be read as a whole.
 ///
 /// # Errors
@@ -127,7 +143,9 @@ pub fn list(source: &ImportSource) -> Result<Vec<ListedSession>, RecogniseError>
             })
             .collect());
     }
-    let (updated, bytes) = state_of(path).map_err(io)?;
+    let (changed, bytes) = state_of(path).map_err(io)?;
+    // A copy of a file is younger than what it contains.
+    let updated = last_moment(path, bytes).map_err(io)?.filter(|moment| *moment < changed).unwrap_or(changed);
     let (agent, foreign, directory, created, title) = match source.form {
         SourceForm::CodexRollout => match codex::header(path).map_err(io)? {
             Some((header, prompt)) => (codex::AGENT, header.id, header.cwd, header.created, prompt),

@@ -31,8 +31,12 @@ pub struct SessionSpending {
     asked: AskedModels,
     /// The answer that is being recorded, if it has an id.
     answer: Option<u64>,
-    /// The answer that was counted last, if it has an id, and what it used.
-    last: Option<(u64, Usage)>,
+    /// The answer that was counted last, if it has an id, what it used, and what it cost.
+    last: Option<(u64, Usage, u64)>,
+    /// Whether another agent recorded it.
+    imported: bool,
+    /// When the answer without an id began that is being recorded.
+    began: Option<Time>,
 }
 
 /// What a session used of one model in one quarter of an hour.
@@ -99,30 +103,40 @@ impl Spending {
         }
         let session = self.sessions.entry(record.session).or_default();
         session.asked.apply(record);
-        if let Event::Step(StepEvent::Started(started)) = record.event {
-            session.answer = started.answer.as_ref().map(|answer| identity(answer, record.at));
+        match record.event {
+            Event::Session(SessionEvent::Created(created)) => session.imported = created.origin.is_some(),
+            Event::Step(StepEvent::Started(started)) => {
+                session.answer = started.answer.as_ref().map(|answer| identity(answer, record.at));
+                session.began = Some(record.at).filter(|_| session.imported && session.answer.is_none());
+            }
+            _ => {}
         }
         let mut totals = UsageTotals::default();
         totals.apply(record);
         if totals.tokens == Usage::default() && totals.cost == 0 {
             return;
         }
-        if let Event::Step(StepEvent::Ended(_) | StepEvent::Failed(_)) = record.event
-            && let Some(answer) = session.answer.take()
-        {
-            match session.last {
+        let Some(model) = session.asked.asked(record.event).cloned() else { return };
+        if let Event::Step(StepEvent::Ended(_) | StepEvent::Failed(_)) = record.event {
+            let began = session.began.take();
+            match (session.answer.take(), began, session.last) {
                 // Another part of the same answer: its usage includes that of the part before.
-                Some((last, before)) if last == answer => {
+                (Some(answer), _, Some((last, before, cost))) if last == answer => {
                     totals.tokens = rest(totals.tokens, before);
+                    totals.cost = totals.cost.saturating_sub(cost);
                     let mut all = before;
                     add(&mut all, totals.tokens);
-                    session.last = Some((answer, all));
+                    session.last = Some((answer, all, cost.saturating_add(totals.cost)));
                 }
-                _ if self.counted.insert(answer) => session.last = Some((answer, totals.tokens)),
-                _ => return,
+                (Some(answer), ..) if self.counted.insert(answer) => {
+                    session.last = Some((answer, totals.tokens, totals.cost));
+                }
+                (Some(_), ..) => return,
+                // Of a copy that kept its times.
+                (None, Some(began), _) if !self.counted.insert(copied(&model, began, record.at, &totals)) => return,
+                (None, ..) => {}
             }
         }
-        let Some(model) = session.asked.asked(record.event).cloned() else { return };
         let model = position(&mut self.models, model);
         session.count(record.at.0 / QUARTER_HOUR, model, &totals);
     }
@@ -161,6 +175,17 @@ fn identity(answer: &AnswerId, began: Time) -> u64 {
         Some(request) => alloc::format!("{}\0{request}", answer.message),
         None => alloc::format!("{}\0\0{}", answer.message, began.0),
     };
+    short(&name)
+}
+
+/// What identifies an answer of another agent that recorded no id: its model, to the millisecond when it began and ended, and what it
+/// used. OpenCode copies all of it into a fork.
+fn copied(model: &ModelName, began: Time, ended: Time, totals: &UsageTotals) -> u64 {
+    let used = numbers(totals.tokens);
+    short(&alloc::format!("\0{model}\0{}\0{}\0{used:?}\0{}", began.0, ended.0, totals.cost))
+}
+
+fn short(name: &str) -> u64 {
     let hash = Digest::of(name.as_bytes());
     hash.0.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -202,7 +202,7 @@ impl App {
             StoreChoice::of(global.store.as_deref(), store.as_deref())?,
             global.store.clone(),
             global.file.clone(),
-            Style { json: global.json, colour: colour(style.colour), ..style },
+            Style { json: global.json, colour: colour(style.colour), markdown: style.markdown && !global.raw, ..style },
             remarks.coloured(colour),
         )
         .in_environment(environment);
@@ -279,5 +279,5 @@ fn style(terminal: bool) -> Style {
     let width = columns.or(measured.filter(|_| terminal)).unwrap_or(80).clamp(40, 400);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now = Time(u64::try_from(now.as_millis()).unwrap_or_default());
-    Style { width, colour: terminal && !plain, json: false, zone: TimeZone::system(), now }
+    Style { width, colour: terminal && !plain, json: false, markdown: terminal, zone: TimeZone::system(), now }
 }

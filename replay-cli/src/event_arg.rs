@@ -23,7 +23,7 @@ pub enum EventArg {
     Back(u64),
     /// The last one so many milliseconds ago.
     Ago(u64),
-    /// The last one at a time of the last day on which it was that time.
+    /// The last one at a time of the last day with events on which it was that time.
     Clock(civil::Time),
 }
 
@@ -76,10 +76,21 @@ impl EventArg {
             Self::Ago(ms) => Time(style.now.0.saturating_sub(ms)),
             Self::Clock(time) => last_time(time, head.at, style),
         };
-        let seq = reader.newest_from(session, head.next, 1, |record| record.at <= until).await?;
-        let mut found = false;
-        reader.each(session, seq, seq.plus(1), |record| found = record.at <= until).await?;
-        if found { Ok(seq) } else { Err(FindError::NothingSoEarly { session }.into()) }
+        let early = || CliError::from(FindError::NothingSoEarly { session });
+        let Self::Clock(time) = self else {
+            return newest(reader, session, head.next, until).await?.map(|(seq, _)| seq).ok_or_else(early);
+        };
+        // On a day without an event nothing happened at that time: a fork may begin days after what it continues.
+        let mut found = newest(reader, session, head.next, until).await?.ok_or_else(early)?;
+        let mut until = until;
+        while style.day(found.1) != style.day(until) {
+            until = last_time(time, found.1, style);
+            match newest(reader, session, found.0.plus(1), until).await? {
+                Some(before) => found = before,
+                None => break,
+            }
+        }
+        Ok(found.0)
     }
 
     /// The event that made the message: that which contains the event, or for one that is not counted from the beginning the
@@ -103,6 +114,15 @@ impl EventArg {
             found => Ok(found?),
         }
     }
+}
+
+/// The last event before `next` that happened until a time, and when.
+async fn newest(reader: &Reader, session: SessionId, next: Seq, until: Time) -> Result<Option<(Seq, Time)>, CliError> {
+    let seq = reader.newest_from(session, next, 1, |record| record.at <= until).await?;
+    let mut found = None;
+    let see = |record: &annals_core::Record<'_>| found = (record.at <= until).then_some((record.seq, record.at));
+    reader.each(session, seq, seq.plus(1), see).await?;
+    Ok(found)
 }
 
 /// The end of the second in which the clock showed a time, on the last day before `end` on which it did.
@@ -142,7 +162,7 @@ mod tests {
     fn a_time_of_the_clock_is_the_last_one_before_the_end() {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         let end = Time(1_780_488_000_000); // 2026-06-03 14:00 of the zone
-        let style = Style { width: 80, colour: false, json: false, zone, now: end };
+        let style = Style { width: 80, colour: false, json: false, markdown: false, zone, now: end };
         let before = |hour, minute| end.0 - last_time(civil::time(hour, minute, 0, 0), end, &style).0;
         assert_eq!(before(13, 59), 60_000 - 999);
         assert_eq!(before(14, 1), 86_400_000 - 60_000 - 999);

@@ -2,6 +2,7 @@
 
 use crate::error::{CliError, ImportCommandError};
 use crate::progress::Bar;
+use crate::shown_title::without_keys;
 use annals_import::{ImportOptions, ImportProgress, ImportReport, ImportSource, import};
 use annals_store::EventLog;
 use std::path::Path;
@@ -24,7 +25,9 @@ pub async fn import_into(
 pub fn shown_by(bar: &Bar) -> impl FnMut(ImportProgress<'_>) + Send + use<> {
     let bar = bar.clone();
     move |progress| match progress {
-        ImportProgress::Session(session) => bar.name(session.title.as_deref().unwrap_or(&session.foreign)),
+        ImportProgress::Session(session) => {
+            bar.name(&without_keys(session.title.as_deref().unwrap_or(&session.foreign)))
+        }
         ImportProgress::Bytes { done, total } => bar.tell(done, total),
         ImportProgress::Batch { .. } => {}
     }

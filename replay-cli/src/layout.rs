@@ -1,8 +1,12 @@
 //! Lines of text: wrapping by display width, and the sheet of three columns that timelines are drawn on.
 
 use crate::escape::{self, visible};
+use crate::markdown;
 use crate::style::{Emphasis, Style};
-use annals_core::Seq;
+use annals_core::event::Usage;
+use annals_core::{ModelName, Seq};
+use annals_inspect::pricing::{Cost, Pricing};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -90,18 +94,35 @@ pub struct Sheet<'a> {
     label: usize,
     /// Whether what is drawn was undone.
     pub undone: bool,
+    /// The prices of what has no recorded cost.
+    pub pricing: Option<Pricing>,
 }
 
 impl<'a> Sheet<'a> {
     /// A sheet whose labels have room for the usual words.
     pub fn new(out: &'a mut dyn Write, style: &'a Style) -> Self {
-        Self { out, style, label: *LABEL.start(), undone: false }
+        Self { out, style, label: *LABEL.start(), undone: false, pricing: None }
     }
 
     /// A sheet whose labels have room for these names, as far as that goes.
     pub fn for_names<'n>(out: &'a mut dyn Write, style: &'a Style, names: impl IntoIterator<Item = &'n str>) -> Self {
         let widest = names.into_iter().map(columns).filter(|width| width <= LABEL.end()).max().unwrap_or_default();
         Self { label: widest.max(*LABEL.start()), ..Self::new(out, style) }
+    }
+
+    /// The same with prices for what has no recorded cost.
+    #[must_use]
+    pub fn priced(self, pricing: Pricing) -> Self {
+        Self { pricing: Some(pricing), ..self }
+    }
+
+    /// What an answer cost, as one item of a list; `None` without a cost.
+    pub fn cost(&self, recorded: u64, model: &ModelName, usage: Usage) -> Option<String> {
+        let is_unpriced = recorded == 0 && usage != Usage::default();
+        match &self.pricing {
+            Some(pricing) if is_unpriced => pricing.cost(0, &BTreeMap::from([(model.clone(), usage)])).fact(),
+            _ => Cost::of_log(recorded, is_unpriced).fact(),
+        }
     }
 
     /// Where the text begins.
@@ -180,6 +201,22 @@ impl<'a> Sheet<'a> {
             }
         }
         Ok(())
+    }
+
+    /// A row with a text of a model: on a terminal its Markdown is drawn.
+    pub fn answer(&mut self, seq: Option<Seq>, label: (&str, Emphasis), text: &str) -> io::Result<()> {
+        let text = text.trim_end();
+        if !self.style.markdown || self.undone || columns(label.0) > self.label {
+            return self.row(seq, label, (&plain(text), Emphasis::Plain), ("", Emphasis::Dim));
+        }
+        let lines = markdown::lines(&plain(text), self.room(), self.style);
+        let (first, rest) = lines.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+        let seq = seq.map(|seq| seq.to_string()).unwrap_or_default();
+        let head = self.style.paint(Emphasis::Dim, &format!("{seq:>SEQ$}"));
+        let label = self.style.paint(label.1, &pad(&name(label.0), self.label));
+        writeln!(self.out, "{}", format!("{head}  {label} {first}").trim_end())?;
+        let at = self.text();
+        rest.iter().try_for_each(|line| writeln!(self.out, "{}", format!("{:at$}{line}", "").trim_end()))
     }
 
     /// A row with the beginning of a text: at most `most` lines, then how many are left.
@@ -291,8 +328,14 @@ mod tests {
 
     #[test]
     fn a_rule_is_never_wider_than_the_sheet() -> io::Result<()> {
-        let style =
-            Style { width: 20, colour: false, json: false, zone: jiff::tz::TimeZone::UTC, now: annals_core::Time(0) };
+        let style = Style {
+            width: 20,
+            colour: false,
+            json: false,
+            markdown: false,
+            zone: jiff::tz::TimeZone::UTC,
+            now: annals_core::Time(0),
+        };
         let drawn = |left: &str, right: &str| -> io::Result<String> {
             let mut out = Vec::new();
             Sheet::new(&mut out, &style).rule(left, right, Emphasis::Plain)?;

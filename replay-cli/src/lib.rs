@@ -22,6 +22,7 @@ mod import_into;
 mod import_secret;
 mod json;
 mod layout;
+mod markdown;
 mod message;
 mod pager;
 mod passphrase;
@@ -31,6 +32,7 @@ mod project_scope;
 mod remarks;
 mod resume;
 mod session_choice;
+mod shown_title;
 mod style;
 #[cfg(feature = "testing")]
 #[doc(hidden)]

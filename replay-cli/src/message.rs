@@ -2,9 +2,8 @@
 
 use crate::layout::{Sheet, name, plain};
 use crate::style::{Emphasis, duration, size, thousands};
-use annals_core::event::{Attachment, Finish, Usage};
+use annals_core::event::{Attachment, Finish};
 use annals_core::{Blobs, Seq};
-use annals_inspect::pricing::Cost;
 use annals_inspect::timeline::{failed_exit, input_in_brief};
 use annals_projections::{Assistant, Body, Content, Message, Status, ToolCall};
 use std::io;
@@ -68,8 +67,7 @@ fn answer(seq: Seq, answer: &Assistant, right: &str, sheet: &mut Sheet<'_>, blob
     for content in &answer.content {
         match content {
             Content::Text { seq, text, .. } => {
-                let text = plain(text.resolve(blobs).trim_end());
-                sheet.row(Some(*seq), ("", Emphasis::Plain), (&text, Emphasis::Plain), ("", Emphasis::Dim))?;
+                sheet.answer(Some(*seq), ("", Emphasis::Plain), &text.resolve(blobs))?;
             }
             Content::Reasoning { seq, text, .. } if !text.is_empty() => {
                 sheet.row(Some(*seq), ("reasoning", Emphasis::Dim), ("", Emphasis::Dim), ("", Emphasis::Dim))?;
@@ -94,8 +92,7 @@ fn answer(seq: Seq, answer: &Assistant, right: &str, sheet: &mut Sheet<'_>, blob
         let output = usage.output.saturating_add(usage.reasoning);
         facts.push(format!("{} in, {} out", thousands(input), thousands(output)));
     }
-    let is_used = answer.usage.is_some_and(|usage| usage != Usage::default());
-    facts.extend(Cost::of_log(answer.cost, is_used && answer.cost == 0).fact());
+    facts.extend(sheet.cost(answer.cost, &answer.model, answer.usage.unwrap_or_default()));
     if facts.is_empty() {
         return Ok(());
     }

@@ -1,10 +1,14 @@
 //! Remarks in addition to an answer: on stderr, or collected by a test.
 
 use crate::escape::{Escaping, EscapingWriter};
+use crate::layout::wrap;
 use crate::style::{Emphasis, Style};
 use std::fmt;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a remark begins with.
+const NAME: &str = "annals:";
 
 /// Where remarks go, and how they look.
 #[derive(Clone)]
@@ -36,9 +40,19 @@ impl Remarks {
         &self.style
     }
 
-    /// Says something, after the program's name.
+    /// Says something, after the program's name. On a terminal lines are broken at blanks.
     pub fn say(&self, emphasis: Emphasis, text: &str) {
-        self.write(&format!("{} {text}\n", self.style.paint(emphasis, "annals:")));
+        let name = self.style.paint(emphasis, NAME);
+        if !self.watched {
+            return self.write(&format!("{name} {text}\n"));
+        }
+        let (indent, mut lines) = (" ".repeat(NAME.len() + 1), Vec::new());
+        for (at, line) in text.split('\n').enumerate() {
+            let room = self.style.width.saturating_sub(if at == 0 { indent.len() } else { 0 });
+            let pieces = wrap(line, room);
+            lines.push(pieces.join(&format!("\n{}", if at == 0 { indent.as_str() } else { "" })));
+        }
+        self.write(&format!("{name} {}\n", lines.join("\n")));
     }
 
     /// Writes without the program's name. What could steer a terminal is drawn visibly, as everywhere.

@@ -15,6 +15,8 @@ pub struct Style {
     pub colour: bool,
     /// Whether answers are JSON.
     pub json: bool,
+    /// Whether the Markdown of models is drawn: on a terminal.
+    pub markdown: bool,
     /// The zone that times are shown in.
     pub zone: TimeZone,
     /// The moment that ages are counted from.
@@ -46,6 +48,10 @@ pub enum Emphasis {
     Bad,
     /// What a search found.
     Found,
+    /// Emphasis in a text.
+    Italic,
+    /// Code in a text.
+    Code,
 }
 
 impl Emphasis {
@@ -62,6 +68,8 @@ impl Emphasis {
             Self::Warn => "1;33",
             Self::Bad => "1;31",
             Self::Found => "1;4",
+            Self::Italic => "3",
+            Self::Code => "36",
         }
     }
 }
@@ -146,7 +154,14 @@ mod tests {
 
     #[test]
     fn ages_are_counted_from_now() {
-        let style = Style { width: 80, colour: false, json: false, zone: TimeZone::UTC, now: Time(1_780_488_000_000) };
+        let style = Style {
+            width: 80,
+            colour: false,
+            json: false,
+            markdown: false,
+            zone: TimeZone::UTC,
+            now: Time(1_780_488_000_000),
+        };
         let ago = |ms| style.age(Time(style.now.0 - ms));
         assert_eq!(
             [ago(0), ago(61_000), ago(7_200_000), ago(90_000_000)].join(" | "),

@@ -81,7 +81,7 @@ mod tests {
     fn times_are_read_in_every_form() {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         let now = Time(1_780_488_000_000); // 2026-06-03 12:00 UTC
-        let style = Style { width: 80, colour: false, json: false, zone, now };
+        let style = Style { width: 80, colour: false, json: false, markdown: false, zone, now };
         let of = |text: &str| {
             let at = time(text).unwrap();
             [at.start(&style), at.end(&style)].map(|at| Timestamp::from_millisecond(at.0 as i64).unwrap().to_string())

@@ -27,7 +27,7 @@ const BOUNDED: FoldVersion<'static> = FoldVersion { name: "bounded", version: Se
 /// The catalogue of the store, by [`Position`]; kept under the nil id.
 const CATALOGUE: FoldVersion<'static> = FoldVersion { name: "catalogue", version: 5 };
 /// What all sessions used, by [`Position`]; kept under the nil id.
-const SPENDING: FoldVersion<'static> = FoldVersion { name: "spending", version: 1 };
+const SPENDING: FoldVersion<'static> = FoldVersion { name: "spending", version: 2 };
 const NO_SESSION: SessionId = SessionId([0; 16]);
 
 /// How many records a view was made of, in addition to the saved view that it started from.

@@ -13,6 +13,8 @@ pub(super) struct TranscriptStep {
     pub(super) next: u32,
     pub(super) calls: bool,
     pub(super) usage: Option<Usage>,
+    /// In nano-dollars; each line of an answer repeats it. Older versions recorded it.
+    pub(super) cost: u64,
     pub(super) stop: Option<String>,
     /// Whether its last block is text: nothing follows it in this answer.
     pub(super) text: bool,
@@ -40,7 +42,7 @@ impl TranscriptBranch {
             None if step.calls => Finish::ToolCalls,
             None => Finish::Stop,
         };
-        let ended = StepEnded { finish, usage: step.usage, cost: 0, files: None, changed: Vec::new() };
+        let ended = StepEnded { finish, usage: step.usage, cost: step.cost, files: None, changed: Vec::new() };
         Some((step.line, step.at, ended.into()))
     }
 
@@ -88,6 +90,7 @@ impl TranscriptBranch {
                 next: 0,
                 calls: false,
                 usage: None,
+                cost: 0,
                 stop: None,
                 text: false,
                 line,
@@ -111,6 +114,7 @@ impl TranscriptBranch {
         object.skip(&["durationMs", "apiErrorStatus", "apiError"]);
         if let Some(step) = &mut self.step {
             step.usage = spent.or(step.usage);
+            step.cost = cost.max(step.cost);
             step.stop = stop.or(step.stop.take());
             (step.line, step.at) = (line, at);
         }
@@ -121,9 +125,7 @@ impl TranscriptBranch {
             });
             let kind = error.unwrap_or_else(|| "api-error".into());
             let error = Failure { kind, message: message.unwrap_or_default(), status: None };
-            events.push(StepFailed { error, usage: step.usage, cost }.into());
-        } else if cost > 0 {
-            object.note("costUSD");
+            events.push(StepFailed { error, usage: step.usage, cost: step.cost }.into());
         }
         Ok(())
     }

@@ -26,6 +26,9 @@ use annals_core::event::*;
 use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, ModelName, Seq, StoredKey, Time};
 use std::collections::HashMap;
 
+/// How long Codex may take to copy lines into a fork, in milliseconds. No model answers so fast.
+const COPYING: u64 = 1_000;
+
 /// One session.
 pub struct RolloutMapper {
     /// Batches that are ready to be appended.
@@ -46,6 +49,8 @@ pub struct RolloutMapper {
     pub(super) unique: UniqueIds,
     pub(super) inputs: Vec<Seq>,
     policies: [Option<Digest>; 2],
+    /// In a fork: until when its lines are copies. Copies keep their times, or have that of the fork.
+    copied_until: Option<Time>,
 }
 
 impl RolloutMapper {
@@ -70,6 +75,7 @@ impl RolloutMapper {
             unique: UniqueIds::default(),
             inputs: Vec::new(),
             policies: [None; 2],
+            copied_until: None,
         }
     }
 
@@ -91,8 +97,16 @@ impl RolloutMapper {
             "response_item" => self.item(line, at, payload),
             "token_usage_record" => {
                 let usage = payload.object("usage").map(|usage| tokens(&usage));
+                let thread = payload.text("thread_id").filter(|thread| !thread.is_empty());
                 payload.skip_all();
-                self.spent(line, at, usage);
+                match thread {
+                    Some(thread) if thread != self.meta.id => self.spent_elsewhere(payload),
+                    thread => {
+                        // What follows a record of its own is its own.
+                        self.copied_until = self.copied_until.filter(|_| thread.is_none());
+                        self.spent(line, at, usage);
+                    }
+                }
             }
             "compacted" => self.compacted(line, at, payload),
             "event_msg" => self.message(line, at, payload),
@@ -122,6 +136,10 @@ impl RolloutMapper {
             return;
         }
         self.begun = true;
+        if payload.text("forked_from_id").is_some_and(|thread| !thread.is_empty()) {
+            payload.note("the thread that it was forked from");
+            self.copied_until = Some(at.max(Time(self.meta.created)).plus(COPYING));
+        }
         let parent = self.meta.parent.clone().map(|parent| Parent {
             session: self.editions.session(AGENT, &parent, created(&parent, self.meta.created)),
             call: None,
@@ -275,8 +293,11 @@ impl RolloutMapper {
                 let info = payload.object("info");
                 let usage = info.as_ref().and_then(|info| info.object("last_token_usage")).map(|usage| tokens(&usage));
                 info.iter().for_each(JsonObject::skip_all);
-                if usage.is_some() {
-                    self.spent(line, at, usage);
+                match usage {
+                    // What a fork copied was used by the thread that it was forked from.
+                    Some(_) if self.copied_until.is_some_and(|until| at <= until) => self.spent_elsewhere(payload),
+                    Some(_) => self.spent(line, at, usage),
+                    None => {}
                 }
             }
             "task_complete" | "turn_complete" => self.close(),
@@ -320,7 +341,7 @@ impl RolloutMapper {
 
     /// Ends an answer that is complete, also where the source could end.
     fn close_complete(&mut self) {
-        if self.step.as_ref().is_some_and(|step| step.open == 0 && step.usage.is_some()) {
+        if self.step.as_ref().is_some_and(|step| step.open == 0 && (step.usage.is_some() || step.copied)) {
             self.close();
         }
     }

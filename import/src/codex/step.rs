@@ -14,6 +14,8 @@ pub(super) struct RolloutStep {
     pub(super) usage: Option<Usage>,
     /// Whether usage or an output was read: the next content belongs to another answer.
     pub(super) sealed: bool,
+    /// Whether it was copied from another thread.
+    pub(super) copied: bool,
     pub(super) line: u64,
     pub(super) at: Time,
 }
@@ -33,7 +35,16 @@ impl RolloutMapper {
                 answer: None,
             };
             self.push(line, at, vec![started.into()]);
-            self.step = Some(RolloutStep { next: 0, calls: false, open: 0, usage: None, sealed: false, line, at });
+            self.step = Some(RolloutStep {
+                next: 0,
+                calls: false,
+                open: 0,
+                usage: None,
+                sealed: false,
+                copied: false,
+                line,
+                at,
+            });
         }
         let Some(step) = &mut self.step else { return 0 };
         (step.line, step.at) = (line, at);
@@ -45,10 +56,19 @@ impl RolloutMapper {
     pub(super) fn spent(&mut self, line: u64, at: Time, usage: Option<Usage>) {
         if let (Some(step), Some(usage)) = (&mut self.step, usage) {
             step.sealed = true;
-            if step.usage.is_none() {
+            if step.usage.is_none() && !step.copied {
                 step.usage = Some(usage);
                 (step.line, step.at) = (line, at);
             }
+        }
+    }
+
+    /// The usage of an answer that was copied from another thread, which counts it.
+    pub(super) fn spent_elsewhere(&mut self, payload: &JsonObject<'_>) {
+        payload.note("usage of the thread that it was forked from");
+        if let Some(step) = &mut self.step {
+            step.sealed = true;
+            step.copied = true;
         }
     }
 

@@ -3,7 +3,7 @@
 use super::super::foreign::Notes;
 use super::super::sink::{ImportSink, ReadSourceError, SourceItem};
 use super::epochs::EpochRow;
-use super::info::OpenCodeSession;
+use super::info::{OpenCodeSession, is_placeholder};
 use super::projection::ProjectionRows;
 use super::rows::{EventRow, RowMapper, Survey};
 use super::v1_export::FinalStateReader;
@@ -72,7 +72,29 @@ fn open(path: &Path) -> rusqlite::Result<(Connection, bool)> {
 pub fn list(path: &Path) -> Result<Vec<SessionRow>, ReadSourceError> {
     let failed = |source| ReadSourceError::Database { path: path.to_owned(), source };
     let (connection, _) = open(path).map_err(failed)?;
-    sessions(&connection).map_err(failed)
+    let mut rows = sessions(&connection).map_err(failed)?;
+    for row in rows.iter_mut().filter(|row| row.info.title.is_none()) {
+        row.info.title = first_prompt(&connection, &row.info.id);
+    }
+    Ok(rows)
+}
+
+/// How many characters of a prompt a list has.
+const PROMPT: usize = 100;
+
+/// The start of the first prompt of a session of either generation, for lists; `None` where it is not found.
+fn first_prompt(connection: &Connection, session: &str) -> Option<String> {
+    const QUERIES: [&str; 2] = [
+        "SELECT json_extract(prompt, '$.text') FROM session_input WHERE session_id = ?1 ORDER BY admitted_seq LIMIT 1",
+        "SELECT json_extract(part.data, '$.text') FROM part JOIN message ON message.id = part.message_id
+         WHERE part.session_id = ?1 AND json_extract(message.data, '$.role') = 'user'
+         AND json_extract(part.data, '$.type') = 'text' ORDER BY part.id LIMIT 1",
+    ];
+    // A database of another version lacks some of these tables.
+    let found = |query: &&str| connection.query_row(query, [session], |row| Ok(text_of(row.get_ref(0)?))).ok()?;
+    let prompt = QUERIES.iter().find_map(found)?;
+    let line: Vec<&str> = prompt.split_whitespace().collect();
+    Some(line.join(" ").chars().take(PROMPT).collect())
 }
 
 fn sessions(connection: &Connection) -> rusqlite::Result<Vec<SessionRow>> {
@@ -105,7 +127,7 @@ fn sessions(connection: &Connection) -> rusqlite::Result<Vec<SessionRow>> {
                 directory: text(1)?.unwrap_or_default(),
                 workspace: text(2)?,
                 parent: text(3)?,
-                title: text(4)?,
+                title: text(4)?.filter(|title| !is_placeholder(title)),
                 version: text(5)?,
                 agent: text(6)?,
                 model,

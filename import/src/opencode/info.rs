@@ -40,7 +40,7 @@ pub fn model(object: &JsonObject<'_>) -> Option<String> {
 }
 
 /// Whether a title is the placeholder of OpenCode: `New session - 2026-11-21T20:11:17.493Z`.
-fn is_placeholder(title: &str) -> bool {
+pub(super) fn is_placeholder(title: &str) -> bool {
     let began = ["New session - ", "Child session - "].iter().find_map(|words| title.strip_prefix(words));
     began.is_some_and(|time| {
         time.len() == 24 && time.ends_with('Z') && time.bytes().all(|b| b.is_ascii_digit() || b"-T:.Z".contains(&b))

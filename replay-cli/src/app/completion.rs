@@ -2,6 +2,7 @@
 
 use crate::command_context::CommandContext;
 use crate::remarks::Remarks;
+use crate::shown_title::without_keys;
 use crate::style::Style;
 use annals_host::{StoreChoice, VARIABLE};
 use annals_inspect::pricing::Pricing;
@@ -48,7 +49,7 @@ fn sessions(typed: &OsStr) -> Vec<CompletionCandidate> {
             // At least as long as what was typed.
             let short = ids.get(&one.id).cloned().unwrap_or_default();
             let id = if short.len() > typed.len() { short } else { one.id.to_string() };
-            let title: String = one.title.chars().filter(|c| !c.is_control()).collect();
+            let title: String = without_keys(&one.title).chars().filter(|c| !c.is_control()).collect();
             CompletionCandidate::new(id).help(Some(title.into()))
         };
         all.iter().take(OFFERED).map(candidate).collect()

@@ -8,8 +8,8 @@ const NAME: usize = 11;
 
 /// The groups in the order in which they are shown.
 const GROUPS: [(&str, &[&str]); 9] = [
-    ("Every day", &["import", "sessions", "search", "serve", "replay", "usage"]),
-    ("Look at a session", &["tui", "transcript", "log", "show", "tree", "audit", "report", "sql"]),
+    ("Every day", &["import", "sessions", "search", "replay", "usage"]),
+    ("Look at a session", &["serve", "tui", "transcript", "log", "show", "tree", "audit", "report", "sql"]),
     (
         "Ask what the model saw",
         &["history", "context", "requests", "why", "when", "diff", "cache", "compactions", "bisect"],

@@ -28,6 +28,7 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let _indexed = cli.keep_indexed();
     let options = args.with.options();
     let directory = options.directory.as_deref();
     let found = match session_choice::find(args.go_on, args.session.as_deref(), directory, cli).await? {

@@ -3,7 +3,7 @@
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{plain, wrap};
+use crate::layout::{columns, plain, wrap};
 use crate::style::{Emphasis, Style, counted, money, thousands};
 use annals_core::Seq;
 use annals_core::event::CompactionUndone;
@@ -67,13 +67,19 @@ pub fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> Resu
     facts.extend(entry.model.as_ref().map(ToString::to_string));
     facts.extend((entry.cost > 0).then(|| money(entry.cost)));
     let head = style.paint(Emphasis::Strong, &format!("event {:>5}", entry.seq));
-    writeln!(out, "{head}  {}  {}", style.paint(Emphasis::Dim, &style.exact(entry.at)), facts.join(", "))?;
+    let (time, facts) = (style.exact(entry.at), facts.join(", "));
+    let is_wide = 15 + columns(&time) + columns(&facts) > style.width;
+    let beside = if is_wide { String::new() } else { format!("  {facts}") };
+    writeln!(out, "{head}  {}{beside}", style.paint(Emphasis::Dim, &time))?;
     let mut tell = |text: &str| -> Result<(), CliError> {
         for line in wrap(&plain(text), style.width.saturating_sub(11)) {
             writeln!(out, "           {line}")?;
         }
         Ok(())
     };
+    if is_wide {
+        tell(&facts)?;
+    }
     if item.summary.is_some() {
         let counts = [
             (entry.messages.len(), "message"),

@@ -32,7 +32,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         list.end()?;
         return Ok(Verdict::Fine);
     }
-    let count = draw(&view, blobs, &mut Sheet::for_names(out, &cli.style, ["exec_command"]))?;
+    let count = draw(&view, blobs, &mut Sheet::for_names(out, &cli.style, ["exec_command"]).priced(cli.pricing()))?;
     cli.remark(&format!("the next request would carry {}", counted(count, "message")));
     Ok(Verdict::Fine)
 }

@@ -230,6 +230,7 @@ async fn follow(
 ) -> Result<(), CliError> {
     out.flush()?;
     cli.remark("following (Ctrl-C ends it)");
+    let _indexed = cli.keep_indexed();
     loop {
         let mut report = follower.round(log, &mut |_| {}).await?;
         if report.new_batches() > 0 || report.has_bad_news() {

@@ -51,6 +51,7 @@ pub struct Args {
 /// # Errors
 /// When the store cannot be opened, the address is taken, or the command cannot be started.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let _indexed = cli.keep_indexed();
     let program = args.command.first();
     let by_name = || program.map_or(AgentKind::Any, |program| AgentKind::of_program(program));
     let agent = args.agent.as_deref().and_then(AgentKind::named).unwrap_or_else(by_name);

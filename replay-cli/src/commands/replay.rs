@@ -120,7 +120,7 @@ async fn shown_first(
 
 fn sheet<'a>(statistics: &Statistics, cli: &'a CommandContext, out: &'a mut (dyn Write + Send)) -> Sheet<'a> {
     let names = statistics.tools.keys().map(String::as_str).chain(statistics.agents.iter().map(|agent| agent.as_str()));
-    Sheet::for_names(out, &cli.style, names)
+    Sheet::for_names(out, &cli.style, names).priced(cli.pricing())
 }
 
 fn cost(statistics: &Statistics, cli: &CommandContext) -> Cost {

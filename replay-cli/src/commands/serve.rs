@@ -37,6 +37,7 @@ pub struct Args {
 /// # Errors
 /// When there is no store, the address is taken, or the token cannot be used.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let _indexed = cli.keep_indexed();
     let token = match &args.token_file {
         Some(path) => ServerToken::in_file(path).map_err(ServingError::from)?,
         None => ServerToken::of_random(&SeededIds::from_entropy().map_err(std::io::Error::other)?.session_key().0),

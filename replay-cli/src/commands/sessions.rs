@@ -5,6 +5,7 @@ pub mod table;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
+use crate::shown_title::without_keys;
 use crate::style::{Style, counted};
 use crate::time_arg::{TimeArg, time};
 use annals_host::project::{ProjectFolder, ProjectScope};
@@ -101,6 +102,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         rows.reverse();
     }
     rows.truncate(args.limit.unwrap_or(usize::MAX));
+    for row in &mut rows {
+        row.title = without_keys(&row.title).into_owned();
+    }
     if cli.style.json {
         json::list(out, &rows)?;
         return Ok(Verdict::Fine);

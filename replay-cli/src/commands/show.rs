@@ -6,8 +6,10 @@ use crate::error::{CliError, Verdict};
 use crate::event_arg::EventArg;
 use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
+use crate::markdown;
 use crate::style::{Emphasis, Style};
-use annals_core::{Batch, Blobs, Json, Record, Seq, Text, text::Texts};
+use annals_core::event::StepEvent;
+use annals_core::{Batch, Blobs, Event, Json, Record, Seq, Text, text::Texts};
 use annals_inspect::reader::FindError;
 use annals_projections::ToJson;
 use serde_json::Value;
@@ -100,7 +102,20 @@ pub fn draw(
     if let Value::Object(fields) = event.to_json() {
         let fields: Vec<(&str, &Value)> =
             fields.iter().filter(|(name, _)| *name != "type").map(|(name, value)| (name.as_str(), value)).collect();
-        all(style, out, &fields, 0)?;
+        let said = match &event {
+            Event::Step(StepEvent::TextEnded(said)) if style.markdown => said.text.inline(),
+            _ => None,
+        };
+        let rest: Vec<(&str, &Value)> =
+            fields.iter().filter(|(name, _)| said.is_none() || *name != "text").copied().collect();
+        all(style, out, &rest, 0)?;
+        if let Some(said) = said {
+            writeln!(out, "{}", style.paint(Emphasis::Strong, "text"))?;
+            let bar = style.paint(Emphasis::Dim, "│");
+            for line in markdown::lines(&plain(said.trim_end()), style.width.saturating_sub(4), style) {
+                writeln!(out, "{}", format!("  {bar} {line}").trim_end())?;
+            }
+        }
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         list.end()?;
         return Ok(Verdict::Fine);
     }
-    let mut sheet = Sheet::for_names(out, style, ["exec_command"]);
+    let mut sheet = Sheet::for_names(out, style, ["exec_command"]).priced(cli.pricing());
     each(args, &found, |message, undone| {
         Ok(message::draw(message, if undone { "undone" } else { "" }, &mut sheet, blobs)?)
     })

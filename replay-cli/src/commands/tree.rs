@@ -4,6 +4,7 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, plain, wrap};
+use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_core::SessionId;
 use annals_core::event::ChildOutcome;
@@ -58,7 +59,7 @@ fn draw(nodes: &[TreeSession], asked: Option<SessionId>, style: &Style, out: &mu
         let goes_on = nodes.get(at + 1).is_some_and(|next| next.lasts.len() > node.lasts.len());
         let (first, rest) = branches(&node.lasts, goes_on);
         let room = style.width.saturating_sub(columns(&head) + columns(&first) + 2).max(16);
-        let title = if node.title.is_empty() { "(no title)".to_owned() } else { plain(&node.title) };
+        let title = if node.title.is_empty() { "(no title)".to_owned() } else { shown_title(&node.title) };
         let text = format!("{}{title}{}", relation(node), changed(node));
         let emphasis = if asked == Some(node.id) { Emphasis::Strong } else { Emphasis::Plain };
         for (number, line) in wrap(&text, room).iter().enumerate() {

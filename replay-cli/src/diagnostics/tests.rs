@@ -24,6 +24,7 @@ fn hearing() -> (Diagnostics, Collected) {
         width: 80,
         colour: false,
         json: false,
+        markdown: false,
         zone: jiff::tz::TimeZone::UTC,
         now: annals_core::Time(0),
     };

@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::layout::{clip, columns, name, pad, plain, wrap};
+use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_core::event::Rule;
 use annals_inspect::reader::short_ids;
@@ -108,7 +109,8 @@ fn listed(audit: &SafetyAudit, catalogue: &Catalogue, style: &Style, out: &mut d
     for call in &audit.listed {
         if session.replace(call.session) != Some(call.session) {
             let id = ids.get(&call.session).cloned().unwrap_or_else(|| call.session.to_string());
-            let title = catalogue.sessions.get(&call.session).map(|entry| name(&entry.title)).unwrap_or_default();
+            let title =
+                catalogue.sessions.get(&call.session).map(|entry| shown_title(&entry.title)).unwrap_or_default();
             let head = clip(&format!("{id}  {title}"), style.width);
             writeln!(out, "\n{}", style.paint(Emphasis::Context, head.trim_end()))?;
         }

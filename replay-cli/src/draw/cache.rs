@@ -20,9 +20,12 @@ pub fn draw(cached: &Cached, style: &Style, out: &mut dyn Write) -> Result<(), C
             *width = (*width).max(columns(cell));
         }
     }
+    // A narrow line has no sizes: tokens say as much.
+    let is_narrow = widths.iter().sum::<usize>() + 2 * (widths.len() - 1) > style.width;
     let line = |cells: &[String; 7]| {
-        let cells = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}")).collect::<Vec<_>>();
-        cells.join("  ")
+        let shown = HEADS.iter().zip(cells).zip(widths).filter(|((head, _), _)| !is_narrow || **head != "size");
+        let cells: Vec<String> = shown.map(|((_, cell), width)| format!("{cell:>width$}")).collect();
+        cells.join(if is_narrow { " " } else { "  " })
     };
     writeln!(out, "{}", style.paint(Emphasis::Dim, &line(&HEADS.map(str::to_owned))))?;
     for (shared, row) in cached.requests.iter().zip(&rows) {

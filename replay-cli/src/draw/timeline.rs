@@ -2,9 +2,8 @@
 
 use crate::layout::{Sheet, WHOLE, plain};
 use crate::style::{Emphasis, counted, duration, money, thousands};
-use annals_core::event::{Attachment, CompactionReason, Delivery, Finish, ToolOutcome, Usage};
+use annals_core::event::{Attachment, CompactionReason, Delivery, Finish, ToolOutcome};
 use annals_core::{Blobs, Seq};
-use annals_inspect::pricing::Cost;
 use annals_inspect::timeline::{
     CallResult, CompactionOutcome, EntryKind, TimelineCall, TimelineCompaction, TimelineEntry, TimelineNote, Topic,
     TurnSummary, failed_exit, input_in_brief, last_lines, note_line, one_line, output_in_brief, question, reply,
@@ -63,10 +62,7 @@ pub fn draw(entry: &TimelineEntry, sheet: &mut Sheet<'_>, detail: &Detail, blobs
             sheet.row(seq, ("you", Emphasis::User), (&text, Emphasis::Plain), (&joins, Emphasis::Dim))?;
             attachments.iter().try_for_each(|attachment| attached(attachment, sheet))
         }
-        EntryKind::Answer { agent, text } => {
-            let text = plain(text.resolve(blobs).trim_end());
-            sheet.row(seq, (agent.as_str(), Emphasis::Model), (&text, Emphasis::Plain), ("", Emphasis::Dim))
-        }
+        EntryKind::Answer { agent, text } => sheet.answer(seq, (agent.as_str(), Emphasis::Model), &text.resolve(blobs)),
         EntryKind::Waiting { text, delivery, .. } => {
             let how = match delivery {
                 Delivery::Steer => "sent while the model works (steer)",
@@ -258,8 +254,7 @@ fn turn_ended(turn: &TurnSummary, sheet: &mut Sheet<'_>) -> io::Result<()> {
         facts.push(counted(turn.steps, "step"));
     }
     facts.extend(tokens(turn));
-    let is_used = turn.usage != Usage::default();
-    facts.extend(Cost::of_log(turn.cost, is_used && turn.cost == 0).fact());
+    facts.extend(sheet.cost(turn.cost, &turn.model, turn.usage));
     if !turn.changed.is_empty() {
         facts.push(format!("{} changed", counted(turn.changed.len() as u64, "file")));
     }

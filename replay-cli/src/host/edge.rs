@@ -43,6 +43,13 @@ impl Edge {
         out
     }
 
+    /// The word that waits: what follows it is written in another way.
+    pub(super) fn word(&mut self, width: usize) -> String {
+        let mut out = String::new();
+        self.place(&mut out, width);
+        out
+    }
+
     /// What was not written yet; the line begins anew.
     pub(super) fn rest(&mut self, width: usize) -> String {
         let mut out = String::new();

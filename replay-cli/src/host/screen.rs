@@ -3,6 +3,7 @@
 //! On a terminal the answer streams as it comes. Where stdout is no terminal it contains only the answer: what the model
 //! said after its last tool result, written when the run is over; everything before it is written to stderr.
 
+mod answer;
 mod records;
 
 use super::chat::Printer;
@@ -11,6 +12,7 @@ use super::meter::Meter;
 use super::screen_tasks::Tasks;
 use super::screen_tools::ShownCalls;
 use crate::layout::plain;
+use crate::markdown::MarkdownStream;
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, Style};
 use annals_core::{Blobs, InputId, ModelName, PermissionId, SessionId, Text};
@@ -54,6 +56,9 @@ pub struct Screen {
     pub(super) tasks: Tasks,
     /// Breaks what streams on a terminal at blanks.
     edge: Edge,
+    /// The Markdown that streams, and how its last piece was painted.
+    markdown: MarkdownStream,
+    painted: Emphasis,
     /// The model that was asked and has not answered in full, and since when.
     asked: Option<(String, Instant)>,
     /// What the questions are about that no answer is recorded of.
@@ -87,6 +92,8 @@ impl Screen {
             calls: ShownCalls::default(),
             tasks: Tasks::default(),
             edge: Edge::default(),
+            markdown: MarkdownStream::default(),
+            painted: Emphasis::Plain,
             asked: None,
             questions: BTreeMap::new(),
             meter: Meter::default(),
@@ -166,15 +173,6 @@ impl Screen {
         self.piece(&plain(&delta.text), reasoning, out)
     }
 
-    /// Writes a piece of an answer where it is shown live.
-    fn piece(&mut self, text: &str, reasoning: bool, out: &mut dyn Write) -> io::Result<()> {
-        let emphasis = if reasoning { Emphasis::Dim } else { Emphasis::Plain };
-        self.open_line = !text.ends_with('\n');
-        // Above a prompt the printer breaks lines.
-        let text = if self.above_a_prompt { text.to_owned() } else { self.edge.broken(text, self.width()) };
-        self.streamed(emphasis, &text, out)
-    }
-
     /// Columns of what streams.
     fn width(&self) -> usize {
         if self.live == Live::Answer { self.style.width } else { self.remarks.style().width }
@@ -182,6 +180,7 @@ impl Screen {
 
     fn streamed(&mut self, emphasis: Emphasis, text: &str, out: &mut dyn Write) -> io::Result<()> {
         match self.live {
+            _ if text.is_empty() => {}
             Live::Answer => {
                 out.write_all(self.style.paint(emphasis, text).as_bytes())?;
                 out.flush()?;
@@ -194,12 +193,8 @@ impl Screen {
 
     /// Ends the current line if it is not empty.
     pub(super) fn fresh_line(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        let reasoning = matches!(self.streaming.take(), Some(Fragment::Reasoning(_)));
-        let rest = self.edge.rest(self.width());
-        let emphasis = if reasoning { Emphasis::Dim } else { Emphasis::Plain };
-        if !rest.is_empty() {
-            self.streamed(emphasis, &rest, out)?;
-        }
+        self.streaming = None;
+        self.rest_of_answer(out)?;
         if std::mem::take(&mut self.open_line) {
             self.streamed(Emphasis::Plain, "\n", out)?;
         }

@@ -4,14 +4,18 @@ use crate::draw::timeline::{Detail, draw};
 use crate::error::CliError;
 use crate::escape::visible_line;
 use crate::layout::{Sheet, clip};
+use crate::shown_title::without_keys;
 use crate::style::{Style, counted};
 use annals_core::event::StepEvent;
 use annals_core::{Event, Seq};
+use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::Reader;
 use annals_inspect::sessions::SessionOverview;
 use annals_inspect::timeline::EntryKind;
 use annals_projections::{Projection, Timeline};
+use annals_providers::catalog::Catalog;
 use annals_store::Slice;
+use std::sync::OnceLock;
 
 /// Batches that are read from each end of the session.
 const READ: usize = 24;
@@ -35,7 +39,7 @@ pub async fn preview(
     if width < 20 || height == 0 {
         return Ok(Vec::new());
     }
-    let style = Style { width, colour: false, json: false, ..style.clone() };
+    let style = Style { width, colour: false, json: false, markdown: false, ..style.clone() };
     let mut lines = head(session, &style);
     let room = height.saturating_sub(lines.len() + 1);
     let first = reader.log().read(session.id, Seq::ZERO, READ).await?;
@@ -70,7 +74,7 @@ fn head(session: &SessionOverview, style: &Style) -> Vec<String> {
     let agent = session.origin.clone().unwrap_or_else(|| session.agent.to_string());
     let branch = session.branch.as_ref().map(|branch| format!(" · {branch}")).unwrap_or_default();
     let facts = [
-        session.title.clone(),
+        without_keys(&session.title).into_owned(),
         format!("{agent} · {} · {}", session.model, style.age(session.updated)),
         format!("{}{branch}", session.directory),
         format!(
@@ -89,7 +93,7 @@ fn timeline(slices: &[Slice], detail: &Detail, reader: &Reader, style: &Style) -
         Event::Step(StepEvent::Started(started)) => Some(started.agent.as_str()),
         _ => None,
     });
-    let mut sheet = Sheet::for_names(&mut out, style, agents);
+    let mut sheet = Sheet::for_names(&mut out, style, agents).priced(prices());
     // Without its beginning, how many turns came before is not known.
     let numbered = slices.first().is_some_and(|slice| slice.batch.first == Seq::ZERO);
     for record in slices.iter().flat_map(|slice| slice.records()) {
@@ -103,6 +107,12 @@ fn timeline(slices: &[Slice], detail: &Detail, reader: &Reader, style: &Style) -
     let text = String::from_utf8_lossy(&out).into_owned();
     let lines = text.lines().map(|line| clip(&visible_line(line), style.width)).skip_while(|line| line.is_empty());
     Ok(lines.collect())
+}
+
+/// The prices of this build: a preview is drawn at each key.
+fn prices() -> Pricing {
+    static PRICES: OnceLock<Pricing> = OnceLock::new();
+    PRICES.get_or_init(|| Pricing::new(Catalog::built_in())).clone()
 }
 
 /// The first lines, with a mark when some are left out.

@@ -1,6 +1,7 @@
 //! What a picker shows and what keys do to it.
 
 use crate::layout::name;
+use crate::shown_title::shown_title;
 use crate::style::Style;
 use annals_core::SessionId;
 use annals_inspect::pricing::Cost;
@@ -45,7 +46,7 @@ impl PickerRow {
             age: style.short_age(session.updated),
             project: name(&project),
             agent: name(&agent),
-            title: name(title),
+            title: shown_title(title),
             cost: if cost == Cost::default() { String::new() } else { cost.shown() },
             here: directory.starts_with(here),
             searched: searched.to_lowercase(),

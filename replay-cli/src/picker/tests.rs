@@ -40,7 +40,7 @@ fn sessions() -> Vec<SessionOverview> {
 }
 
 fn style() -> Style {
-    Style { width: 80, colour: false, json: false, zone: TimeZone::UTC, now: Time(NOW) }
+    Style { width: 80, colour: false, json: false, markdown: false, zone: TimeZone::UTC, now: Time(NOW) }
 }
 
 fn picker(here: &str) -> PickerState {

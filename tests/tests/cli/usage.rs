@@ -89,6 +89,56 @@ fn an_answer_that_was_copied_into_a_resumed_session_counts_once() {
     assert_eq!(days, ["2026-11-19", "2026-11-21"], "the copy of the 18th does not count");
 }
 
+/// What all sessions used as input and output.
+fn total(annals: &Annals) -> (u64, u64) {
+    let total = &in_json(annals, &["usage"])["total"];
+    (total["input"].as_u64().unwrap_or(0), total["output"].as_u64().unwrap_or(0))
+}
+
+#[test]
+fn what_a_fork_of_codex_copied_counts_in_the_thread_that_it_was_forked_from() {
+    const THREAD: &str = "01a1ffd0-10b7-7cd0-b3f8-d44dbe4ba901";
+    const FORK: &str = "01a1ffd7-10b7-7cd0-b3f8-d44dbe4ba901";
+    let whole = std::fs::read_to_string(fixture("codex/one-turn.rollout.jsonl")).unwrap();
+    // Older versions have no records that name their thread.
+    let older: String =
+        whole.lines().filter(|line| !line.contains("token_usage_record")).map(|line| format!("{line}\n")).collect();
+    for thread in [whole, older] {
+        let annals = Annals::new();
+        let path = annals.file("thread.jsonl");
+        std::fs::write(&path, &thread).unwrap();
+        import(&annals, &path);
+        let once = total(&annals);
+        let own = thread.replace(THREAD, FORK).replace("T20:33:08", "T20:41:08");
+        let (head, turn) = own.split_once('\n').unwrap();
+        let head = head.replacen("\"cwd\"", &format!("\"forked_from_id\":\"{THREAD}\",\"cwd\""), 1);
+        let path = annals.file("fork.jsonl");
+        std::fs::write(&path, format!("{head}\n{thread}{turn}")).unwrap();
+        import(&annals, &path);
+        assert_eq!(total(&annals), (2 * once.0, 2 * once.1));
+    }
+}
+
+#[test]
+fn what_a_fork_of_opencode_copied_counts_once() {
+    let annals = Annals::new();
+    import(&annals, std::path::Path::new(&fixture("opencode/v1/fork-source.json")));
+    assert_eq!(total(&annals), (4_050, 87));
+    // Three of its four answers are copies, with other ids and the same times.
+    import(&annals, std::path::Path::new(&fixture("opencode/v1/fork.json")));
+    assert_eq!(total(&annals), (4_850, 117));
+}
+
+#[test]
+fn a_cost_that_an_older_claude_code_recorded_is_no_estimate() {
+    let annals = Annals::new();
+    let costed = |text: &str| text.replace("\"type\":\"assistant\"", "\"costUSD\":0.0125,\"type\":\"assistant\"");
+    import(&annals, &transcript(&annals, "costed.jsonl", costed));
+    let total = &in_json(&annals, &["usage"])["total"];
+    // Each line of an answer repeats the cost of the answer.
+    assert_eq!((&total["cost"], &total["estimated"]), (&json!(17 * 12_500_000), &json!(0)));
+}
+
 #[test]
 fn a_session_includes_its_sub_agents_and_rows_are_of_projects() {
     let annals = Annals::new();

@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::layout::{columns, pad, plain, wrap};
+use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_import::{ImportOutcome, ImportReport, Loss, SessionReport};
 use annals_inspect::reader::short_ids;
@@ -31,7 +32,9 @@ pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> Result
 
 /// Whether a session is shown: it is new or continued, or needs attention.
 fn is_shown(session: &SessionReport) -> bool {
-    session.new > 0 || session.outcome != ImportOutcome::Imported || session.is_damaged()
+    let is_fine =
+        matches!(session.outcome, ImportOutcome::Imported | ImportOutcome::Diverged { other_form: Some(_), .. });
+    session.new > 0 || !is_fine || session.is_damaged()
 }
 
 fn total(report: &ImportReport) -> String {
@@ -52,7 +55,10 @@ fn total(report: &ImportReport) -> String {
         (events, _) => format!(", {}", counted(events, "new event")),
     });
     if elsewhere > 0 {
-        total.push_str(&format!(", {} already here in another form", thousands(elsewhere)));
+        total.push_str(&format!(
+            ", {} already here in another form (--as-new imports this one, too)",
+            thousands(elsewhere)
+        ));
     }
     if !report.refused.is_empty() {
         total.push_str(&format!(", {} not imported", counted(report.refused.len() as u64, "file")));
@@ -80,7 +86,7 @@ fn one(session: &SessionReport, id: &str, style: &Style, out: &mut dyn Write) ->
         (_, events, _) => counted(events, "new event"),
     };
     let head = format!("{id}  {}  ", pad(&much, 16));
-    let title = plain(session.title.as_deref().unwrap_or(&session.foreign));
+    let title = shown_title(session.title.as_deref().unwrap_or(&session.foreign));
     for (at, line) in wrap(&title, style.width.saturating_sub(columns(&head) + 2)).iter().enumerate() {
         match at {
             0 => {

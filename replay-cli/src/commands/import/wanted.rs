@@ -5,13 +5,15 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, ImportCommandError};
 use crate::import_into::shown_by;
 use crate::json;
-use crate::layout::plain;
+use crate::layout::{clip, columns, name, pad};
 use crate::progress::Bar;
-use crate::style::{Emphasis, counted, size, thousands};
+use crate::shown_title::{shown_title, without_keys};
+use crate::style::{Emphasis, counted};
+use annals_host::project::{root, short_paths};
 use annals_import::{Homes, ImportSource, ListedSession, Selection, discover, list_sessions, sources};
 use serde_json::json;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The sources of an import, and the files that were refused.
 pub struct Wanted {
@@ -95,15 +97,17 @@ impl Wanted {
         if cli.style.json {
             return self.in_json(out);
         }
-        for one in &self.listed {
-            let much = match (one.rows, one.bytes) {
-                (Some(rows), _) => format!("{} events", thousands(rows)),
-                (None, Some(bytes)) => size(bytes),
-                (None, None) => String::new(),
-            };
-            let title = plain(one.title.as_deref().unwrap_or("(no title)"));
-            let head = format!("{:<11}  {:<15}  {much:>13}  ", one.agent, cli.style.age(one.updated));
-            writeln!(out, "{}{title}", cli.style.paint(Emphasis::Dim, &head))?;
+        let roots: Vec<String> =
+            self.listed.iter().map(|one| root(Path::new(&one.directory)).to_string_lossy().into_owned()).collect();
+        let projects = short_paths(roots.iter().map(String::as_str));
+        let shown = |root: &String| clip(&name(projects.get(root).unwrap_or(root)), PROJECT);
+        let width = roots.iter().map(|root| columns(&shown(root))).max().unwrap_or(0);
+        for (one, root) in self.listed.iter().zip(&roots) {
+            let age = cli.style.short_age(one.updated);
+            let head = format!("{:<11}  {age:>10}  {}  ", one.agent, pad(&shown(root), width));
+            let title = shown_title(one.title.as_deref().unwrap_or("(no title)"));
+            let room = if cli.watched { cli.style.width.saturating_sub(columns(&head)).max(8) } else { usize::MAX };
+            writeln!(out, "{}{}", cli.style.paint(Emphasis::Dim, &head), clip(&title, room))?;
         }
         let count = counted(self.listed.len() as u64, "session");
         match (self.listed.is_empty(), self.named) {
@@ -120,7 +124,7 @@ impl Wanted {
     fn in_json(&self, out: &mut dyn Write) -> Result<(), CliError> {
         let item = |one: &ListedSession| {
             json!({
-                "agent": one.agent, "id": one.foreign, "title": one.title, "directory": one.directory, "created": one.created,
+                "agent": one.agent, "id": one.foreign, "title": one.title.as_deref().map(without_keys), "directory": one.directory, "created": one.created,
                 "updated": one.updated, "bytes": one.bytes, "rows": one.rows,
                 "file": one.source.path.to_string_lossy(),
             })
@@ -129,6 +133,9 @@ impl Wanted {
         Ok(())
     }
 }
+
+/// The most columns of a project.
+const PROJECT: usize = 20;
 
 /// The remark when no agent keeps sessions on this machine.
 pub const NOTHING: &str = "no session of OpenCode, Codex CLI or Claude Code was found; name a file to import it";

@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::layout::{clip, columns, plain};
+use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
 use annals_inspect::search::{SearchMatch, TextAuthor};
@@ -59,7 +60,7 @@ impl<'a> MatchPrinter<'a> {
         if self.sessions > 1 {
             writeln!(self.out)?;
         }
-        let title = if found.title.is_empty() { "(no title)".to_owned() } else { plain(&found.title) };
+        let title = if found.title.is_empty() { "(no title)".to_owned() } else { shown_title(&found.title) };
         let id = self.style.paint(Emphasis::Context, &found.session.to_string());
         writeln!(self.out, "{id}  {}", self.style.paint(Emphasis::Strong, &title))?;
         let jump = format!("        annals replay {} --at {}", found.session, found.seq);

@@ -3,6 +3,7 @@
 use crate::command_context::CommandContext;
 use crate::error::CliError;
 use crate::layout::{clip, columns, name, pad};
+use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style, thousands};
 use annals_core::SessionId;
 use annals_host::project::{root, short_paths};
@@ -31,7 +32,7 @@ const COLUMNS: [Column; 8] = [
     column("id", None, false, 0),
     column("age", None, true, 0),
     column("project", Some(7), false, 0),
-    column("branch", Some(5), false, 0),
+    column("branch", Some(5), false, 64),
     column("agent", Some(8), false, 100),
     column("model", Some(8), false, 0),
     column("turns", None, true, 90),
@@ -57,8 +58,8 @@ pub struct TableRow<'a> {
 }
 
 impl TableRow<'_> {
-    fn cells(&self, style: &Style, is_narrow: bool) -> [String; 8] {
-        let row = self.session;
+    fn cells(&self, style: &Style, cut_at: Option<usize>) -> [String; 8] {
+        let (row, is_narrow) = (self.session, cut_at.is_some_and(|width| width < NARROW));
         let cost = if row.known_cost == Cost::default() { String::new() } else { row.known_cost.shown() };
         let (_, model) = row.model.as_str().split_once('/').unwrap_or(("", row.model.as_str()));
         [
@@ -67,11 +68,21 @@ impl TableRow<'_> {
             name(self.project),
             name(row.branch.as_deref().unwrap_or_default()),
             name(row.origin.as_deref().unwrap_or(row.agent.as_str())),
-            name(model),
+            name(if cut_at.is_some() { short_model(model) } else { model }),
             thousands(row.turns),
             cost,
         ]
     }
+}
+
+/// The name of a model without its date and without the name of its family, which say least: `sonnet-4-5`.
+fn short_model(model: &str) -> &str {
+    let is_date = |end: &&str| end.len() == 8 && end.bytes().all(|byte| byte.is_ascii_digit());
+    let undated = match model.rsplit_once('-') {
+        Some((name, end)) if is_date(&end) => name,
+        _ => model,
+    };
+    undated.strip_prefix("claude-").unwrap_or(undated)
 }
 
 /// The names of the projects of sessions, in the order of the sessions.
@@ -108,8 +119,7 @@ pub fn print(
 
 /// The lines of a table, its heads first; cut to a width if one is given.
 pub fn lines(rows: &[TableRow<'_>], style: &Style, cut_at: Option<usize>) -> Vec<String> {
-    let is_narrow = cut_at.is_some_and(|width| width < NARROW);
-    let cells: Vec<[String; 8]> = rows.iter().map(|row| row.cells(style, is_narrow)).collect();
+    let cells: Vec<[String; 8]> = rows.iter().map(|row| row.cells(style, cut_at)).collect();
     let widths = widths(&cells, cut_at);
     let gap = " ".repeat(gap(cut_at));
     let line = |cells: [&str; 8]| -> String {
@@ -126,7 +136,8 @@ pub fn lines(rows: &[TableRow<'_>], style: &Style, cut_at: Option<usize>) -> Vec
     for (row, cells) in rows.iter().zip(&cells) {
         let line = line(cells.each_ref().map(String::as_str));
         let (id, rest) = line.split_at_checked(cells[0].len()).unwrap_or(("", &line));
-        let title = if row.session.title.is_empty() { "(no title)".to_owned() } else { name(&row.session.title) };
+        let title =
+            if row.session.title.is_empty() { "(no title)".to_owned() } else { shown_title(&row.session.title) };
         let emphasis = if row.session.titled { Emphasis::Strong } else { Emphasis::Plain };
         lines.push(format!(
             "{}{rest}{}",
@@ -174,6 +185,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_cut_model_has_no_date() {
+        let short = ["claude-sonnet-4-5-20250929", "gpt-5-codex", "claude-opus-4-1"].map(short_model);
+        assert_eq!(short, ["sonnet-4-5", "gpt-5-codex", "opus-4-1"]);
+    }
+
+    #[test]
     fn names_are_cut_so_that_a_row_fits_and_narrow_lines_have_fewer_columns() {
         let row = ["01M7ZW253A", "2026-11-21", "a-project-of-a-long-name", "feature/with-a-name", "claude-code"];
         let row: Vec<&str> = row.into_iter().chain(["claude-sonnet-4-5-20250929", "1,204", "~$12.3456"]).collect();
@@ -184,7 +201,8 @@ mod tests {
             let widths = widths(std::slice::from_ref(&cells), Some(width));
             assert!(used(widths) < width, "{width}: {widths:?}");
             assert_eq!((widths[4] > 0, widths[6] > 0), (width >= 100, width >= 90));
-            assert!(widths[2] >= 7 && widths[3] >= 5 && widths[5] >= 8);
+            assert!(widths[2] >= 7 && widths[5] >= 8);
+            assert_eq!(widths[3] >= 5, width >= 64);
         }
         let whole = widths(std::slice::from_ref(&cells), None);
         assert_eq!(whole[5], 26);

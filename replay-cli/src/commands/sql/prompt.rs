@@ -8,6 +8,8 @@ use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use std::io::Write;
 
+const COMMANDS: &str = ".schema shows the tables, .quit ends";
+
 /// Prompts for queries until the end of the input. A query ends with `;` or an empty line.
 pub(super) async fn run(
     args: &Args,
@@ -16,7 +18,7 @@ pub(super) async fn run(
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let mut editor = DefaultEditor::new().map_err(std::io::Error::other)?;
-    cli.remark("a query ends with ; (.schema shows the tables, .quit ends)");
+    cli.remark(&format!("a query ends with ; ({COMMANDS})"));
     let mut query = String::new();
     loop {
         let line = match editor.readline(if query.is_empty() { "sql> " } else { "  -> " }) {
@@ -33,6 +35,10 @@ pub(super) async fn run(
             ".schema" | ".tables" if query.is_empty() => {
                 answer::schema(&cli.style, out)?;
                 out.flush()?;
+                continue;
+            }
+            text if query.is_empty() && text.starts_with('.') => {
+                cli.remark(&format!("no command {text}; {COMMANDS}"));
                 continue;
             }
             text => {

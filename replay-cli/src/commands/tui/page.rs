@@ -107,6 +107,7 @@ fn painted_by(style: Style, code: &str) -> Style {
     match code {
         "1" => style.add_modifier(Modifier::BOLD),
         "2" => style.add_modifier(Modifier::DIM),
+        "3" => style.add_modifier(Modifier::ITALIC),
         "4" => style.add_modifier(Modifier::UNDERLINED),
         "31" => style.fg(Color::Red),
         "32" => style.fg(Color::Green),

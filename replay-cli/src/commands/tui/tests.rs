@@ -33,7 +33,7 @@ struct Machine {
 }
 
 fn style() -> Style {
-    Style { width: 80, colour: true, json: false, zone: TimeZone::UTC, now: Time(NOW) }
+    Style { width: 80, colour: true, json: false, markdown: false, zone: TimeZone::UTC, now: Time(NOW) }
 }
 
 impl Machine {

@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::layout::{clip, columns, name, pad};
+use crate::shown_title::without_keys;
 use crate::style::{Emphasis, Style, thousands};
 use annals_core::{SessionId, Time};
 use annals_host::project::short_paths;
@@ -148,7 +149,12 @@ impl<'a> Names<'a> {
             Dimension::Project => self.projects.get(value).cloned(),
             Dimension::Block => block(value, self.style),
             Dimension::Session => value.parse().ok().and_then(|id: SessionId| {
-                let title = self.catalogue.sessions.get(&id).map(|entry| entry.title.clone()).unwrap_or_default();
+                let title = self
+                    .catalogue
+                    .sessions
+                    .get(&id)
+                    .map(|entry| without_keys(&entry.title).into_owned())
+                    .unwrap_or_default();
                 Some(format!("{}  {title}", self.ids.get(&id)?).trim_end().to_owned())
             }),
             Dimension::Day | Dimension::Week | Dimension::Month | Dimension::Model | Dimension::Agent => None,

@@ -6,6 +6,7 @@ use super::super::tab::TuiTab;
 use super::{bold, dim};
 use crate::escape::visible_line;
 use crate::layout::columns;
+use crate::shown_title::without_keys;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -13,7 +14,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 pub(super) fn draw(frame: &mut Frame<'_>, open: &TuiSession, layout: &TuiLayout, colour: bool) {
-    super::head(frame, layout.head, &visible_line(&open.title), &place(open));
+    super::head(frame, layout.head, &visible_line(&without_keys(&open.title)), &place(open));
     tabs(frame, open, layout.tabs);
     let upright = layout.rule.height > 1;
     let rule = if upright { " │ " } else { "─" };
