@@ -26,7 +26,7 @@ pub fn shown_by(bar: &Bar) -> impl FnMut(ImportProgress<'_>) + Send + use<> {
     let bar = bar.clone();
     move |progress| match progress {
         ImportProgress::Session(session) => {
-            bar.name(&without_keys(session.title.as_deref().unwrap_or(&session.foreign)))
+            bar.name(&without_keys(session.title.as_deref().unwrap_or(&session.foreign)));
         }
         ImportProgress::Bytes { done, total } => bar.tell(done, total),
         ImportProgress::Batch { .. } => {}

@@ -1,7 +1,6 @@
 //! Lines of text: wrapping by display width, and the sheet of three columns that timelines are drawn on.
 
 use crate::escape::{self, visible};
-use crate::markdown;
 use crate::style::{Emphasis, Style};
 use annals_core::event::Usage;
 use annals_core::{ModelName, Seq};
@@ -203,20 +202,20 @@ impl<'a> Sheet<'a> {
         Ok(())
     }
 
-    /// A row with a text of a model: on a terminal its Markdown is drawn.
-    pub fn answer(&mut self, seq: Option<Seq>, label: (&str, Emphasis), text: &str) -> io::Result<()> {
-        let text = text.trim_end();
-        if !self.style.markdown || self.undone || columns(label.0) > self.label {
-            return self.row(seq, label, (&plain(text), Emphasis::Plain), ("", Emphasis::Dim));
-        }
-        let lines = markdown::lines(&plain(text), self.room(), self.style);
+    /// A row whose text is laid out and painted already.
+    pub fn painted_row(&mut self, seq: Option<Seq>, label: (&str, Emphasis), lines: &[String]) -> io::Result<()> {
         let (first, rest) = lines.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
         let seq = seq.map(|seq| seq.to_string()).unwrap_or_default();
         let head = self.style.paint(Emphasis::Dim, &format!("{seq:>SEQ$}"));
-        let label = self.style.paint(label.1, &pad(&name(label.0), self.label));
+        let label = self.style.paint(label.1, &pad(&clip(&name(label.0), self.label), self.label));
         writeln!(self.out, "{}", format!("{head}  {label} {first}").trim_end())?;
         let at = self.text();
         rest.iter().try_for_each(|line| writeln!(self.out, "{}", format!("{:at$}{line}", "").trim_end()))
+    }
+
+    /// Whether a label has its place before the text.
+    pub fn has_room_for(&self, label: &str) -> bool {
+        columns(label) <= self.label
     }
 
     /// A row with the beginning of a text: at most `most` lines, then how many are left.

@@ -6,9 +6,11 @@ mod stream;
 
 pub use stream::{MarkdownPiece, MarkdownStream};
 
-use crate::layout::wrap;
-use crate::style::Style;
+use crate::layout::{Sheet, plain, wrap};
+use crate::style::{Emphasis, Style};
+use annals_core::Seq;
 use block::Blocks;
+use std::io;
 
 /// How long a text may be that is drawn as Markdown; a longer one is shown as it is.
 const MOST: usize = 1 << 20;
@@ -20,6 +22,19 @@ pub fn lines(text: &str, width: usize, style: &Style) -> Vec<String> {
         return wrap(text, width);
     }
     Blocks::new(width.max(8), style).drawn(text)
+}
+
+/// Draws a row with a text of a model: on a terminal its Markdown is drawn, elsewhere it stays as it is.
+///
+/// # Errors
+/// When the output fails.
+pub fn draw_row(sheet: &mut Sheet<'_>, seq: Option<Seq>, label: (&str, Emphasis), text: &str) -> io::Result<()> {
+    let text = plain(text.trim_end());
+    if !sheet.style.markdown || sheet.undone || !sheet.has_room_for(label.0) {
+        return sheet.row(seq, label, (&text, Emphasis::Plain), ("", Emphasis::Dim));
+    }
+    let lines = lines(&text, sheet.room(), sheet.style);
+    sheet.painted_row(seq, label, &lines)
 }
 
 #[cfg(test)]

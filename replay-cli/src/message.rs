@@ -1,6 +1,7 @@
 //! Draws messages whole, as `history` and `transcript` show them: nothing is cut.
 
 use crate::layout::{Sheet, name, plain};
+use crate::markdown::draw_row;
 use crate::style::{Emphasis, duration, size, thousands};
 use annals_core::event::{Attachment, Finish};
 use annals_core::{Blobs, Seq};
@@ -67,7 +68,7 @@ fn answer(seq: Seq, answer: &Assistant, right: &str, sheet: &mut Sheet<'_>, blob
     for content in &answer.content {
         match content {
             Content::Text { seq, text, .. } => {
-                sheet.answer(Some(*seq), ("", Emphasis::Plain), &text.resolve(blobs))?;
+                draw_row(sheet, Some(*seq), ("", Emphasis::Plain), &text.resolve(blobs))?;
             }
             Content::Reasoning { seq, text, .. } if !text.is_empty() => {
                 sheet.row(Some(*seq), ("reasoning", Emphasis::Dim), ("", Emphasis::Dim), ("", Emphasis::Dim))?;

@@ -1,6 +1,7 @@
 //! Draws a timeline.
 
 use crate::layout::{Sheet, WHOLE, plain};
+use crate::markdown::draw_row;
 use crate::style::{Emphasis, counted, duration, money, thousands};
 use annals_core::event::{Attachment, CompactionReason, Delivery, Finish, ToolOutcome};
 use annals_core::{Blobs, Seq};
@@ -62,7 +63,9 @@ pub fn draw(entry: &TimelineEntry, sheet: &mut Sheet<'_>, detail: &Detail, blobs
             sheet.row(seq, ("you", Emphasis::User), (&text, Emphasis::Plain), (&joins, Emphasis::Dim))?;
             attachments.iter().try_for_each(|attachment| attached(attachment, sheet))
         }
-        EntryKind::Answer { agent, text } => sheet.answer(seq, (agent.as_str(), Emphasis::Model), &text.resolve(blobs)),
+        EntryKind::Answer { agent, text } => {
+            draw_row(sheet, seq, (agent.as_str(), Emphasis::Model), &text.resolve(blobs))
+        }
         EntryKind::Waiting { text, delivery, .. } => {
             let how = match delivery {
                 Delivery::Steer => "sent while the model works (steer)",

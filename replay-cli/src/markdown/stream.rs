@@ -38,7 +38,7 @@ pub struct MarkdownStream {
 impl MarkdownStream {
     /// What can be shown after a piece.
     pub fn take(&mut self, text: &str, width: usize, style: &Style) -> Vec<MarkdownPiece> {
-        let mut out = Pieces::default();
+        let mut out = PieceList::default();
         for c in text.chars() {
             self.character(c, width, style, &mut out);
         }
@@ -47,7 +47,7 @@ impl MarkdownStream {
 
     /// What was held back: nothing follows.
     pub fn rest(&mut self, width: usize, style: &Style) -> Vec<MarkdownPiece> {
-        let mut out = Pieces::default();
+        let mut out = PieceList::default();
         if !self.in_line && (self.fence.is_some() || is_fence(&self.held)) {
             // The line of a fence that was not ended.
             self.held.clear();
@@ -63,7 +63,7 @@ impl MarkdownStream {
         out.0
     }
 
-    fn character(&mut self, c: char, width: usize, style: &Style, out: &mut Pieces) {
+    fn character(&mut self, c: char, width: usize, style: &Style, out: &mut PieceList) {
         match (c, self.in_line) {
             ('\n', false) => self.line_of_marks(width, style, out),
             ('\n', true) => {
@@ -133,7 +133,7 @@ impl MarkdownStream {
     }
 
     /// The end of a line of which all waits.
-    fn line_of_marks(&mut self, width: usize, style: &Style, out: &mut Pieces) {
+    fn line_of_marks(&mut self, width: usize, style: &Style, out: &mut PieceList) {
         let held = std::mem::take(&mut self.held);
         let text = held.trim();
         if let Some(fence) = &self.fence {
@@ -163,7 +163,7 @@ impl MarkdownStream {
         *self = Self { fence, table, ..Self::default() };
     }
 
-    fn end_table(&mut self, width: usize, style: &Style, out: &mut Pieces) {
+    fn end_table(&mut self, width: usize, style: &Style, out: &mut PieceList) {
         if self.table.is_empty() {
             return;
         }
@@ -173,7 +173,7 @@ impl MarkdownStream {
         }
     }
 
-    fn inline(&mut self, c: char, style: &Style, out: &mut Pieces) {
+    fn inline(&mut self, c: char, style: &Style, out: &mut PieceList) {
         let is_mark = matches!(c, '*' | '`') && self.fence.is_none() && (c == '`' || !self.code);
         if is_mark && self.held.chars().next().is_none_or(|held| held == c) {
             self.held.push(c);
@@ -190,7 +190,7 @@ impl MarkdownStream {
     }
 
     /// Marks that are whole: they begin or end an emphasis, or are text.
-    fn marks(&mut self, held: &str, next: Option<char>, style: &Style, out: &mut Pieces) {
+    fn marks(&mut self, held: &str, next: Option<char>, style: &Style, out: &mut PieceList) {
         if held.is_empty() {
             return;
         }
@@ -238,9 +238,9 @@ enum Beginning {
 
 /// Pieces of one emphasis each.
 #[derive(Default)]
-struct Pieces(Vec<MarkdownPiece>);
+struct PieceList(Vec<MarkdownPiece>);
 
-impl Pieces {
+impl PieceList {
     fn push(&mut self, emphasis: Emphasis, text: &str) {
         self.add(emphasis, text, false);
     }

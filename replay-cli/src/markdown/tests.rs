@@ -1,5 +1,4 @@
 use super::*;
-use crate::style::Emphasis;
 use annals_core::Time;
 use jiff::tz::TimeZone;
 

@@ -103,7 +103,14 @@ impl Annals {
     /// Runs a command whose answer goes to `out`; gives its exit status and what it remarked.
     pub fn run_to(&self, args: &[&str], out: &mut (dyn Write + Send)) -> (u8, String) {
         let remarks = Collected::default();
-        let style = Style { width: self.width, colour: false, json: false, zone: TimeZone::UTC, now: self.now };
+        let style = Style {
+            width: self.width,
+            colour: false,
+            json: false,
+            markdown: false,
+            zone: TimeZone::UTC,
+            now: self.now,
+        };
         let surroundings = Surroundings {
             store: Some(self.store().into_os_string()),
             style: style.clone(),

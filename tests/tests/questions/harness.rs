@@ -38,7 +38,14 @@ pub async fn past(log: &Arc<dyn EventLog>, session: SessionId) -> SessionAt {
 }
 
 pub fn style() -> Style {
-    Style { width: 100, colour: false, json: false, zone: jiff::tz::TimeZone::UTC, now: Time(1_780_488_000_000) }
+    Style {
+        width: 100,
+        colour: false,
+        json: false,
+        markdown: false,
+        zone: jiff::tz::TimeZone::UTC,
+        now: Time(1_780_488_000_000),
+    }
 }
 
 /// What something draws.

@@ -96,7 +96,7 @@ impl Theatre {
         new: Option<NewSession>,
     ) -> Self {
         let (out, remarks) = (Collected::default(), Collected::default());
-        let style = Style { width: 80, colour: false, json: false, zone: TimeZone::UTC, now: Time(0) };
+        let style = Style { width: 80, colour: false, json: false, markdown: false, zone: TimeZone::UTC, now: Time(0) };
         let watched = watching == Watching::Terminal;
         // On a terminal both are seen as one.
         let beside = if watched { out.clone() } else { remarks.clone() };
