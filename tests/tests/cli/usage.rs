@@ -111,6 +111,8 @@ fn what_a_fork_of_codex_copied_counts_in_the_thread_that_it_was_forked_from() {
         let once = total(&annals);
         let own = thread.replace(THREAD, FORK).replace("T20:33:08", "T20:41:08");
         let (head, turn) = own.split_once('\n').unwrap();
+        // Its own turn comes later than what Codex copies when it forks.
+        let turn = turn.replace("T20:41:08", "T20:45:08");
         let head = head.replacen("\"cwd\"", &format!("\"forked_from_id\":\"{THREAD}\",\"cwd\""), 1);
         let path = annals.file("fork.jsonl");
         std::fs::write(&path, format!("{head}\n{thread}{turn}")).unwrap();
@@ -136,7 +138,7 @@ fn a_cost_that_an_older_claude_code_recorded_is_no_estimate() {
     import(&annals, &transcript(&annals, "costed.jsonl", costed));
     let total = &in_json(&annals, &["usage"])["total"];
     // Each line of an answer repeats the cost of the answer.
-    assert_eq!((&total["cost"], &total["estimated"]), (&json!(17 * 12_500_000), &json!(0)));
+    assert_eq!((&total["cost"], &total["estimated"]), (&json!(18 * 12_500_000), &json!(0)));
 }
 
 #[test]

@@ -11,7 +11,8 @@ use std::io::Write;
 /// Shows each session that the import changed or that needs attention, and one total.
 pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let ids = short_ids(&report.sessions.iter().map(|session| session.session).collect::<Vec<_>>());
-    for session in report.sessions.iter().filter(|session| is_shown(session)) {
+    let lists_elsewhere = report.sessions.iter().filter(|session| is_elsewhere(session)).count() <= ELSEWHERE;
+    for session in report.sessions.iter().filter(|session| is_shown(session, lists_elsewhere)) {
         let id = ids.get(&session.session).cloned().unwrap_or_default();
         one(session, &id, style, out)?;
     }
@@ -30,18 +31,28 @@ pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> Result
     Ok(())
 }
 
+/// How many sessions that are here in another form are listed; more are counted.
+const ELSEWHERE: usize = 3;
+
 /// Whether a session is shown: it is new or continued, or needs attention.
-fn is_shown(session: &SessionReport) -> bool {
-    let is_fine =
-        matches!(session.outcome, ImportOutcome::Imported | ImportOutcome::Diverged { other_form: Some(_), .. });
+fn is_shown(session: &SessionReport, lists_elsewhere: bool) -> bool {
+    let is_fine = match session.outcome {
+        ImportOutcome::Imported => true,
+        ImportOutcome::Diverged { other_form: Some(_), .. } => !lists_elsewhere,
+        _ => false,
+    };
     session.new > 0 || !is_fine || session.is_damaged()
+}
+
+fn is_elsewhere(session: &SessionReport) -> bool {
+    matches!(session.outcome, ImportOutcome::Diverged { other_form: Some(_), .. })
 }
 
 fn total(report: &ImportReport) -> String {
     let count = |wanted: &dyn Fn(&SessionReport) -> bool| report.sessions.iter().filter(|it| wanted(it)).count() as u64;
     let sum = |number: &dyn Fn(&SessionReport) -> u64| report.sessions.iter().map(number).sum::<u64>();
     let changed = count(&|it| it.new > 0);
-    let elsewhere = count(&|it| matches!(it.outcome, ImportOutcome::Diverged { other_form: Some(_), .. }));
+    let elsewhere = count(&is_elsewhere);
     let mut total = counted(report.sessions.len() as u64, "session");
     if changed > 0 && changed < report.sessions.len() as u64 {
         total.push_str(&format!(", {} changed", thousands(changed)));
@@ -55,10 +66,10 @@ fn total(report: &ImportReport) -> String {
         (events, _) => format!(", {}", counted(events, "new event")),
     });
     if elsewhere > 0 {
-        total.push_str(&format!(
-            ", {} already here in another form (--as-new imports this one, too)",
-            thousands(elsewhere)
-        ));
+        total.push_str(&format!(", {} already here in another form", thousands(elsewhere)));
+        if elsewhere > ELSEWHERE as u64 {
+            total.push_str(" (--as-new imports this one, too)");
+        }
     }
     if !report.refused.is_empty() {
         total.push_str(&format!(", {} not imported", counted(report.refused.len() as u64, "file")));
