@@ -69,8 +69,8 @@ pub fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> Resu
     let head = style.paint(Emphasis::Strong, &format!("event {:>5}", entry.seq));
     let (time, facts) = (style.exact(entry.at), facts.join(", "));
     let is_wide = 15 + columns(&time) + columns(&facts) > style.width;
-    let beside = if is_wide { String::new() } else { format!("  {facts}") };
-    writeln!(out, "{head}  {}{beside}", style.paint(Emphasis::Dim, &time))?;
+    let same_line = if is_wide { String::new() } else { format!("  {facts}") };
+    writeln!(out, "{head}  {}{same_line}", style.paint(Emphasis::Dim, &time))?;
     let mut tell = |text: &str| -> Result<(), CliError> {
         for line in wrap(&plain(text), style.width.saturating_sub(11)) {
             writeln!(out, "           {line}")?;
