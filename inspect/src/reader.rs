@@ -221,8 +221,7 @@ impl Reader {
         let mut at = 0;
         while at < index.items.len() {
             let end = (at + PAGE).min(index.items.len());
-            let items = index.items.get(at..end).unwrap_or_default();
-            let wanted: Vec<Seq> = items.iter().map(|item| item.seq).collect();
+            let wanted: Vec<Seq> = index.items.range(at..end).map(|item| item.seq).collect();
             let Some((first, last)) = index.reach(at..end) else { break };
             let mut messages = Messages::default();
             self.each(session, first, last.min(until), |record| {
@@ -247,13 +246,16 @@ impl Reader {
     ) -> Result<(), E> {
         let mut messages = Messages::default();
         let mut pages = self.pages(session, Seq::ZERO, until).at_most(SCREEN);
-        let shown = |message: &&Message| !matches!(message.body, Body::System { .. });
+        let mut visit = |message: &Arc<Message>| match message.body {
+            Body::System { .. } => Ok(()),
+            _ => visit(message),
+        };
         while let Some(slices) = pages.next_page().await.map_err(FindError::from)? {
             slices.iter().flat_map(Slice::records).for_each(|record| {
                 messages.apply(&record);
             });
-            messages.take_settled().iter().filter(shown).try_for_each(&mut visit)?;
+            messages.take_settled().iter().try_for_each(&mut visit)?;
         }
-        messages.list().iter().filter(shown).try_for_each(visit)
+        messages.list().iter().try_for_each(visit)
     }
 }

@@ -134,7 +134,7 @@ impl SessionAt {
     }
 
     async fn request_marks(&self) -> Result<Vec<RequestMark>, ReadError> {
-        Ok(self.saved::<Requests>().await?.marks)
+        Ok(self.saved::<Requests>().await?.marks.iter().cloned().collect())
     }
 
     async fn withheld(&self) -> Result<WithheldBefore, ReadError> {

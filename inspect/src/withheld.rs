@@ -55,7 +55,8 @@ impl WithheldBefore {
         }
         let system = request.system.iter().filter(|system| system.text.contains(NOTE));
         let messages = request.messages.iter();
-        let messages = messages.filter(|message| serde_json::to_string(message).is_ok_and(|text| text.contains(NOTE)));
+        let messages =
+            messages.filter(|message| serde_json::to_string(&message.message).is_ok_and(|text| text.contains(NOTE)));
         system.count() + messages.count()
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::Projection;
 use crate::anomaly::Anomalies;
+use crate::shared::SharedSet;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use annals_core::event::{
@@ -35,7 +35,7 @@ pub struct Calls {
     /// In the order of the calls.
     pub open: Vec<OpenCall>,
     /// Hashes of used-up ids, inherited ones included: see [`Calls::is_used`].
-    used: BTreeSet<u64>,
+    used: SharedSet<u64>,
     /// Whether used-up ids were evicted: such a view is for reading only.
     pub for_looking: bool,
     /// Whether a step began and did not end.

@@ -1,7 +1,7 @@
 //! What a session changed in its project's files so far (`docs/reference/revert.md#files`).
 
+use crate::shared::SharedVec;
 use alloc::string::String;
-use alloc::vec::Vec;
 use annals_core::event::{FilesEvent, SessionEvent, StepEvent};
 use annals_core::{Event, Record, Seq};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub struct ChangedFiles {
     /// The last tree that was summarised.
     summarised: Option<String>,
     /// The content of each summary, by its event; the last one counts.
-    sums: Vec<(Seq, FileTotals)>,
+    sums: SharedVec<(Seq, FileTotals)>,
 }
 
 impl ChangedFiles {

@@ -13,9 +13,9 @@ pub use parts::RequestParts;
 pub use summary_request::SummaryRequest;
 
 use crate::history::History;
-use crate::json::message_chars;
 use crate::message::{Body, Content, Message};
 use crate::request::is_sent;
+use crate::request::message_chars;
 use crate::shorten::{SHORTENED_ENDS, without_middle};
 use alloc::string::String;
 use alloc::vec::Vec;

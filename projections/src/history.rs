@@ -5,12 +5,15 @@ use crate::Projection;
 use crate::message::{Body, Message};
 use crate::messages::Messages;
 use crate::reduced::ReducedOutputs;
+use crate::shared::SharedVec;
 use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use annals_core::event::{
     CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, PermissionEvent, ReplayedInput, SessionEvent,
 };
 use annals_core::{Event, Record, Seq};
+use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
 /// Session History.
@@ -66,8 +69,8 @@ impl History {
 
     fn selected_before_kept(&self) -> impl Iterator<Item = &Message> {
         let standing = self.standing();
-        let older = standing.map_or(&[][..], |compacted| self.older_than(compacted.first_kept));
-        let before = older.iter().filter(|message| match message.body {
+        let older = standing.map_or(0, |compacted| self.older_than(compacted.first_kept));
+        let before = self.list(0..older).filter(|message| match message.body {
             Body::System { .. } => self.baseline.is_some_and(|baseline| message.seq > baseline),
             _ => self.is_pinned(message.seq) && is_said(&message.body),
         });
@@ -89,8 +92,8 @@ impl History {
 
     fn kept_from(&self, from: Seq) -> impl DoubleEndedIterator<Item = &Message> {
         let from = self.standing().map_or(from, |compacted| compacted.first_kept.max(from));
-        let kept = self.messages.list().get(self.older_than(from).len()..).unwrap_or_default();
-        kept.iter().filter(|message| match message.body {
+        let kept = self.older_than(from)..self.messages.list().len();
+        self.list(kept).filter(|message| match message.body {
             Body::System { .. } => self.baseline.is_none_or(|baseline| message.seq > baseline),
             _ => is_said(&message.body),
         })
@@ -114,9 +117,13 @@ impl History {
         self.in_force().next_back()
     }
 
-    fn older_than(&self, seq: Seq) -> &[Message] {
-        let list = self.messages.list();
-        list.get(..list.partition_point(|message| message.seq < seq)).unwrap_or_default()
+    /// How many messages are older than a Seq.
+    fn older_than(&self, seq: Seq) -> usize {
+        self.messages.list().partition_point(|message| message.seq < seq)
+    }
+
+    fn list(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = &Message> {
+        self.messages.list().range(range).map(|message| &**message)
     }
 
     /// Whether a message is pinned.
@@ -130,7 +137,7 @@ impl History {
     }
 
     /// Every message that this view still holds, selected or not, by Seq.
-    pub fn messages(&self) -> &[Message] {
+    pub fn messages(&self) -> &SharedVec<Arc<Message>> {
         self.messages.list()
     }
 
@@ -169,9 +176,16 @@ impl History {
             let input = standing.iter().flat_map(|compacted| &compacted.replayed).find(|input| input.seq == seq)?;
             input.text.clone().filter(|_| !self.is_pinned(seq))
         };
-        let marks: Vec<_> = self.messages.list().iter().map(|message| sent(message.seq)).collect();
-        for (message, mark) in self.messages.list.iter_mut().zip(marks) {
-            if let Body::User { shortened, .. } = &mut message.body {
+        // Only what differs is touched: the rest stays shared with earlier views.
+        let marks = self.messages.list().iter().filter_map(|message| match &message.body {
+            Body::User { shortened, .. } => {
+                let mark = sent(message.seq);
+                (mark != *shortened).then_some((message.seq, mark))
+            }
+            _ => None,
+        });
+        for (seq, mark) in marks.collect::<Vec<_>>() {
+            if let Some(Message { body: Body::User { shortened, .. }, .. }) = self.messages.get_mut(seq) {
                 *shortened = mark;
             }
         }
@@ -183,13 +197,18 @@ impl History {
     }
 
     fn mark_reduced(&mut self) {
-        for message in &mut self.messages.list {
-            self.reduced.mark(message);
+        let marked =
+            self.messages.list().iter().filter(|message| self.reduced.changes(message)).map(|message| message.seq);
+        for seq in marked.collect::<Vec<_>>() {
+            if let Some(message) = self.messages.get_mut(seq) {
+                self.reduced.mark(message);
+            }
         }
     }
 
     fn remove_from(&mut self, first_removed: Seq) {
-        self.messages.list.retain(|message| message.seq < first_removed);
+        let kept = self.older_than(first_removed);
+        self.messages.list.truncate(kept);
         self.compactions.retain(|compacted| compacted.seq < first_removed);
         for compacted in &mut self.compactions {
             compacted.undone = compacted.undone.filter(|undone| *undone < first_removed);

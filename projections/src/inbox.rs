@@ -2,7 +2,7 @@
 
 use crate::Projection;
 use crate::anomaly::Anomalies;
-use alloc::collections::BTreeMap;
+use crate::shared::SharedMap;
 use alloc::vec::Vec;
 use annals_core::event::{Attachment, Delivery, FilesEvent, InputEvent, SessionEvent};
 use annals_core::{Digest, Event, InputId, Record, Seq, Text, Time};
@@ -63,7 +63,7 @@ pub struct Inbox {
     /// Admitted, not promoted, in order of admission.
     pub pending: Vec<Pending>,
     /// Used-up ids, inherited ones included; empty after [`Inbox::evict`].
-    pub used: BTreeMap<InputId, Admission>,
+    pub used: SharedMap<InputId, Admission>,
     /// Whether used-up ids were evicted: such a view is for reading only.
     pub for_looking: bool,
     /// What is wrong in this part of the log.

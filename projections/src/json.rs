@@ -2,13 +2,12 @@
 //! (`fixtures/scenarios/FORMAT.md`, "Views"). Each is a struct, so that its schema cannot differ from it.
 
 mod message;
-mod request;
 mod session;
 
-pub use message::{ContentJson, MessageHead, MessageJson};
-pub use request::{
+pub use crate::request::{
     RequestAttachmentJson, RequestCallJson, RequestJson, RequestMessageJson, RequestResultJson, RequestShape,
 };
+pub use message::{ContentJson, MessageHead, MessageJson};
 pub use session::{
     BaselineJson, BlockedJson, EpochJson, PartJson, PendingJson, RevertJson, RunStatus, SessionJson, SnapshotEntryJson,
     UsageJson,
@@ -16,10 +15,10 @@ pub use session::{
 
 use crate::message::{Content, Message};
 use crate::messages::Messages;
-use crate::{Epochs, History, Inbox, Request, SessionInfo, Transcript, UsageTotals};
+use crate::{Epochs, History, Inbox, SessionInfo, Transcript, UsageTotals};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::vec::Vec;
-use annals_core::event::{Attachment, Failure, ModelProfile};
+use annals_core::event::{Attachment, Failure};
 use annals_core::text::Texts;
 use annals_core::{Blobs, Event, Record, Text};
 use serde::Serialize;
@@ -154,73 +153,6 @@ impl SessionInfo {
     /// The view `session`. `running` is what a running process knows; without it, what the log says.
     pub fn to_json(&self, running: Option<bool>, blobs: &dyn Blobs) -> Value {
         value(SessionJson::of(self, running, blobs))
-    }
-}
-
-impl Request {
-    /// One item of the view `requests`.
-    pub fn to_json(&self) -> Value {
-        value(RequestJson::of(self))
-    }
-
-    /// `{system, messages, tools}` as the view `requests` shows them: what estimates are made of.
-    pub fn shape_json(&self) -> Value {
-        value(RequestShape::of(self))
-    }
-
-    /// The size of this request in characters of its JSON (Unicode scalar values); a token is four. Of tools what is sent
-    /// counts: their names with a scripted protocol, their whole definitions with any other.
-    pub fn chars(&self) -> u64 {
-        chars(&self.measured_json())
-    }
-
-    fn measured_json(&self) -> Value {
-        let mut shape = self.shape_json();
-        if self.model.protocol != crate::SCRIPTED_PROTOCOL {
-            shape["tools"] = value(&self.tools);
-        }
-        shape
-    }
-}
-
-/// Characters of the canonical JSON of a value.
-fn chars(value: &Value) -> u64 {
-    annals_core::canonical::value(value).chars().count() as u64
-}
-
-/// The size of a message of the history in characters: that of the JSON of the messages of a request that it alone gives;
-/// 0 of one that is not sent.
-pub(crate) fn message_chars(message: &Message, model: &ModelProfile, blobs: &dyn Blobs) -> u64 {
-    let messages = crate::request::alone(message, model, blobs);
-    messages.iter().map(|message| chars(&value(RequestMessageJson::of(message)))).sum()
-}
-
-/// The sizes of the system texts and of the tools of a request in characters of JSON.
-pub(crate) fn system_chars(request: &Request) -> (u64, u64) {
-    let shape = request.measured_json();
-    (chars(&shape["system"]), chars(&shape["tools"]))
-}
-
-/// The size of the attachments of a tool result in characters of JSON; 0 without any.
-pub(crate) fn attachments_chars(attachments: &[Attachment], blobs: &dyn Blobs) -> u64 {
-    if attachments.is_empty() {
-        return 0;
-    }
-    let attachments: Vec<Attachment> =
-        attachments.iter().map(|attachment| crate::request::resolved(attachment, blobs)).collect();
-    chars(&json!({ "attachments": attachments })) - 1
-}
-
-/// The size of a text in characters of JSON, without the quotes.
-pub(crate) fn text_chars(text: &str) -> u64 {
-    text.chars().map(json_chars).sum()
-}
-
-const fn json_chars(char: char) -> u64 {
-    match char {
-        '"' | '\\' | '\u{8}' | '\t' | '\n' | '\u{c}' | '\r' => 2,
-        '\0'..='\u{1f}' => 6,
-        _ => 1,
     }
 }
 

@@ -40,7 +40,9 @@ mod request;
 mod request_index;
 mod requests;
 mod session;
+mod shared;
 mod shorten;
+mod size;
 mod spending;
 mod statistics;
 mod timeline;
@@ -69,11 +71,12 @@ pub use profiles::Profiles;
 pub use recipe::{Recipe, RecipeError, RecipePart};
 pub use request::{
     Block, BuildError, BuiltRequest, LAST_STEP, LoweredMessage, Request, RequestBuilder, RequestHead, RequestMessage,
-    Role, Span, SystemText, ToolChoice, ToolResult, rebuild, wrapped,
+    RequestMessages, Role, Span, SystemText, ToolChoice, ToolResult, rebuild, wrapped,
 };
 pub use request_index::{IndexedRequest, RequestEnd, RequestIndex};
 pub use requests::{RequestMark, Requests};
 pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
+pub use shared::{SharedMap, SharedSet, SharedVec, SharedVecIter};
 pub use shorten::{PRUNED, SHORTENED_ENDS, without_middle, without_middle_chars};
 pub use spending::{QUARTER_HOUR, SessionSpending, Spending, SpendingCell};
 pub use statistics::{Statistics, StatisticsSummary, ToolCount};

@@ -1,8 +1,10 @@
 //! The one place where events become messages (`docs/reference/events.md#folds`).
 
 use crate::message::{Assistant, Body, Content, Message, Status, ToolCall};
+use crate::shared::SharedVec;
 use crate::{ANSWER_INTERRUPTED, INTERRUPTED};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use annals_core::event::{
     Attachment, CompactionEvent, ContextEvent, Event, Failure, FilesEvent, Finish, InputAdmitted, InputEvent,
@@ -15,7 +17,8 @@ use serde::{Deserialize, Serialize};
 /// [`crate::History`] selects from it; a transcript page is this fold over a range of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Messages {
-    pub(crate) list: Vec<Message>,
+    #[serde(with = "crate::shared::arcs")]
+    pub(crate) list: SharedVec<Arc<Message>>,
     /// Admitted inputs that wait, in order of admission.
     waiting: Vec<(InputId, Time, Text, Vec<Attachment>)>,
     /// Messages that hold open calls, with how many.
@@ -26,13 +29,14 @@ pub struct Messages {
 
 impl Messages {
     /// The messages so far, by Seq.
-    pub fn list(&self) -> &[Message] {
+    pub fn list(&self) -> &SharedVec<Arc<Message>> {
         &self.list
     }
 
     /// The message that the event at `seq` made.
     pub fn get(&self, seq: Seq) -> Option<&Message> {
-        self.list.binary_search_by_key(&seq, |message| message.seq).ok().and_then(|at| self.list.get(at))
+        let at = self.list.find_by_key(&seq, |message| message.seq)?;
+        self.list.get(at).map(|message| &**message)
     }
 
     /// The messages that hold open calls, by Seq.
@@ -48,14 +52,15 @@ impl Messages {
     }
 
     /// Removes the messages before the first one that a later record can change, and returns them.
-    pub fn take_settled(&mut self) -> Vec<Message> {
+    pub fn take_settled(&mut self) -> Vec<Arc<Message>> {
         let first = self.open().chain(self.step).min();
         let end = first.map_or(self.list.len(), |first| self.list.partition_point(|message| message.seq < first));
-        self.list.drain(..end).collect()
+        self.list.drain_front(end)
     }
 
     pub(crate) fn get_mut(&mut self, seq: Seq) -> Option<&mut Message> {
-        self.list.binary_search_by_key(&seq, |message| message.seq).ok().and_then(|at| self.list.get_mut(at))
+        let at = self.list.find_by_key(&seq, |message| message.seq)?;
+        self.list.get_mut(at).map(Arc::make_mut)
     }
 
     fn assistant(&mut self, seq: Option<Seq>) -> Option<&mut Assistant> {
@@ -136,7 +141,7 @@ impl Messages {
     }
 
     fn push(&mut self, seq: Seq, at: Time, body: Body) -> Option<Seq> {
-        self.list.push(Message { seq, at, body });
+        self.list.push(Arc::new(Message { seq, at, body }));
         Some(seq)
     }
 

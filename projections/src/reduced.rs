@@ -1,7 +1,7 @@
 //! Tool outputs that were made smaller in what the model reads (`docs/reference/compaction.md#outputs-made-smaller`).
 
 use crate::message::{Body, Content, Message};
-use alloc::collections::BTreeMap;
+use crate::shared::SharedMap;
 use annals_core::event::CompactionEvent;
 use annals_core::{CallId, Seq};
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 /// Calls whose outputs were cleared or shortened, with the event that did so first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReducedOutputs {
-    cleared: BTreeMap<CallId, Seq>,
-    shortened: BTreeMap<CallId, Seq>,
+    cleared: SharedMap<CallId, Seq>,
+    shortened: SharedMap<CallId, Seq>,
 }
 
 impl ReducedOutputs {
@@ -25,11 +25,12 @@ impl ReducedOutputs {
             | CompactionEvent::Failed(_)
             | CompactionEvent::Undone(_) => return false,
         };
-        for call in cleared {
-            self.cleared.entry(call.clone()).or_insert(seq);
-        }
-        for call in shortened {
-            self.shortened.entry(call.clone()).or_insert(seq);
+        for (calls, known) in [(cleared, &mut self.cleared), (shortened, &mut self.shortened)] {
+            for call in calls {
+                if !known.contains_key(call) {
+                    known.insert(call.clone(), seq);
+                }
+            }
         }
         true
     }
@@ -47,6 +48,18 @@ impl ReducedOutputs {
         let Body::Assistant(assistant) = &message.body else { return false };
         assistant.content.iter().any(|content| match content {
             Content::Tool(tool) => self.cleared.contains_key(&tool.call) || self.shortened.contains_key(&tool.call),
+            Content::Text { .. } | Content::Reasoning { .. } => false,
+        })
+    }
+
+    /// Whether [`ReducedOutputs::mark`] changes a message.
+    pub(crate) fn changes(&self, message: &Message) -> bool {
+        let Body::Assistant(assistant) = &message.body else { return false };
+        assistant.content.iter().any(|content| match content {
+            Content::Tool(tool) => {
+                tool.pruned.as_ref() != self.cleared.get(&tool.call)
+                    || tool.shortened.as_ref() != self.shortened.get(&tool.call)
+            }
             Content::Text { .. } | Content::Reasoning { .. } => false,
         })
     }

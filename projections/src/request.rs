@@ -4,17 +4,27 @@
 
 mod builder;
 mod head;
+mod json;
 mod lower;
+mod lowered;
+mod size;
 
-pub use builder::{BuiltRequest, LoweredMessage, RequestBuilder};
+pub use builder::{BuiltRequest, RequestBuilder};
 pub use head::RequestHead;
+pub use json::{
+    RequestAttachmentJson, RequestCallJson, RequestJson, RequestMessageJson, RequestResultJson, RequestShape,
+};
+pub(crate) use lower::is_sent;
 pub use lower::wrapped;
-pub(crate) use lower::{is_sent, resolved};
+pub use lowered::{LoweredMessage, RequestMessages};
+pub(crate) use size::{attachments_chars, message_chars, system_chars};
 
 use crate::SessionView;
 use crate::message::Message;
+use crate::shared::SharedVec;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use annals_core::event::{Attachment, ModelProfile, Purpose, RequestOptions, RequestSent, ToolDefinition};
 use annals_core::{AgentName, Blobs, CallId, Digest, Key, Seq};
@@ -194,8 +204,8 @@ pub struct Request {
     pub model: ModelProfile,
     /// The agent's own text, then the Baseline System Context; empty ones are left out.
     pub system: Vec<SystemText>,
-    /// Oldest first.
-    pub messages: Vec<RequestMessage>,
+    /// Oldest first. Requests of one session share them.
+    pub messages: RequestMessages,
     /// What is offered, in order.
     pub tools: Vec<ToolDefinition>,
     /// Whether calls are allowed.
@@ -232,18 +242,29 @@ impl Request {
     /// The digests of its parts in order, each with a name for people: `system 0`, `message 3`, `tools`, ...
     pub fn parts(&self) -> Vec<(String, Digest)> {
         let mut parts = Vec::with_capacity(self.system.len() + self.messages.len() + 4);
-        self.each_part(|name, text| parts.push((name, Digest::of(text.as_bytes()))));
+        let hashed = |name, text: &str| (name, Digest::of(text.as_bytes()));
+        self.system_parts(&mut |name, text| parts.push(hashed(name, text)));
+        parts.extend(self.messages.iter().enumerate().map(|(at, message)| (message_name(at), message.digest)));
+        self.other_parts(&mut |name, text| parts.push(hashed(name, text)));
         parts
     }
 
     /// Gives its parts in order, each with its name and the canonical text that its digest is made over.
     pub fn each_part(&self, mut part: impl FnMut(String, &str)) {
+        self.system_parts(&mut part);
+        for (at, message) in self.messages.iter().enumerate() {
+            part(message_name(at), &message.json());
+        }
+        self.other_parts(&mut part);
+    }
+
+    fn system_parts(&self, part: &mut impl FnMut(String, &str)) {
         for (at, system) in self.system.iter().enumerate() {
             part(alloc::format!("system {at}"), &own(system.text.as_str()));
         }
-        for (at, message) in self.messages.iter().enumerate() {
-            part(alloc::format!("message {at}"), &message_json(message));
-        }
+    }
+
+    fn other_parts(&self, part: &mut impl FnMut(String, &str)) {
         part("tools".to_owned(), &value(&self.tools));
         part("tool choice".to_owned(), &own(&self.tool_choice));
         part("options".to_owned(), &value(&self.options));
@@ -287,14 +308,11 @@ pub fn rebuild(view: &SessionView, sent: &RequestSent, blobs: &dyn Blobs) -> Res
     let messages = match (sent.purpose, &sent.prompt) {
         (Purpose::Turn, _) => {
             let lowered = lower::messages(view.history.selected(), &head.model, blobs);
-            let mut messages: Vec<RequestMessage> = lowered.into_iter().map(|lowered| lowered.message).collect();
-            if sent.last_step {
-                messages.push(lower::text(Role::Assistant, LAST_STEP.to_owned(), None));
-            }
-            messages
+            let added = sent.last_step.then(|| lower::text(Role::Assistant, LAST_STEP.to_owned(), None).into());
+            lowered.into_iter().chain(added).map(Arc::new).collect()
         }
         (Purpose::Summary | Purpose::Title | Purpose::Other, Some(prompt)) => {
-            alloc::vec![lower::text(Role::User, prompt.resolve(blobs).into_owned(), None)]
+            SharedVec::from_iter([lower::text(Role::User, prompt.resolve(blobs).into_owned(), None)])
         }
         (purpose, None) => return Err(BuildError::NoPrompt(purpose)),
     };
@@ -312,14 +330,18 @@ pub fn rebuild(view: &SessionView, sent: &RequestSent, blobs: &dyn Blobs) -> Res
     })
 }
 
+fn message_name(at: usize) -> String {
+    alloc::format!("message {at}")
+}
+
 /// A message as a part of the digest: its canonical JSON.
 fn message_json(message: &RequestMessage) -> String {
     value(message)
 }
 
 /// The messages that one message of the history alone gives.
-pub(crate) fn alone(message: &Message, model: &ModelProfile, blobs: &dyn Blobs) -> Vec<RequestMessage> {
-    lower::messages(core::iter::once(message), model, blobs).into_iter().map(|lowered| lowered.message).collect()
+pub(crate) fn alone(message: &Message, model: &ModelProfile, blobs: &dyn Blobs) -> Vec<LoweredMessage> {
+    lower::messages(core::iter::once(message), model, blobs)
 }
 
 impl SystemText {

@@ -1,7 +1,7 @@
 //! Every request that was about to reach a provider: an index; [`crate::rebuild`] gives the request itself.
 
 use crate::Projection;
-use alloc::vec::Vec;
+use crate::shared::SharedVec;
 use annals_core::event::{Purpose, SessionEvent, StepEvent};
 use annals_core::{AgentName, Digest, Event, ModelName, Record, RequestId, Seq, Time};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct RequestMark {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
     /// In order; after [`Requests::evict`] the newest ones.
-    pub marks: Vec<RequestMark>,
+    pub marks: SharedVec<RequestMark>,
     /// How many older marks were evicted.
     pub dropped: u64,
 }
@@ -40,7 +40,7 @@ impl Requests {
     /// Keeps the newest `keep` marks. Bounds a saved view.
     pub fn evict(&mut self, keep: usize) {
         let old = self.marks.len().saturating_sub(keep);
-        self.marks.drain(..old);
+        self.marks.drain_front(old);
         self.dropped += old as u64;
     }
 }

@@ -5,6 +5,7 @@ use crate::Projection;
 use crate::message::{Body, Message};
 use crate::messages::Messages;
 use crate::reduced::ReducedOutputs;
+use crate::shared::SharedVec;
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use annals_core::event::{
@@ -32,7 +33,7 @@ pub struct TranscriptItem {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transcript {
     /// Every message, by Seq; after [`Transcript::evict`] the newest ones.
-    pub items: Vec<TranscriptItem>,
+    pub items: SharedVec<TranscriptItem>,
     /// How many older items were evicted.
     pub dropped: u64,
     /// Ranges `[from, until)` that committed reverts removed.
@@ -63,7 +64,7 @@ impl Transcript {
     /// Keeps the newest `keep` items: all that a first screen needs. Bounds a saved view, changes no item it keeps.
     pub fn evict(&mut self, keep: usize) {
         let old = self.items.len().saturating_sub(keep);
-        self.items.drain(..old);
+        self.items.drain_front(old);
         self.dropped += old as u64;
     }
 
@@ -79,9 +80,12 @@ impl Transcript {
 
     /// The range of Seqs `[from, until)` that must be read to show the items `range`.
     pub fn reach(&self, range: core::ops::Range<usize>) -> Option<(Seq, Seq)> {
-        let items = self.items.get(range)?;
-        let first = items.iter().map(|item| item.first).min()?;
-        let last = items.iter().map(|item| item.last).max()?;
+        if range.end > self.items.len() {
+            return None;
+        }
+        let items = self.items.range(range);
+        let first = items.clone().map(|item| item.first).min()?;
+        let last = items.map(|item| item.last).max()?;
         Some((first, last.plus(1)))
     }
 
@@ -132,7 +136,7 @@ impl Transcript {
 
     fn touch(&mut self, holder: Option<Seq>, seq: Seq) {
         let Some(holder) = holder else { return };
-        if let Ok(at) = self.items.binary_search_by_key(&holder, |item| item.seq)
+        if let Some(at) = self.items.find_by_key(&holder, |item| item.seq)
             && let Some(item) = self.items.get_mut(at)
         {
             item.last = seq;

@@ -106,8 +106,15 @@ impl Projection for SessionView {
     const VERSION: u32 = 5;
 
     fn apply(&mut self, record: &Record<'_>) {
+        self.take(record);
+    }
+}
+
+impl SessionView {
+    /// Applies a record; returns from where on the history changed, as [`History::take`] does.
+    pub fn take(&mut self, record: &Record<'_>) -> Option<Seq> {
         self.session.apply(record);
-        self.history.apply(record);
+        let changed = self.history.take(record);
         self.transcript.apply(record);
         self.epochs.apply(record);
         self.inbox.apply(record);
@@ -116,5 +123,6 @@ impl Projection for SessionView {
         self.usage.apply(record);
         self.profiles.apply(record);
         self.requests.apply(record);
+        changed
     }
 }

@@ -75,7 +75,9 @@ fn unanswered(view: &SessionView) -> bool {
 
 /// The selected message that was made last: a compaction is made after the messages that follow it in the history.
 fn newest(view: &SessionView) -> Option<&Message> {
-    view.history.selected().max_by_key(|message| message.seq)
+    let history = &view.history;
+    let last = [history.kept().next_back(), history.compaction(), history.replayed().next_back()];
+    last.into_iter().flatten().max_by_key(|message| message.seq)
 }
 
 /// Whether the log ends in the middle of an activity that has no end: what joined was not answered, or the model waits

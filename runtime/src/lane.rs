@@ -9,7 +9,7 @@ use crate::outcome::LogError;
 use crate::ports::Clock;
 use crate::process::ProcessRecorder;
 use annals_core::{Blobs, Event, Seq, SessionId};
-use annals_projections::{Projection, SessionView};
+use annals_projections::{RequestBuilder, SessionView};
 use annals_store::cache::ViewCache;
 use annals_store::views::Views;
 use annals_store::{AppendError, Draft, EventLog, Head, Slice};
@@ -55,6 +55,8 @@ pub(crate) struct Lane {
 #[derive(Default)]
 struct FoldedView {
     view: Arc<SessionView>,
+    /// The newest request of a turn, which the next one shares its messages with.
+    requests: RequestBuilder,
     /// The Seq up to which views are saved.
     saved: Seq,
 }
@@ -110,11 +112,24 @@ impl Lane {
         &self,
         mut decide: impl FnMut(&SessionView) -> Result<Decision<T>, E>,
     ) -> Result<T, E> {
+        self.decide_request(|view, _| decide(view)).await
+    }
+
+    /// Decides about the request of a turn: builds it from the present view by the builder, which lowers what is new since the
+    /// last one. Otherwise as [`Lane::decide`].
+    ///
+    /// # Errors
+    /// See [`Lane::decide`].
+    pub(crate) async fn decide_request<T, E: From<LogError>>(
+        &self,
+        mut decide: impl FnMut(&SessionView, &mut RequestBuilder) -> Result<Decision<T>, E>,
+    ) -> Result<T, E> {
         let mut loaded = self.loaded.lock().await;
         loop {
             self.catch_up(&mut loaded).await?;
-            let Decision { events, value } = decide(&loaded.view)?;
-            if events.is_empty() || self.append(&mut loaded.view, events).await? {
+            let FoldedView { view, requests, .. } = &mut *loaded;
+            let Decision { events, value } = decide(view, requests)?;
+            if events.is_empty() || self.append(&mut loaded, events).await? {
                 return Ok(value);
             }
         }
@@ -130,8 +145,9 @@ impl Lane {
 
     /// Whether the batch was written; `false` when another writer was faster. An imported session takes none: it contains
     /// what its source contains.
-    #[tracing::instrument(level = "debug", skip_all, fields(session = %self.session, seq = %view.cut().next))]
-    async fn append(&self, view: &mut Arc<SessionView>, mut events: Vec<Event>) -> Result<bool, LogError> {
+    #[tracing::instrument(level = "debug", skip_all, fields(session = %self.session, seq = %loaded.view.cut().next))]
+    async fn append(&self, loaded: &mut FoldedView, mut events: Vec<Event>) -> Result<bool, LogError> {
+        let view = &loaded.view;
         if view.session.origin.is_some() {
             return Err(LogError::Imported(self.session));
         }
@@ -159,7 +175,7 @@ impl Lane {
         };
         ProcessRecorder::recorded(recorder, self.session);
         // The committed batch is folded, not the draft: its large texts are blobs by now.
-        fold(view, committed.batch.records());
+        loaded.fold(committed.batch.records());
         self.bus.publish(&Notice::Committed(committed.batch));
         Ok(true)
     }
@@ -188,7 +204,7 @@ impl Lane {
     async fn catch_up(&self, loaded: &mut FoldedView) -> Result<(), LogError> {
         if loaded.view.session.id.is_none() {
             let (view, folded) = self.views.whole(self.session, Seq(u64::MAX)).await?;
-            *loaded = FoldedView { view: Arc::new(view), saved: folded.from };
+            *loaded = FoldedView { view: Arc::new(view), requests: RequestBuilder::default(), saved: folded.from };
             return Ok(());
         }
         let ends = |head: Head| head.next == loaded.view.cut().next;
@@ -198,7 +214,7 @@ impl Lane {
         let mut pages = self.log.pages(self.session, loaded.view.cut().next..Seq(u64::MAX));
         while let Some(slices) = pages.next_page().await? {
             for slice in slices {
-                fold(&mut loaded.view, slice.records());
+                loaded.fold(slice.records());
                 self.publish(slice);
             }
         }
@@ -225,8 +241,10 @@ impl Lane {
     }
 }
 
-/// Folds records into the view, which is copied only if a reader still holds it.
-fn fold<'a>(view: &mut Arc<SessionView>, records: impl Iterator<Item = annals_core::Record<'a>>) {
-    let view = Arc::make_mut(view);
-    records.for_each(|record| view.apply(&record));
+impl FoldedView {
+    /// Folds records into the view. If a reader still holds it, what changes is copied.
+    fn fold<'a>(&mut self, records: impl Iterator<Item = annals_core::Record<'a>>) {
+        let view = Arc::make_mut(&mut self.view);
+        records.for_each(|record| self.requests.apply_all(view, &record));
+    }
 }

@@ -7,6 +7,7 @@ use annals_core::{Digest, Digester, Event, Seq, canonical};
 use annals_projections::{Body, Messages, Projection, SessionView, ToJson};
 use annals_store::{ReadError, Slice};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The digest of a JSON array whose items come one by one.
 struct ListDigest {
@@ -67,7 +68,7 @@ async fn events(past: &SessionAt) -> Result<Digest, ReadError> {
 
 async fn transcript(past: &SessionAt, view: &SessionView) -> Result<Digest, ReadError> {
     let (mut list, mut messages) = (ListDigest::begin(), Messages::default());
-    let mut write = |message: &annals_projections::Message| {
+    let mut write = |message: &Arc<annals_projections::Message>| {
         if !matches!(message.body, Body::System { .. }) {
             list.item(&canonical::value(&view.transcript.message_json(&view.transcript.marked(message), past.blobs())));
         }

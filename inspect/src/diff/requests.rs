@@ -156,7 +156,7 @@ fn told(request: &Request) -> Vec<Told> {
         parts.push(part(format!("system {at}"), exact, system.text.clone()));
     }
     for (at, message) in request.messages.iter().enumerate() {
-        let exact = json(serde_json::to_value(message).unwrap_or_default());
+        let exact = json(serde_json::to_value(&message.message).unwrap_or_default());
         parts.push(part(format!("message {at}"), exact, text(message)));
     }
     parts

@@ -28,7 +28,7 @@ impl RequestTexts {
         self.text.clear();
         match built {
             Ok((request, lacks)) => {
-                let messages = update(&mut self.sent, &mut self.alone, request, |message| message.json.clone());
+                let messages = update(&mut self.sent, &mut self.alone, request, LoweredMessage::json);
                 body(&mut self.text, step, request, lacks, messages);
             }
             Err(error) => {

@@ -140,7 +140,7 @@ fn makers(view: &SessionView) -> BTreeMap<Seq, Maker> {
         let maker = match &message.body {
             Body::User { .. } => {
                 let items = &view.transcript.items;
-                let item = items.binary_search_by_key(&message.seq, |item| item.seq).ok().and_then(|at| items.get(at));
+                let item = items.find_by_key(&message.seq, |item| item.seq).and_then(|at| items.get(at));
                 let admitted = item.map(|item| item.first).filter(|first| *first != message.seq);
                 Maker { admitted, ..plain(Sort::User, Actor::User) }
             }

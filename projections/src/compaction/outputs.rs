@@ -2,9 +2,10 @@
 
 use super::{Answers, ContextLimits, estimate};
 use crate::history::History;
-use crate::json::{attachments_chars, text_chars};
 use crate::message::{Body, Content, Message, Status, ToolCall};
+use crate::request::attachments_chars;
 use crate::shorten::{PRUNED, SHORTENED_ENDS, without_middle};
+use crate::size::text_chars;
 use alloc::vec::Vec;
 use annals_core::event::{ModelProfile, ToolOutputsReduced};
 use annals_core::{Blobs, CallId};

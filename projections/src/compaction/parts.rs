@@ -2,9 +2,9 @@
 
 use super::{Answers, estimate};
 use crate::history::History;
-use crate::json::{message_chars, system_chars};
 use crate::message::{Body, Message};
 use crate::request::Request;
+use crate::request::{message_chars, system_chars};
 use annals_core::Blobs;
 use core::fmt;
 

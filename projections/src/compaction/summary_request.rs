@@ -3,8 +3,8 @@
 
 use super::entries::{EntryClass, SummaryEntry};
 use super::{CompactionPlan, estimate};
-use crate::json::text_chars;
 use crate::shorten::{SHORTENED_ENDS, without_middle};
+use crate::size::text_chars;
 use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::ModelProfile;

@@ -198,7 +198,7 @@ fn a_summary_request_gives_up_one_thing_after_another() {
     let events = [note("first"), call("a"), call("b"), note("last"), said("end")].concat();
     let all = conversation(&events, 1_000);
     assert_eq!(all.len(), 9);
-    let whole: u64 = all.iter().map(|entry| crate::json::text_chars(entry)).sum::<u64>() + 8 * 4 + 63 + 38;
+    let whole: u64 = all.iter().map(|entry| crate::size::text_chars(entry)).sum::<u64>() + 8 * 4 + 63 + 38;
     assert_eq!(conversation(&events, estimate(whole)), all, "it fits exactly");
     let less = conversation(&events, estimate(whole) - 1);
     assert_eq!(less[2], "[Tool result]: [... output left out]", "the oldest output first");
@@ -247,7 +247,7 @@ fn the_size_of_a_summary_request_is_that_of_its_json() {
     let texts = ["plain", "a \"quoted\" \\ text\n\twith\r\u{8}\u{c}\u{1}\u{1f} controls", "ü€😀\u{7f}\u{2028}"];
     for text in texts {
         let json = annals_core::canonical::value(&serde_json::Value::String(text.to_string()));
-        assert_eq!(crate::json::text_chars(text), json.chars().count() as u64 - 2, "{text:?}");
+        assert_eq!(crate::size::text_chars(text), json.chars().count() as u64 - 2, "{text:?}");
     }
     let request = r#"{"messages":[{"role":"user","text":""}],"system":[],"tools":[]}"#;
     assert_eq!(request.chars().count(), 63);

@@ -1,5 +1,6 @@
 //! What shapes a request, apart from its messages.
 
+use super::size::{head_chars, request_chars};
 use super::{BuildError, SystemText, ToolChoice, lower};
 use crate::SessionView;
 use alloc::string::String;
@@ -23,6 +24,8 @@ pub struct RequestHead {
     /// The digests of the parts: of the system texts, the tools, the options and the model.
     system_digests: Vec<Digest>,
     others: [Digest; 3],
+    /// The sizes of the system texts and of the tools, see [`super::Request::chars`].
+    sizes: (u64, u64),
 }
 
 pub(super) fn own<T: Serialize + ?Sized>(part: &T) -> String {
@@ -64,11 +67,17 @@ impl RequestHead {
         let digest = |text: String| Digest::of(text.as_bytes());
         let system_digests = system.iter().map(|system| digest(own(system.text.as_str()))).collect();
         let others = [digest(value(&tools)), digest(value(&options)), digest(model_json(model))];
-        Ok(Self { model: model.clone(), system, tools, options, system_digests, others })
+        let sizes = head_chars(&system, &tools, model);
+        Ok(Self { model: model.clone(), system, tools, options, system_digests, others, sizes })
     }
 
     pub(super) fn tool_choice(&self, sent: &RequestSent) -> ToolChoice {
         if sent.last_step || self.tools.is_empty() { ToolChoice::None } else { ToolChoice::Auto }
+    }
+
+    /// The size of a request with so many messages of so many characters.
+    pub(super) fn chars(&self, messages: usize, chars: u64) -> u64 {
+        request_chars(messages, chars, self.sizes)
     }
 
     /// The digests of the parts before the messages, and of those after them.

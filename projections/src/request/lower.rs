@@ -1,6 +1,6 @@
 //! From views to messages (`docs/reference/wire.md#from-views-to-messages`).
 
-use super::{Block, RequestMessage, Role, Span, SystemText, ToolResult};
+use super::{Block, LoweredMessage, RequestMessage, Role, Span, SystemText, ToolResult};
 use crate::INTERRUPTED;
 use crate::epochs::Epoch;
 use crate::message::{Assistant, Body, Content, Message, Status, ToolCall};
@@ -38,19 +38,13 @@ pub(super) fn text(role: Role, text: String, seq: Option<Seq>) -> RequestMessage
     RequestMessage { role, blocks: alloc::vec![Block::Text { text, metadata: None, seq }] }
 }
 
-/// A message of a request and the message of the history that it begins with.
-pub(super) struct Lowered {
-    pub(super) from: Seq,
-    pub(super) message: RequestMessage,
-}
-
 /// The selected history as the model is sent it.
 pub(super) fn messages<'a>(
     history: impl Iterator<Item = &'a Message>,
     model: &ModelProfile,
     blobs: &dyn Blobs,
-) -> Vec<Lowered> {
-    let mut lowered: Vec<Lowered> = Vec::new();
+) -> Vec<LoweredMessage> {
+    let mut lowered: Vec<(Seq, RequestMessage)> = Vec::new();
     let mut out: Vec<RequestMessage> = Vec::new();
     for message in history {
         let from = message.seq;
@@ -78,16 +72,16 @@ pub(super) fn messages<'a>(
                 match model.system_messages {
                     SystemMessages::Native => out.push(text(Role::System, update.into_owned(), seq)),
                     SystemMessages::Wrapped => {
-                        out.extend(wrap(lowered.last_mut().map(|last| &mut last.message), &update, seq));
+                        out.extend(wrap(lowered.last_mut().map(|(_, last)| last), &update, seq));
                     }
                 }
             }
             Body::Assistant(assistant) => answer(&mut out, assistant, model, blobs),
             Body::AgentSwitched { .. } | Body::ModelSwitched { .. } => {}
         }
-        lowered.extend(out.drain(..).map(|message| Lowered { from, message }));
+        lowered.extend(out.drain(..).map(|message| (from, message)));
     }
-    lowered
+    lowered.into_iter().map(|(from, message)| LoweredMessage::of_history(message, from)).collect()
 }
 
 /// The text in which a context message reaches a model as a user's words (`docs/reference/wire.md#context-messages`).

@@ -128,7 +128,7 @@ proptest! {
         }
         let mut all = Messages::default();
         log.iter().flat_map(Batch::records).for_each(|record| { all.apply(&record); });
-        for item in &view.transcript.items[range] {
+        for item in view.transcript.items.range(range) {
             prop_assert_eq!(page.get(item.seq), all.get(item.seq));
         }
         prop_assert_eq!(view.transcript.shown(&all).count(), view.transcript.items.len());

@@ -2,6 +2,7 @@
 //! `.ci/run` asks for.
 
 mod beside;
+mod building;
 mod compactions;
 mod every_fold;
 mod folding;

@@ -134,7 +134,7 @@ mod tests {
             agent: "build".into(),
             model: test_model(&"test/alpha".into(), 200_000, 32_000),
             system: Vec::new(),
-            messages: Vec::new(),
+            messages: annals_projections::RequestMessages::new(),
             tools: Vec::new(),
             tool_choice: ToolChoice::None,
             options: RequestOptions::default(),

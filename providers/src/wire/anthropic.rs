@@ -5,7 +5,7 @@ mod content;
 mod decoder;
 mod messages;
 
-use super::body::BodyFields;
+use super::body::{BodyFields, expected_size};
 use super::chat::{Described, described};
 use super::options::{Control, ControlKind, ProtocolOptions, controls, overlay};
 use super::{BodyError, Protocol};
@@ -52,7 +52,7 @@ pub(super) fn encode(request: &Request) -> Result<RequestBody, BodyError> {
     let tools = tools(request, hosted, &mut hints)?;
     let system = system(request, &mut hints);
     let messages = messages::messages(request, &mut hints)?;
-    let mut fields = BodyFields::default();
+    let mut fields = BodyFields::of_size(expected_size(request));
     fields.put("model", &request.model.id)?;
     fields.put("max_tokens", &if request.model.output > 0 { request.model.output } else { MAX_TOKENS })?;
     if !system.is_empty() {
@@ -73,7 +73,7 @@ pub(super) fn encode(request: &Request) -> Result<RequestBody, BodyError> {
     fields.put_if("service_tier", options.text("serviceTier")?)?;
     controls(&mut fields, request, PROTOCOL, &CONTROLS)?;
     overlay(&mut fields, request, &OWNED)?;
-    fields.body()
+    Ok(fields.body())
 }
 
 /// How many places may be marked for the cache, and for how long.

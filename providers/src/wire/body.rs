@@ -2,23 +2,59 @@
 
 use super::BodyError;
 use crate::provider::RequestBody;
+use annals_projections::Request;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::ops::Range;
 
-/// The fields of a body in the order in which they were first put.
+/// The fields of a body in the order in which they were first put, written into the bytes that are sent.
 #[derive(Debug, Default)]
-pub(super) struct BodyFields(Vec<(String, String)>);
+pub(super) struct BodyFields {
+    bytes: Vec<u8>,
+    /// Their names, and where their values are.
+    fields: Vec<(String, Range<usize>)>,
+}
 
 impl BodyFields {
+    /// Fields whose values have some `bytes` in all: that many are reserved.
+    pub(super) fn of_size(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), fields: Vec::new() }
+    }
+
     /// Sets a field. One that is there keeps its place and gets the new value.
     pub(super) fn put<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), BodyError> {
-        let text = serde_json::to_string(value)
-            .map_err(|error| BodyError::NotJson { what: format!("field {name}"), why: error.to_string() })?;
-        match self.0.iter_mut().find(|(known, _)| known == name) {
-            Some((_, value)) => *value = text,
-            None => self.0.push((name.into(), text)),
+        let failed = |what: String| move |error: serde_json::Error| BodyError::NotJson { what, why: error.to_string() };
+        match self.fields.iter().position(|(known, _)| known == name) {
+            Some(at) => {
+                let value = serde_json::to_vec(value).map_err(failed(format!("field {name}")))?;
+                self.replace(at, value);
+            }
+            None => {
+                let begun = self.bytes.len();
+                self.bytes.push(if begun == 0 { b'{' } else { b',' });
+                serde_json::to_writer(&mut self.bytes, name).map_err(failed("the name of a field".into()))?;
+                self.bytes.push(b':');
+                let start = self.bytes.len();
+                if let Err(error) = serde_json::to_writer(&mut self.bytes, value) {
+                    self.bytes.truncate(begun);
+                    return Err(failed(format!("field {name}"))(error));
+                }
+                self.fields.push((name.into(), start..self.bytes.len()));
+            }
         }
         Ok(())
+    }
+
+    fn replace(&mut self, at: usize, value: Vec<u8>) {
+        let Some(range) = self.fields.get(at).map(|(_, range)| range.clone()) else { return };
+        let (before, after) = (range.len(), value.len());
+        self.bytes.splice(range, value);
+        for (place, (_, range)) in self.fields.iter_mut().enumerate().skip(at) {
+            range.end = range.end + after - before;
+            if place > at {
+                range.start = range.start + after - before;
+            }
+        }
     }
 
     /// Sets a field, if there is something to say in it.
@@ -26,20 +62,17 @@ impl BodyFields {
         value.map_or(Ok(()), |value| self.put(name, &value))
     }
 
-    /// Writes them.
-    pub(super) fn body(self) -> Result<RequestBody, BodyError> {
-        let mut bytes = Vec::with_capacity(self.0.iter().map(|(name, value)| name.len() + value.len() + 4).sum());
-        for (name, value) in &self.0 {
-            bytes.push(if bytes.is_empty() { b'{' } else { b',' });
-            let name = serde_json::to_string(name)
-                .map_err(|error| BodyError::NotJson { what: "the name of a field".into(), why: error.to_string() })?;
-            bytes.extend_from_slice(name.as_bytes());
-            bytes.push(b':');
-            bytes.extend_from_slice(value.as_bytes());
-        }
-        bytes.push(b'}');
-        Ok(RequestBody::new(bytes))
+    /// The body with these fields.
+    pub(super) fn body(mut self) -> RequestBody {
+        self.bytes.push(b'}');
+        RequestBody::new(self.bytes)
     }
+}
+
+/// About how many bytes the body of a request has.
+pub(super) fn expected_size(request: &Request) -> usize {
+    let chars = usize::try_from(request.chars()).unwrap_or_default();
+    chars + chars / 8 + 1_024
 }
 
 /// JSON text as it was received, to be written letter for letter.

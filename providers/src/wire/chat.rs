@@ -8,7 +8,7 @@ mod reasoning_fragment;
 use crate::provider::RequestBody;
 use decoder::ChatDecoder;
 
-use super::body::{BodyFields, received};
+use super::body::{BodyFields, expected_size, received};
 use super::options::{Control, ControlKind, ProtocolOptions, controls, overlay};
 use super::{BodyError, Protocol, names};
 use annals_core::SessionId;
@@ -77,7 +77,7 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<RequestBod
     let empty = options.word("emptyContent", "one of null, text", &["null", "text"])?;
     let mistral = messages::is_mistral(&request.model.id);
     let dialect = Dialect { reasoning, empty_text: empty == Some("text"), mistral };
-    let mut fields = BodyFields::default();
+    let mut fields = BodyFields::of_size(expected_size(request));
     fields.put("model", &request.model.id)?;
     fields.put("messages", &messages::messages(request, dialect))?;
     if !request.tools.is_empty() {
@@ -111,7 +111,7 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<RequestBod
     fields.put_if("store", options.flag("store")?)?;
     fields.put_if("verbosity", options.word("textVerbosity", VERBOSITY, &VERBOSITIES)?)?;
     overlay(&mut fields, request, &OWNED)?;
-    fields.body()
+    Ok(fields.body())
 }
 
 #[derive(Serialize)]

@@ -2,7 +2,7 @@
 
 use crate::CallInput;
 use annals_core::CallId;
-use annals_projections::{Block, RequestMessage, Role, ToolResult};
+use annals_projections::{Block, RequestMessage, RequestMessages, Role, ToolResult};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ pub(super) fn unwrapped(text: &str, at: usize) -> &str {
 
 /// The calls of an assistant message that no result follows, such as those that ran where a fork was cut: providers
 /// refuse a conversation with one.
-pub(super) fn unanswered(messages: &[RequestMessage], at: usize) -> Vec<&CallId> {
+pub(super) fn unanswered(messages: &RequestMessages, at: usize) -> Vec<&CallId> {
     let results = results_after(messages, at);
     let is_answered =
         |call: &CallId| results.iter().any(|block| matches!(block, Block::Result { result, .. } if result.id == *call));
@@ -64,12 +64,12 @@ pub(super) fn hosted_words<'a>(block: &'a Block, results: &[Block]) -> Option<Co
 }
 
 /// The blocks of the tool message that follows a message; none if another follows.
-pub(super) fn results_after(messages: &[RequestMessage], at: usize) -> &[Block] {
+pub(super) fn results_after(messages: &RequestMessages, at: usize) -> &[Block] {
     messages.get(at + 1).filter(|next| next.role == Role::Tool).map_or(&[], |next| &next.blocks)
 }
 
 /// The results of a tool message that answer calls of the runtime. Those of hosted calls are in the assistant message.
-pub(super) fn results(messages: &[RequestMessage], at: usize) -> impl Iterator<Item = &ToolResult> {
+pub(super) fn results(messages: &RequestMessages, at: usize) -> impl Iterator<Item = &ToolResult> {
     let calls = at.checked_sub(1).and_then(|before| messages.get(before)).map_or(&[][..], |before| &before.blocks);
     let is_hosted =
         |call: &CallId| calls.iter().any(|block| matches!(block, Block::Call { id, hosted: true, .. } if id == call));
@@ -82,7 +82,7 @@ pub(super) fn results(messages: &[RequestMessage], at: usize) -> impl Iterator<I
 }
 
 /// Whether a message is the runtime's own last word, such as that the steps are used up.
-pub(super) fn is_last_word(messages: &[RequestMessage], at: usize) -> bool {
+pub(super) fn is_last_word(messages: &RequestMessages, at: usize) -> bool {
     let text = |message: &RequestMessage| message.blocks.iter().all(|block| matches!(block, Block::Text { .. }));
     at + 1 == messages.len() && messages.get(at).is_some_and(|message| message.role == Role::Assistant && text(message))
 }

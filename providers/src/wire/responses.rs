@@ -4,7 +4,7 @@ mod decoder;
 mod input;
 mod items;
 
-use super::body::BodyFields;
+use super::body::{BodyFields, expected_size};
 use super::chat::{Described, EFFORT, EFFORTS, VERBOSITIES, VERBOSITY, described};
 use super::options::{Control, ControlKind, ProtocolOptions, controls, overlay};
 use super::{BodyError, Protocol};
@@ -48,7 +48,7 @@ pub(super) fn decoder() -> ResponsesDecoder {
 /// Writes a request; encoding 1.
 pub(super) fn encode(request: &Request, session: SessionId) -> Result<RequestBody, BodyError> {
     let options = ProtocolOptions::of(request, PROTOCOL, "openai", &OPTIONS)?;
-    let mut fields = BodyFields::default();
+    let mut fields = BodyFields::of_size(expected_size(request));
     fields.put("model", &request.model.id)?;
     fields.put("input", &input::items(request))?;
     let tools = tools(request, &options)?;
@@ -89,7 +89,7 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<RequestBod
     fields.put_if("parallel_tool_calls", options.flag("parallelToolCalls")?)?;
     controls(&mut fields, request, PROTOCOL, &CONTROLS)?;
     overlay(&mut fields, request, &OWNED)?;
-    fields.body()
+    Ok(fields.body())
 }
 
 /// Whether a model reasons by default, by its name. Other models refuse requests for their reasoning.

@@ -73,7 +73,7 @@ async fn each(
         index = reader.fold(session, until).await?;
         items = wanted(&index);
     }
-    index.items = items;
+    index.items = items.into();
     let page = |messages: &Messages, wanted: &[Seq]| {
         let messages = wanted.iter().filter_map(|seq| messages.get(*seq));
         messages.into_iter().try_for_each(|message| visit(&index.marked(message), index.is_reverted(message.seq)))

@@ -207,7 +207,7 @@ mod tests {
             agent: "build".into(),
             model,
             system: Vec::new(),
-            messages: Vec::new(),
+            messages: annals_projections::RequestMessages::new(),
             tools: Vec::new(),
             tool_choice: ToolChoice::None,
             options: RequestOptions::default(),

@@ -53,10 +53,10 @@ enum RoundEnd {
 }
 
 impl ContextBudget {
-    /// Whether a request must be made smaller before it is sent.
-    pub(super) fn exceeds(&self, runner: &Runner, profile: &RequestProfile, request: &Request) -> bool {
+    /// Whether a request of so many characters must be made smaller before it is sent.
+    pub(super) fn exceeds(&self, runner: &Runner, profile: &RequestProfile, chars: u64) -> bool {
         let limits = self.limits(runner, profile);
-        runner.shared.settings.compaction.auto && limits.exceeded_by(estimate(request.chars()))
+        runner.shared.settings.compaction.auto && limits.exceeded_by(estimate(chars))
     }
 
     fn limits(&self, runner: &Runner, profile: &RequestProfile) -> ContextLimits {

@@ -5,7 +5,7 @@ use super::{RequestProfile, Runner, Stop};
 use crate::lane::Decision;
 use annals_core::event::{Purpose, RequestSent};
 use annals_core::{Seq, SessionId};
-use annals_projections::{Request, SessionView, rebuild};
+use annals_projections::{Request, RequestBuilder, SessionView};
 use annals_providers::wire::{RequestBody, encode};
 use std::sync::Arc;
 
@@ -44,17 +44,18 @@ pub(super) async fn record_request(
     let blobs = runner.lane.blobs();
     runner
         .lane
-        .decide(|view| {
+        .decide_request(|view, requests| {
             runner.check_location(view)?;
             if view.epochs.current.is_none() || selected.is_overtaken(view) {
                 return Ok(Decision::nothing(RequestDecision::Overtaken));
             }
             let mut sent = profile.sent(id, Purpose::Turn, None);
-            let request = rebuild(view, &sent, &*blobs)?;
-            if budget.exceeds(runner, profile, &request) {
+            let built = requests.build(view, &sent, &*blobs)?;
+            let (request, digest) = (built.request(), built.digest());
+            if budget.exceeds(runner, profile, built.chars()) {
                 return Ok(Decision::nothing(RequestDecision::TooLarge(Box::new(request))));
             }
-            sent.digest = request.digest();
+            sent.digest = digest;
             let body = encode(&request, runner.lane.session())?.map(Arc::new);
             let durable = RecordedRequest::of(view, sent, request, body);
             let sent = (*durable.sent).clone();
@@ -90,15 +91,15 @@ impl RecordedRequest {
         let (mut sent, body) = ((*self.sent).clone(), self.body.clone());
         sent.attempt += 1;
         let this = &*self;
-        let next = |view: &SessionView| {
+        let next = |view: &SessionView, requests: &mut RequestBuilder| {
             runner.check_location(view)?;
             // A revert was committed meanwhile, so that what this turn answers is gone; or another runner of this log
             // has taken the turn over, and answers it itself.
             if view.epochs.current.is_none() || !this.is_current(view) {
                 return Err(runner.superseded(this, view));
             }
-            let request = rebuild(view, &sent, &*blobs)?;
-            let digest = request.digest();
+            let built = requests.build(view, &sent, &*blobs)?;
+            let (request, digest) = (built.request(), built.digest());
             let (request_id, body) = match digest == sent.digest {
                 true => (sent.request, body.clone()),
                 false => (other, encode(&request, runner.lane.session())?.map(Arc::new)),
@@ -108,7 +109,7 @@ impl RecordedRequest {
             let sent = (*durable.sent).clone();
             Ok::<_, Stop>(Decision::append(vec![sent.into()], durable))
         };
-        *self = runner.lane.decide(next).await?;
+        *self = runner.lane.decide_request(next).await?;
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use crate::wire::conversation::{
 };
 use crate::wire::names;
 use annals_core::event::ModelProfile;
-use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, Role, ToolResult, wrapped};
+use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, RequestMessages, Role, ToolResult, wrapped};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -62,7 +62,7 @@ pub(super) fn messages<'a>(request: &'a Request, hints: &mut Hints) -> Result<Ve
 /// Whether a context message may be sent natively: after the user, results, or an assistant message that ends in a
 /// hosted call; before an answer, or last; and not adjacent to another one
 /// (`docs/reference/wire.md#anthropic-messages-encoding-1`).
-fn is_native(messages: &[RequestMessage], at: usize) -> bool {
+fn is_native(messages: &RequestMessages, at: usize) -> bool {
     let after = match at.checked_sub(1).and_then(|before| messages.get(before)) {
         None => false,
         Some(before) => match before.role {

@@ -113,7 +113,7 @@ fn messages(turns: Vec<Turn>) -> Vec<RequestMessage> {
 fn encoded(protocol: Protocol, turns: Vec<Turn>, native: bool) -> Result<Value, TestCaseError> {
     let mut request: Request = rich(protocol);
     request.model.system_messages = if native { SystemMessages::Native } else { SystemMessages::Wrapped };
-    request.messages = messages(turns);
+    request.messages = messages(turns).into_iter().collect();
     let one = body(&request).map_err(|error| TestCaseError::fail(error.to_string()))?;
     prop_assert_eq!(&one, &body(&request).unwrap_or_default());
     // Numbers beyond what a float holds stand in it as they came; a reader of ours would not take them.

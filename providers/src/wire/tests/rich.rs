@@ -80,7 +80,7 @@ pub(super) fn plain(protocol: Protocol, messages: Vec<RequestMessage>) -> Reques
         agent: "build".into(),
         model: model(protocol),
         system: Vec::new(),
-        messages,
+        messages: messages.into_iter().collect(),
         tools: Vec::new(),
         tool_choice: ToolChoice::None,
         options: RequestOptions::default(),

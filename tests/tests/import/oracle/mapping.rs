@@ -17,6 +17,7 @@ use annals_core::event::{Delivery, FilesEvent, Finish, InputEvent};
 use annals_core::{Blobs, Event, Record, Seq};
 use annals_projections::{Assistant, Body, Content, Message, Messages, Projection, Transcript};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// A row of `session_message` in the plain form.
 pub fn their_message(row: &Value) -> Value {
@@ -167,8 +168,9 @@ impl Ours {
                 waiting.unwrap().1["promoted"] = true.into();
             }
             Event::Files(FilesEvent::RevertCommitted(it)) => {
-                let stands =
-                    |message: &&Message| message.seq < it.first_removed && !self.transcript.is_removed(message.seq);
+                let stands = |message: &&Arc<Message>| {
+                    message.seq < it.first_removed && !self.transcript.is_removed(message.seq)
+                };
                 let boundary = self.messages.list().iter().filter(stands).map(|message| message.seq).max();
                 self.inputs.retain(|(admitted, _)| Some(*admitted) <= boundary);
             }
@@ -180,7 +182,7 @@ impl Ours {
 
     /// Messages in order.
     pub fn messages(&self, blobs: &dyn Blobs) -> Vec<Value> {
-        let stands = |message: &&Message| !self.transcript.is_removed(message.seq);
+        let stands = |message: &&Arc<Message>| !self.transcript.is_removed(message.seq);
         self.messages.list().iter().filter(stands).map(|message| our_message(message, blobs)).collect()
     }
 

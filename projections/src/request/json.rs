@@ -1,9 +1,11 @@
 //! Requests in their public form: items of the view `requests`.
 
-use crate::request::{Block, Request, RequestMessage, Role, ToolChoice, ToolResult};
+use super::{Block, Request, RequestMessage, Role, ToolChoice, ToolResult};
+use crate::size::{chars, text_chars};
 use alloc::string::String;
 use alloc::vec::Vec;
-use annals_core::{AgentName, CallId, Digest, ModelName};
+use annals_core::event::Attachment;
+use annals_core::{AgentName, CallId, Digest, ModelName, Text};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -94,6 +96,18 @@ pub struct RequestAttachmentJson<'a> {
     pub name: Option<&'a str>,
 }
 
+impl Request {
+    /// One item of the view `requests`.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(RequestJson::of(self)).unwrap_or_default()
+    }
+
+    /// `{system, messages, tools}` as the view `requests` shows them: what estimates are made of.
+    pub fn shape_json(&self) -> Value {
+        serde_json::to_value(RequestShape::of(self)).unwrap_or_default()
+    }
+}
+
 impl<'a> RequestJson<'a> {
     /// A request.
     pub fn of(request: &'a Request) -> Self {
@@ -108,10 +122,10 @@ impl<'a> RequestJson<'a> {
 }
 
 impl<'a> RequestShape<'a> {
-    pub(super) fn of(request: &'a Request) -> Self {
+    fn of(request: &'a Request) -> Self {
         Self {
             system: request.system.iter().map(|system| system.text.as_str()).collect(),
-            messages: request.messages.iter().map(RequestMessageJson::of).collect(),
+            messages: request.messages.iter().map(|message| RequestMessageJson::of(message)).collect(),
             tools: request.tool_names(),
         }
     }
@@ -150,7 +164,49 @@ impl<'a> RequestMessageJson<'a> {
     }
 }
 
+/// The size of the canonical JSON of a [`RequestMessageJson`] in characters, without writing it: texts are most of a message.
+pub(crate) fn request_message_chars(message: &RequestMessage) -> u64 {
+    let mut texts: u64 = 0;
+    let mut rest = RequestMessage { role: message.role, blocks: Vec::new() };
+    // What is written of a text besides what is between its quotes is counted with an empty one in its place.
+    for block in &message.blocks {
+        let block = match block {
+            Block::Text { text, metadata: _, seq } => {
+                let starts = text.starts_with('\n');
+                let kept = if starts { 1 } else { 0 };
+                texts += text_chars(text.get(kept..).unwrap_or_default());
+                let text = text.get(..kept).unwrap_or_default().into();
+                Block::Text { text, metadata: None, seq: *seq }
+            }
+            Block::Result { result, seq } => {
+                let emptied = |text: &Option<String>| text.as_ref().map(|_| String::new());
+                texts +=
+                    [&result.output, &result.error].into_iter().flatten().map(|text| text_chars(text)).sum::<u64>();
+                let result = ToolResult {
+                    id: result.id.clone(),
+                    output: emptied(&result.output),
+                    error: emptied(&result.error),
+                    attachments: result.attachments.clone(),
+                };
+                Block::Result { result, seq: *seq }
+            }
+            Block::Media { attachment, seq } => {
+                let Attachment { mime, name, .. } = attachment;
+                let attachment = Attachment { mime: mime.clone(), name: name.clone(), uri: Text::default() };
+                Block::Media { attachment, seq: *seq }
+            }
+            Block::Reasoning { .. } => continue,
+            Block::Call { .. } | Block::HostedResult { .. } => block.clone(),
+        };
+        rest.blocks.push(block);
+    }
+    texts + chars(RequestMessageJson::of(&rest))
+}
+
 /// JSON as received, or a string when the text is not JSON.
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.into()))
 }
+
+#[cfg(test)]
+mod tests;
