@@ -19,7 +19,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let folder = tempfile::tempdir()?;
     let log = Arc::new(SharedLog::open(folder.path(), OpenMode::Create).await?);
     let endpoint = Arc::new(OneEndpoint(Endpoint::at(scripted_server::url().await?)));

@@ -1,4 +1,4 @@
-//! A server that speaks Chat Completions by a script, for the example `agent`.
+//! A server that speaks Chat Completions by a script, for the examples `agent` and `coding_agent`.
 
 use serde_json::{Value, json};
 use std::error::Error;
@@ -10,14 +10,14 @@ use tokio::net::{TcpListener, TcpStream};
 ///
 /// # Errors
 /// When no port is free.
-pub async fn url() -> Result<String, Box<dyn Error>> {
+pub async fn url() -> Result<String, Box<dyn Error + Send + Sync>> {
     match std::env::var("ANNALS_EXAMPLE_URL") {
         Ok(url) => Ok(url),
         Err(_) => serve().await,
     }
 }
 
-async fn serve() -> Result<String, Box<dyn Error>> {
+async fn serve() -> Result<String, Box<dyn Error + Send + Sync>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base = format!("http://{}/v1", listener.local_addr()?);
     tokio::spawn(async move {
@@ -47,10 +47,14 @@ async fn reply(stream: TcpStream) -> Result<(), Box<dyn Error + Send + Sync>> {
     let (delta, finish) = match last["role"].as_str() {
         Some("tool") => {
             let sum = last["content"].as_str().unwrap_or_default();
-            (json!({"content": format!("It is {sum}.")}), "stop")
+            (json!({"content": format!("It is {}.", sum.trim())}), "stop")
         }
         _ => {
-            let function = json!({"name": "add", "arguments": "{\"numbers\":[19,23]}"});
+            let offered = body["tools"].as_array().into_iter().flatten().any(|tool| tool["function"]["name"] == "add");
+            let function = match offered {
+                true => json!({"name": "add", "arguments": "{\"numbers\":[19,23]}"}),
+                false => json!({"name": "read", "arguments": "{\"path\":\"notes.txt\"}"}),
+            };
             (
                 json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}),
                 "tool_calls",

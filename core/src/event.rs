@@ -28,7 +28,9 @@ pub use context::{
     ContextAdmitted, EpochCause, EpochReplacementBlocked, EpochStarted, InstructionDiscovered, SnapshotAdvanced,
 };
 pub use erasure::{SessionForgotten, TextPlace, TextsErased};
-pub use input::{Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputPromoted, InputWithdrawn};
+pub use input::{
+    Attachment, Delivery, InputAdmitted, InputConfigured, InputDeliveryChanged, InputPromoted, InputWithdrawn,
+};
 pub use message::{
     FilesCaptured, FilesSummarised, MessagePinned, MessageUnpinned, RedactionApplied, ShellRan, SyntheticAdded, Todo,
     TodoUpdated,
@@ -240,6 +242,7 @@ catalogue! {
         11 "input.promoted" Promoted InputPromoted () "A waiting input joined the conversation, right before a request."
         12 "input.withdrawn" Withdrawn InputWithdrawn () "A waiting input was withdrawn."
         13 "input.delivery_changed" DeliveryChanged InputDeliveryChanged () "A waiting input changed to steer or queue."
+        14 "input.configured" Configured InputConfigured () "An input brought a system text or a choice of tools for the turns that answer it."
     }
     Context ContextEvent "The system context: epochs, context updates, the context snapshot." {
         20 "epoch.started" EpochStarted EpochStarted () "A context epoch started with a system prompt (baseline) and a snapshot of its sources."

@@ -196,6 +196,7 @@ impl Legality {
             InputEvent::Promoted(promoted) => pending(&promoted.input),
             InputEvent::Withdrawn(withdrawn) => pending(&withdrawn.input),
             InputEvent::DeliveryChanged(changed) => pending(&changed.input),
+            InputEvent::Configured(configured) => pending(&configured.input),
         }
     }
 

@@ -174,7 +174,12 @@ pub fn authored_texts(event: &Event) -> AuthoredTexts<'_> {
             | SessionEvent::ModelSwitched(_)
             | SessionEvent::TitleFailed(_),
         )
-        | Event::Input(InputEvent::Promoted(_) | InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
+        | Event::Input(
+            InputEvent::Configured(_)
+            | InputEvent::Promoted(_)
+            | InputEvent::Withdrawn(_)
+            | InputEvent::DeliveryChanged(_),
+        )
         | Event::Context(
             ContextEvent::EpochReplacementBlocked(_)
             | ContextEvent::SnapshotAdvanced(_)

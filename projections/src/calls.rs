@@ -213,7 +213,12 @@ impl Projection for Calls {
                 | SessionEvent::ModelSwitched(_)
                 | SessionEvent::TitleFailed(_),
             )
-            | Event::Input(InputEvent::Admitted(_) | InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
+            | Event::Input(
+                InputEvent::Admitted(_)
+                | InputEvent::Withdrawn(_)
+                | InputEvent::DeliveryChanged(_)
+                | InputEvent::Configured(_),
+            )
             | Event::Context(_)
             | Event::Profile(_)
             | Event::Step(

@@ -124,7 +124,12 @@ impl Catalogue {
             Event::Compaction(CompactionEvent::Completed(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
             Event::Compaction(CompactionEvent::Failed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
             Event::Session(SessionEvent::Forked(_))
-            | Event::Input(InputEvent::Admitted(_) | InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
+            | Event::Input(
+                InputEvent::Admitted(_)
+                | InputEvent::Withdrawn(_)
+                | InputEvent::DeliveryChanged(_)
+                | InputEvent::Configured(_),
+            )
             | Event::Step(
                 StepEvent::RequestSent(_)
                 | StepEvent::RequestRecorded(_)

@@ -20,7 +20,7 @@ use crate::shorten::{SHORTENED_ENDS, without_middle};
 use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{ModelProfile, ReplayedInput};
-use annals_core::{Blobs, Seq, Text};
+use annals_core::{Blobs, InputId, Seq, Text};
 use entries::SummaryEntry;
 
 /// Estimate of a text of `chars` characters (Unicode scalar values), in tokens: a quarter, rounded.
@@ -177,6 +177,21 @@ fn replay(
     }
     replayed.reverse();
     replayed
+}
+
+/// The inputs of the running work, oldest first: those of the history that no finished answer follows.
+pub fn running_inputs<'a>(history: &'a History, model: &ModelProfile) -> Vec<&'a InputId> {
+    let finished = Answers::of(history, model).finished;
+    let mut inputs: Vec<(Seq, &InputId)> = history
+        .selected()
+        .filter(|message| finished.is_none_or(|finished| message.seq > finished))
+        .filter_map(|message| match &message.body {
+            Body::User { id, .. } => Some((message.seq, id)),
+            _ => None,
+        })
+        .collect();
+    inputs.sort_by_key(|(seq, _)| *seq);
+    inputs.into_iter().map(|(_, input)| input).collect()
 }
 
 /// Whether a covered message follows the summary exactly as it is sent already.

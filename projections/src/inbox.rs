@@ -4,7 +4,7 @@ use crate::Projection;
 use crate::anomaly::Anomalies;
 use crate::shared::SharedMap;
 use alloc::vec::Vec;
-use annals_core::event::{Attachment, Delivery, FilesEvent, InputEvent, SessionEvent};
+use annals_core::event::{Attachment, Delivery, FilesEvent, InputConfigured, InputEvent, SessionEvent};
 use annals_core::{Digest, Event, InputId, Record, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,17 @@ impl Admission {
         }
         Digest::of_all(&parts)
     }
+
+    /// The hash of the same input with a system text and a choice of tools of its own.
+    pub fn configured(content: Digest, configured: &InputConfigured) -> Digest {
+        let mut parts = alloc::vec![content, Self::content(configured.system.as_ref().unwrap_or(&Text::from("")), &[])];
+        parts.push(Digest::of(&[u8::from(configured.system.is_some())]));
+        for (name, offered) in &configured.tools {
+            parts.push(Digest::of(name.as_bytes()));
+            parts.push(Digest::of(&[u8::from(*offered)]));
+        }
+        Digest::of_all(&parts)
+    }
 }
 
 /// What waits, in order of admission, and every id that was ever used.
@@ -64,6 +75,8 @@ pub struct Inbox {
     pub pending: Vec<Pending>,
     /// Used-up ids, inherited ones included; empty after [`Inbox::evict`].
     pub used: SharedMap<InputId, Admission>,
+    /// What inputs brought for the turns that answer them, by input; of waiting ones alone after [`Inbox::evict`].
+    pub configured: SharedMap<InputId, InputConfigured>,
     /// Whether used-up ids were evicted: such a view is for reading only.
     pub for_looking: bool,
     /// What is wrong in this part of the log.
@@ -84,6 +97,8 @@ impl Inbox {
     /// Forgets used-up ids. Bounds a saved view that only looks.
     pub fn evict(&mut self) {
         self.used.clear();
+        let pending = &self.pending;
+        self.configured.retain(|input, _| pending.iter().any(|waiting| waiting.input == *input));
         self.for_looking = true;
     }
 
@@ -95,7 +110,7 @@ impl Inbox {
 
 impl Projection for Inbox {
     const NAME: &'static str = "inbox";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -133,6 +148,13 @@ impl Projection for Inbox {
                     Some(pending) => pending.delivery = changed.delivery,
                     None => self.anomalies.note(seq, "the delivery of an input changes that is not waiting"),
                 }
+            }
+            Event::Input(InputEvent::Configured(configured)) => {
+                if let Some(admission) = self.used.get(&configured.input) {
+                    let content = Admission::configured(admission.content, configured);
+                    self.used.insert(configured.input.clone(), Admission { content, ..admission.clone() });
+                }
+                self.configured.insert(configured.input.clone(), configured.clone());
             }
             Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 self.pending.retain(|pending| pending.seq < committed.first_removed);

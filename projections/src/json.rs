@@ -139,7 +139,10 @@ impl Epochs {
 
 impl ToJson for Inbox {
     fn to_json(&self, blobs: &dyn Blobs) -> Value {
-        self.pending.iter().map(|pending| value(PendingJson::of(pending, blobs))).collect()
+        self.pending
+            .iter()
+            .map(|pending| value(PendingJson::of(pending, self.configured.get(&pending.input), blobs)))
+            .collect()
     }
 }
 

@@ -56,7 +56,7 @@ pub use catalogue::{Catalogue, CatalogueEntry};
 pub use changed::{ChangedFiles, FileTotals};
 pub use compaction::{
     CompactionPlan, ContextLimits, NothingToCompact, OutputPlan, RequestParts, SummaryRequest, conversation_size, cut,
-    estimate, history_tokens, plan, prune, shorten_unread,
+    estimate, history_tokens, plan, prune, running_inputs, shorten_unread,
 };
 pub use epochs::{Blocked, Epoch, EpochMark, Epochs};
 pub use fidelity::{CoveredText, Fidelity, KeptCount, SentenceFidelity, unmentioned};

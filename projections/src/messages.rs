@@ -304,7 +304,7 @@ impl Messages {
                 | SessionEvent::TitleFailed(_)
                 | SessionEvent::ProcessAttached(_),
             )
-            | Event::Input(InputEvent::DeliveryChanged(_))
+            | Event::Input(InputEvent::DeliveryChanged(_) | InputEvent::Configured(_))
             | Event::Context(
                 ContextEvent::EpochStarted(_)
                 | ContextEvent::EpochReplacementBlocked(_)

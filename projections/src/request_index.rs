@@ -241,7 +241,12 @@ impl Projection for RequestIndex {
             Event::Files(FilesEvent::RevertCommitted(_)) | Event::Message(MessageEvent::Pinned(_)) => {
                 self.returns.push(seq);
             }
-            Event::Input(InputEvent::Admitted(_) | InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
+            Event::Input(
+                InputEvent::Admitted(_)
+                | InputEvent::Withdrawn(_)
+                | InputEvent::DeliveryChanged(_)
+                | InputEvent::Configured(_),
+            )
             | Event::Context(
                 ContextEvent::EpochStarted(_)
                 | ContextEvent::EpochReplacementBlocked(_)

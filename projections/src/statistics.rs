@@ -221,7 +221,7 @@ impl Projection for Statistics {
             }
             // Not counted; the folds above look for anomalies in them.
             Event::Session(_)
-            | Event::Input(InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
+            | Event::Input(InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_) | InputEvent::Configured(_))
             | Event::Context(
                 ContextEvent::EpochStarted(_)
                 | ContextEvent::EpochReplacementBlocked(_)

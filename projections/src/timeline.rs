@@ -103,6 +103,10 @@ impl Timeline {
             InputEvent::DeliveryChanged(changed) => {
                 self.note(record, TimelineNote::DeliveryChanged { delivery: changed.delivery });
             }
+            InputEvent::Configured(configured) => {
+                let (system, tools) = (configured.system.clone(), configured.tools.clone());
+                self.note(record, TimelineNote::Configured { system, tools });
+            }
         }
     }
 

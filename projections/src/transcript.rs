@@ -215,7 +215,7 @@ impl Projection for Transcript {
                 | SessionEvent::TitleFailed(_)
                 | SessionEvent::ProcessAttached(_),
             )
-            | Event::Input(InputEvent::DeliveryChanged(_))
+            | Event::Input(InputEvent::DeliveryChanged(_) | InputEvent::Configured(_))
             | Event::Context(_)
             | Event::Profile(_)
             | Event::Step(

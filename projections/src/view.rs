@@ -103,7 +103,7 @@ impl SessionView {
 
 impl Projection for SessionView {
     const NAME: &'static str = "view";
-    const VERSION: u32 = 5;
+    const VERSION: u32 = 6;
 
     fn apply(&mut self, record: &Record<'_>) {
         self.take(record);

@@ -13,8 +13,8 @@ use crate::host::RunGoal;
 use crate::outcome::Refusal;
 use crate::session::{NewInput, Session};
 use annals_core::event::{
-    CompactionEvent, CompactionReason, InputAdmitted, InputEvent, ProfileEvent, Purpose, SessionEvent, StepEvent,
-    ToolDefinition, ToolEvent, ToolSettled,
+    CompactionEvent, CompactionReason, InputAdmitted, InputConfigured, InputEvent, ProfileEvent, Purpose, SessionEvent,
+    StepEvent, ToolDefinition, ToolEvent, ToolSettled,
 };
 use annals_core::{AgentName, Blobs, CallId, Event, InputId, ModelName, Record, Seq, SessionId, Snapshot};
 use annals_projections::{Projection, SessionView};
@@ -110,6 +110,7 @@ impl RecordedRun {
             found: Self::default(),
             begun: false,
             admitted: BTreeMap::new(),
+            configured: BTreeMap::new(),
             called: BTreeMap::new(),
             joined: None,
             unanswered: false,
@@ -133,6 +134,7 @@ struct ActionReader<'a> {
     found: RecordedRun,
     begun: bool,
     admitted: BTreeMap<InputId, InputAdmitted>,
+    configured: BTreeMap<InputId, InputConfigured>,
     called: BTreeMap<CallId, (String, String)>,
     /// Where the batch of the last promotion began.
     joined: Option<Seq>,
@@ -144,6 +146,9 @@ impl ActionReader<'_> {
     fn take(&mut self, record: &Record<'_>, stands: &impl Fn(Seq) -> bool) {
         if let Event::Input(InputEvent::Admitted(admitted)) = record.event {
             self.admitted.insert(admitted.input.clone(), admitted.clone());
+        }
+        if let Event::Input(InputEvent::Configured(configured)) = record.event {
+            self.configured.insert(configured.input.clone(), configured.clone());
         }
         if let Event::Input(InputEvent::Promoted(promoted)) = record.event
             && record.seq >= self.from
@@ -166,9 +171,14 @@ impl ActionReader<'_> {
     }
 
     fn gave(&mut self, seq: Seq, admitted: InputAdmitted) {
-        let InputAdmitted { text, attachments, delivery, .. } = admitted;
+        let InputAdmitted { input, text, attachments, delivery } = admitted;
         let text = text.resolve(self.blobs).into_owned();
-        let input = NewInput { id: None, text, attachments, delivery };
+        let (system, tools) = match self.configured.remove(&input) {
+            Some(InputConfigured { system, tools, .. }) => (system, tools),
+            None => (None, BTreeMap::new()),
+        };
+        let system = system.map(|system| system.resolve(self.blobs).into_owned());
+        let input = NewInput { id: None, text, attachments, delivery, system, tools };
         let together = self.joined.is_some_and(|joined| joined.plus(1) == seq);
         match self.found.actions.last_mut() {
             Some(UserAction::Gave(inputs)) if together => inputs.push(input),

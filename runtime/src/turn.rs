@@ -113,18 +113,22 @@ struct TurnState {
     step: u32,
     selected: Option<Selected>,
     budget: ContextBudget,
+    /// The number of the next attempt: more than one after an answer that broke off and made the request too large.
+    attempt: u32,
 }
 
 /// Takes one turn.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), step))]
 pub(crate) async fn turn(runner: &Runner, promotion: Promotion, step: u32) -> Result<TurnEnd, Stop> {
-    let mut state = TurnState { promotion, step, selected: None, budget: ContextBudget::default() };
+    let mut state = TurnState { promotion, step, selected: None, budget: ContextBudget::default(), attempt: 1 };
     loop {
         let profile = boundary::prepare(runner, &mut state).await?;
-        let Some(request) = recorded(runner, &profile, &mut state.budget).await? else { continue };
-        match exchange::exchange(runner, &profile, request).await? {
+        let Some(request) = recorded(runner, &profile, &mut state).await? else { continue };
+        match exchange::exchange(runner, &profile, &state.budget, request).await? {
             ExchangeEnd::Ended { continues } => return Ok(TurnEnd { continues, step: state.step }),
+            ExchangeEnd::Outgrown { attempt } => state.attempt = attempt,
             ExchangeEnd::Overflow(failed) => {
+                state.attempt = 1;
                 context_budget::after_refusal(runner, &profile, &mut state.budget, failed).await?;
             }
         }
@@ -135,14 +139,14 @@ pub(crate) async fn turn(runner: &Runner, promotion: Promotion, step: u32) -> Re
 async fn recorded(
     runner: &Runner,
     profile: &RequestProfile,
-    budget: &mut ContextBudget,
+    state: &mut TurnState,
 ) -> Result<Option<RecordedRequest>, Stop> {
     loop {
-        match record_request::record_request(runner, profile, budget).await? {
+        match record_request::record_request(runner, profile, &state.budget, state.attempt).await? {
             RequestDecision::Sent(request) => return Ok(Some(request)),
             RequestDecision::Overtaken => return Ok(None),
             RequestDecision::TooLarge(request) => {
-                match context_budget::before_sending(runner, profile, budget, &request).await? {
+                match context_budget::before_sending(runner, profile, &mut state.budget, &request).await? {
                     NextStep::StartOver => return Ok(None),
                     NextStep::SendAnyway => {}
                 }

@@ -11,7 +11,7 @@ mod text;
 mod walk;
 
 use super::views::each;
-use annals_core::event::{Event, ProfileEvent, SessionEvent, Switch, SystemMessages};
+use annals_core::event::{Event, InputConfigured, ProfileEvent, SessionEvent, Switch, SystemMessages};
 use annals_core::{Blobs, Seq, SessionId, Time};
 use annals_projections::{Projection, SessionView};
 use annals_store::{EventLog, ReadError};
@@ -105,6 +105,9 @@ impl RecordedSession {
     /// records which questions were asked, not the rules behind them.
     fn profiles(&self, facts: &[RecordedEvent], asked: &[String]) -> (Map<String, Value>, Map<String, Value>) {
         let (mut agents, mut models) = (Map::new(), Map::new());
+        let system =
+            |configured: InputConfigured| configured.system.map(|text| text.resolve(self.blobs.as_ref()).into_owned());
+        let brought: Vec<String> = walk::configured(facts).into_values().filter_map(system).collect();
         let mut rules = vec![json!(["*", "*", "allow"])];
         rules.extend(asked.iter().map(|action| json!([action, "*", "ask"])));
         for fact in facts {
@@ -113,7 +116,8 @@ impl RecordedSession {
                     let profile = &recorded.profile;
                     let mut agent = Map::new();
                     if let Some(system) = &profile.system {
-                        agent.insert("system".to_owned(), json!(system.resolve(self.blobs.as_ref())));
+                        let own = without(&system.resolve(self.blobs.as_ref()), &brought);
+                        own.into_iter().for_each(|own| drop(agent.insert("system".to_owned(), json!(own))));
                     }
                     if let Some(steps) = profile.steps {
                         agent.insert("steps".to_owned(), json!(steps));
@@ -140,6 +144,15 @@ impl RecordedSession {
         facts.iter().for_each(|fact| view.apply(&fact.record(self.session)));
         view
     }
+}
+
+/// The system text of an agent without those that inputs brought, which follow it.
+fn without(system: &str, brought: &[String]) -> Option<String> {
+    let mut own = system;
+    while let Some(text) = brought.iter().find(|text| !text.is_empty() && own.ends_with(text.as_str())) {
+        own = own[..own.len() - text.len()].trim_end_matches("\n\n");
+    }
+    (!own.is_empty()).then(|| own.to_owned())
 }
 
 impl RecordedEvent {

@@ -3,6 +3,7 @@
 use super::{payload, words};
 use crate::id::InputId;
 use crate::text::{Text, as_text, from_text};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -71,4 +72,18 @@ payload! {
         /// When it joins now.
         delivery: Delivery,
     } texts {}
+}
+
+payload! {
+    /// An input has a system text and a choice of tools of its own. In the batch of its admission.
+    ///
+    /// Both shape the turns that answer it (`docs/reference/inbox.md#system-text-and-tools-of-an-input`).
+    InputConfigured {
+        /// The input.
+        input: InputId,
+        /// Follows the system text of the agent.
+        system: Option<Text>,
+        /// Whether a tool is offered, by its name or a pattern.
+        tools: BTreeMap<String, bool>,
+    } texts { system }
 }

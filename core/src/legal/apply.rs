@@ -78,7 +78,7 @@ impl Legality {
                 | SessionEvent::ModelSwitched(_)
                 | SessionEvent::ProcessAttached(_),
             )
-            | Event::Input(InputEvent::DeliveryChanged(_))
+            | Event::Input(InputEvent::DeliveryChanged(_) | InputEvent::Configured(_))
             | Event::Context(
                 ContextEvent::EpochReplacementBlocked(_)
                 | ContextEvent::Admitted(_)

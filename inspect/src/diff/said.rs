@@ -72,7 +72,7 @@ impl Page for Said {
                     let at = open.waiting.iter().position(|(input, _)| *input == promoted.input);
                     first = at.map(|at| open.waiting.remove(at).1);
                 }
-                InputEvent::DeliveryChanged(_) => {}
+                InputEvent::DeliveryChanged(_) | InputEvent::Configured(_) => {}
             },
             Event::Files(event) => match event {
                 FilesEvent::RevertCommitted(committed) => self.removed.push((committed.first_removed, seq)),

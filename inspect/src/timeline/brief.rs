@@ -28,6 +28,13 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::Input(InputEvent::Promoted(promoted)) => promoted.input.to_string(),
         Event::Input(InputEvent::Withdrawn(withdrawn)) => withdrawn.input.to_string(),
         Event::Input(InputEvent::DeliveryChanged(changed)) => format!("{} to {}", changed.input, changed.delivery),
+        Event::Input(InputEvent::Configured(configured)) => {
+            let system = configured.system.as_ref().map(|system| format!("system text: {}", line(system)));
+            let tools =
+                configured.tools.iter().map(|(name, offered)| format!("{}{name}", if *offered { "+" } else { "-" }));
+            let parts: Vec<String> = system.into_iter().chain(tools).collect();
+            format!("{}: {}", configured.input, parts.join(" "))
+        }
         Event::Context(ContextEvent::EpochStarted(started)) => {
             let keys: Vec<&str> = started.parts.iter().map(|part| part.key.as_str()).collect();
             let what = if started.known { keys.join(", ") } else { "baseline not recorded".to_owned() };

@@ -54,6 +54,13 @@ pub fn note_line(note: &TimelineNote, at: Time) -> NoteLine {
         TimelineNote::DeliveryChanged { delivery } => {
             ("input", Session, format!("the delivery of a waiting input is now {delivery}"), None)
         }
+        TimelineNote::Configured { system, tools } => {
+            let text = system.as_ref().map(|_| "a system text of its own".to_owned());
+            let tools =
+                tools.iter().map(|(name, offered)| format!("{} {name}", if *offered { "with" } else { "without" }));
+            let parts: Vec<String> = text.into_iter().chain(tools).collect();
+            ("input", Session, format!("the next input has {}", parts.join(", ")), system.clone())
+        }
         TimelineNote::EpochStarted { cause, known: false, .. } => {
             ("epoch", Context, format!("system prompt ({cause}): not recorded"), None)
         }

@@ -124,7 +124,7 @@ impl<'a> Holds<'a> {
                     self.miss(fact, Reason::Withdrawn);
                 }
             }
-            InputEvent::DeliveryChanged(_) => {}
+            InputEvent::DeliveryChanged(_) | InputEvent::Configured(_) => {}
         }
         Vec::new()
     }

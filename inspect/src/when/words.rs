@@ -61,7 +61,7 @@ impl Page for Words {
                 InputEvent::Admitted(admitted) => open.waiting.push((admitted.input.clone(), seq)),
                 InputEvent::Promoted(promoted) => self.inputs.extend(taken(&mut open.waiting, &promoted.input, seq)),
                 InputEvent::Withdrawn(withdrawn) => self.inputs.extend(taken(&mut open.waiting, &withdrawn.input, seq)),
-                InputEvent::DeliveryChanged(_) => {}
+                InputEvent::DeliveryChanged(_) | InputEvent::Configured(_) => {}
             },
             Event::Tool(event) => match event {
                 ToolEvent::Called(called) => {

@@ -5,10 +5,11 @@ use crate::changed::FileTotals;
 use crate::session::{Child, Fork, Revert};
 use crate::{Epoch, EpochMark, Pending, SessionInfo, UsageTotals};
 use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::Part;
-use annals_core::event::{Delivery, EpochCause, FileChange, Origin, Parent, ProcessInfo, Todo};
+use annals_core::event::{Delivery, EpochCause, FileChange, InputConfigured, Origin, Parent, ProcessInfo, Todo};
 use annals_core::{AgentName, Blobs, InputId, Key, ModelName, Seq, SessionId, Time};
 use serde::Serialize;
 use serde_json::Value;
@@ -220,12 +221,22 @@ pub struct PendingJson<'a> {
     /// Files and images that came with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<AttachmentJson<'a>>,
+    /// A system text for the turns that answer it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<Cow<'a, str>>,
+    /// Which tools those turns are offered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<&'a BTreeMap<String, bool>>,
 }
 
 impl<'a> PendingJson<'a> {
-    /// A waiting input.
-    pub fn of(pending: &'a Pending, blobs: &dyn Blobs) -> Self {
+    /// A waiting input, with what it brought.
+    pub fn of(pending: &'a Pending, configured: Option<&'a InputConfigured>, blobs: &dyn Blobs) -> Self {
+        let system = configured.and_then(|configured| configured.system.as_ref());
+        let tools = configured.map(|configured| &configured.tools).filter(|tools| !tools.is_empty());
         Self {
+            system: system.map(|system| system.resolve(blobs)),
+            tools,
             id: &pending.input,
             text: pending.text.resolve(blobs),
             delivery: pending.delivery,

@@ -64,6 +64,13 @@ pub enum TimelineNote {
         /// How, from here on.
         delivery: Delivery,
     },
+    /// A waiting input brought a system text, or a choice of tools.
+    Configured {
+        /// Its system text.
+        system: Option<Text>,
+        /// Whether tools are offered, by name or pattern.
+        tools: BTreeMap<String, bool>,
+    },
     /// A context epoch began.
     EpochStarted {
         /// The cause.

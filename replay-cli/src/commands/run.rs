@@ -16,6 +16,7 @@ use annals_runtime::ports::{Ids, SeededIds};
 use annals_runtime::{InputAnswerError, NewInput, Session};
 use annals_store::OpenMode;
 use annals_tools::attachment;
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use tokio::task::JoinHandle;
@@ -43,8 +44,29 @@ pub struct Args {
     /// Pin the prompt: compactions keep it word for word.
     #[arg(long)]
     pin: bool,
+    /// Add a system text for the turns that answer this prompt, after that of the agent.
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+    /// Offer only these tools in the turns that answer this prompt: names or patterns (`mcp__*`), separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tools: Option<Vec<String>>,
+    /// Leave these tools out in the turns that answer this prompt.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    no_tools: Vec<String>,
     #[command(flatten)]
     with: With,
+}
+
+impl Args {
+    /// Whether tools are offered, by name or pattern.
+    fn chosen_tools(&self) -> BTreeMap<String, bool> {
+        let names = |names: &[String], offered: bool| -> Vec<(String, bool)> {
+            let names = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+            names.map(|name| (name.to_owned(), offered)).collect()
+        };
+        let only = self.tools.iter().flat_map(|only| [vec![("*".to_owned(), false)], names(only, true)].concat());
+        only.chain(names(&self.no_tools, false)).collect()
+    }
 }
 
 /// What a run works with.
@@ -104,6 +126,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if prompt.is_none() && !args.files.is_empty() {
         return Err(RunCommandError::FilesAlone.into());
     }
+    if prompt.is_none() && (args.system.is_some() || args.tools.is_some() || !args.no_tools.is_empty()) {
+        return Err(RunCommandError::SettingsAlone.into());
+    }
     let options = args.with.options();
     let directory = options.directory.as_deref();
     let found = match session_choice::find(args.go_on, args.session.as_deref(), directory, cli).await? {
@@ -136,7 +161,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if let Some(prompt) = prompt {
         let input = SeededIds::from_entropy()?.input(cli.style.now);
         interaction.show.typed(input.clone());
-        let new = NewInput { attachments, ..NewInput::steer(prompt).named(input.as_str()) };
+        let (system, tools) = (args.system.clone(), args.chosen_tools());
+        let new = NewInput { attachments, system, tools, ..NewInput::steer(prompt).named(input.as_str()) };
         session.admit(new).await?;
         pinning = args.pin.then(|| PinnedPrompt::begin(session.clone(), input));
     }

@@ -24,6 +24,9 @@ pub enum RunCommandError {
     /// Files without a prompt.
     #[error("--file needs a prompt: annals run --file PATH \"what does this show?\"")]
     FilesAlone,
+    /// A system text or a choice of tools without a prompt.
+    #[error("--system, --tools and --no-tools belong to a prompt: annals run --tools read,grep \"explain this\"")]
+    SettingsAlone,
     /// A file cannot be given with a prompt.
     #[error(transparent)]
     Attach(#[from] AttachError),
@@ -54,6 +57,7 @@ impl RunCommandError {
             Self::NoPrompt
             | Self::NothingWaits
             | Self::FilesAlone
+            | Self::SettingsAlone
             | Self::Attach(_)
             | Self::NotTaken { .. }
             | Self::NotText

@@ -74,6 +74,10 @@ impl Redaction {
             Event::Files(FilesEvent::RevertStaged(staged)) => staged.diff.iter_mut().for_each(|diff| self.text(diff)),
             Event::Erasure(ErasureEvent::TextsErased(erased)) => self.text(&mut erased.reason),
             Event::Erasure(ErasureEvent::Forgotten(_)) => {}
+            // It passed before it was compared with what was admitted under its id, as the admission did.
+            Event::Input(InputEvent::Configured(configured)) => {
+                configured.system.iter_mut().for_each(|system| self.text(system));
+            }
             // What shapes a request passed before its hash was taken.
             Event::Profile(ProfileEvent::AgentRecorded(_))
             | Event::Profile(ProfileEvent::ModelRecorded(_))

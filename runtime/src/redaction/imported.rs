@@ -69,7 +69,7 @@ impl Redaction {
             Event::Files(FilesEvent::DepartureBegun(begun)) => self.location(&mut begun.location),
             // All that they hold passed above.
             Event::Session(SessionEvent::Forked(_))
-            | Event::Input(InputEvent::Admitted(_))
+            | Event::Input(InputEvent::Admitted(_) | InputEvent::Configured(_))
             | Event::Context(ContextEvent::Admitted(_))
             | Event::Step(StepEvent::Failed(_))
             | Event::Step(StepEvent::RetryScheduled(_))

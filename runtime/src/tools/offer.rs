@@ -4,7 +4,9 @@ use super::CallError;
 use super::registry::{Registered, ToolRegistry};
 use annals_core::Json;
 use annals_core::event::{ToolDefinition, ToolsRecorded};
+use annals_core::permission::wildcard;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What one request offers, by name, with the registrations that were meant. The default offers nothing: a last step.
@@ -25,6 +27,13 @@ impl Offered {
     #[must_use]
     pub fn without(mut self, hidden: impl Fn(&str) -> bool) -> Self {
         self.tools.retain(|tool| !hidden(tool.action()));
+        self
+    }
+
+    /// Those that a choice by names and patterns does not leave out: the exact name counts, then the longest pattern.
+    #[must_use]
+    pub fn chosen(mut self, choice: &BTreeMap<String, bool>) -> Self {
+        self.tools.retain(|tool| is_offered(choice, &tool.definition().name));
         self
     }
 
@@ -70,6 +79,12 @@ impl Offered {
     }
 }
 
+fn is_offered(choice: &BTreeMap<String, bool>, name: &str) -> bool {
+    let patterns = choice.iter().filter(|(pattern, _)| wildcard(pattern, name));
+    let longest = patterns.max_by_key(|(pattern, _)| pattern.len());
+    choice.get(name).or(longest.map(|(_, offered)| offered)).copied().unwrap_or(true)
+}
+
 /// A definition in few words: the first sentence of its description, and a schema without descriptions.
 fn brief(definition: &ToolDefinition) -> ToolDefinition {
     let description = definition.description.inline().unwrap_or_default();
@@ -103,9 +118,21 @@ fn bare(schema: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use super::brief;
+    use super::{brief, is_offered};
     use annals_core::Json;
     use annals_core::event::ToolDefinition;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn of_a_choice_of_tools_the_exact_name_counts_and_then_the_longest_pattern() {
+        let choice = |all: &[(&str, bool)]| -> BTreeMap<String, bool> {
+            all.iter().map(|(name, offered)| ((*name).to_owned(), *offered)).collect()
+        };
+        let reading = choice(&[("*", false), ("read", true), ("mcp__*", true), ("mcp__web__*", false)]);
+        let offered = |name| is_offered(&reading, name);
+        assert!(offered("read") && offered("mcp__docs__find") && !offered("mcp__web__get") && !offered("bash"));
+        assert!(is_offered(&choice(&[("bash", false)]), "read") && is_offered(&choice(&[]), "read"));
+    }
 
     #[test]
     fn a_brief_definition_keeps_the_first_sentence_and_the_shape() {

@@ -1,6 +1,7 @@
 //! Attempts of one request until there is an answer, or none will come (`docs/reference/turn.md#retries`).
 
 use super::answer::{AnswerEnd, AnswerRecorder};
+use super::context_budget::ContextBudget;
 use super::record_request::RecordedRequest;
 use super::retry::{ATTEMPTS, failure};
 use super::{RequestProfile, Runner, Stop, cost};
@@ -22,6 +23,11 @@ pub(super) enum ExchangeEnd {
         /// Whether the model waits for results.
         continues: bool,
     },
+    /// An answer broke off, and with what arrived of it the request is too large for another attempt.
+    Outgrown {
+        /// The number of that attempt.
+        attempt: u32,
+    },
     /// The provider found the request too large before it answered anything.
     Overflow(RefusedRequest),
 }
@@ -41,6 +47,7 @@ pub(super) struct RefusedRequest {
 pub(super) async fn exchange(
     runner: &Runner,
     profile: &RequestProfile,
+    budget: &ContextBudget,
     mut request: RecordedRequest,
 ) -> Result<ExchangeEnd, Stop> {
     loop {
@@ -85,7 +92,9 @@ pub(super) async fn exchange(
             }
             return Err(stop);
         }
-        request.again(runner).await?;
+        if !request.again(runner, profile, budget).await? {
+            return Ok(ExchangeEnd::Outgrown { attempt: request.sent.attempt + 1 });
+        }
     }
 }
 

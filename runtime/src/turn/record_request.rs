@@ -31,12 +31,13 @@ pub(super) enum RequestDecision {
     TooLarge(Box<Request>),
 }
 
-/// Builds the request of a turn and records it.
+/// Builds the request of a turn and records it, as this attempt.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
 pub(super) async fn record_request(
     runner: &Runner,
     profile: &RequestProfile,
     budget: &ContextBudget,
+    attempt: u32,
 ) -> Result<RequestDecision, Stop> {
     runner.check_not_interrupted()?;
     let id = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
@@ -49,7 +50,7 @@ pub(super) async fn record_request(
             if view.epochs.current.is_none() || selected.is_overtaken(view) {
                 return Ok(Decision::nothing(RequestDecision::Overtaken));
             }
-            let mut sent = profile.sent(id, Purpose::Turn, None);
+            let mut sent = RequestSent { attempt, ..profile.sent(id, Purpose::Turn, None) };
             let built = requests.build(view, &sent, &*blobs)?;
             let (request, digest) = (built.request(), built.digest());
             if budget.exceeds(runner, profile, built.chars()) {
@@ -84,8 +85,14 @@ impl RecordedRequest {
     }
 
     /// Records the next attempt. It is the same request unless the history changed meanwhile (a part of an answer
-    /// stays): then it has an id of its own, under the same budget of attempts.
-    pub(super) async fn again(&mut self, runner: &Runner) -> Result<(), Stop> {
+    /// stays): then it has an id of its own, under the same budget of attempts. If that one is too large, returns false and
+    /// records nothing.
+    pub(super) async fn again(
+        &mut self,
+        runner: &Runner,
+        profile: &RequestProfile,
+        budget: &ContextBudget,
+    ) -> Result<bool, Stop> {
         let other = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
         let blobs = runner.lane.blobs();
         let (mut sent, body) = ((*self.sent).clone(), self.body.clone());
@@ -100,6 +107,9 @@ impl RecordedRequest {
             }
             let built = requests.build(view, &sent, &*blobs)?;
             let (request, digest) = (built.request(), built.digest());
+            if digest != sent.digest && budget.exceeds(runner, profile, built.chars()) {
+                return Ok(Decision::nothing(None));
+            }
             let (request_id, body) = match digest == sent.digest {
                 true => (sent.request, body.clone()),
                 false => (other, encode(&request, runner.lane.session())?.map(Arc::new)),
@@ -107,9 +117,10 @@ impl RecordedRequest {
             let sent = RequestSent { digest, request: request_id, ..sent.clone() };
             let durable = Self::of(view, sent, request, body);
             let sent = (*durable.sent).clone();
-            Ok::<_, Stop>(Decision::append(vec![sent.into()], durable))
+            Ok::<_, Stop>(Decision::append(vec![sent.into()], Some(durable)))
         };
-        *self = runner.lane.decide_request(next).await?;
-        Ok(())
+        let Some(next) = runner.lane.decide_request(next).await? else { return Ok(false) };
+        *self = next;
+        Ok(true)
     }
 }

@@ -12,8 +12,9 @@ use annals_core::event::{
     AgentProfile, AgentProfileRecorded, ModelProfile, ModelProfileRecorded, OptionsRecorded, Prices, Purpose,
     RequestOptions, RequestSent, ToolsRecorded, Usage,
 };
-use annals_core::{Digest, Event, RequestId, Text};
-use annals_projections::{Profiles, SCRIPTED_PROTOCOL, SessionView};
+use annals_core::{Blobs, Digest, Event, RequestId, Text};
+use annals_projections::{Profiles, SCRIPTED_PROTOCOL, SessionView, running_inputs};
+use std::collections::BTreeMap;
 
 /// Agent, model, tools and options of one request.
 pub(crate) struct RequestProfile {
@@ -28,6 +29,40 @@ pub(crate) struct RequestProfile {
     named: ProfileDigests,
     /// `redaction.applied`, if secrets were replaced.
     redacted: Option<Event>,
+}
+
+/// What the inputs of the running work brought for its turns.
+struct BroughtByInputs<'a> {
+    /// Their system texts, oldest first.
+    system: Vec<&'a Text>,
+    /// Whether tools are offered; of two inputs that choose for one name the newer counts.
+    tools: BTreeMap<String, bool>,
+}
+
+impl<'a> BroughtByInputs<'a> {
+    fn of(view: &'a SessionView, model: &ModelProfile) -> Self {
+        let mut brought = Self { system: Vec::new(), tools: BTreeMap::new() };
+        // Most sessions have none.
+        if view.inbox.configured.is_empty() {
+            return brought;
+        }
+        let inputs = running_inputs(&view.history, model);
+        for configured in inputs.into_iter().filter_map(|input| view.inbox.configured.get(input)) {
+            brought.system.extend(&configured.system);
+            brought.tools.extend(configured.tools.iter().map(|(name, offered)| (name.clone(), *offered)));
+        }
+        brought
+    }
+
+    /// Adds the texts to that of the agent.
+    fn follow(&self, agent: &mut AgentProfile, blobs: &dyn Blobs) {
+        if self.system.is_empty() {
+            return;
+        }
+        let own = agent.system.iter().chain(self.system.iter().copied());
+        let texts: Vec<String> = own.map(|text| text.resolve(blobs).into_owned()).collect();
+        agent.system = Some(texts.join("\n\n").into());
+    }
 }
 
 /// The hashes that `request.sent` names them by.
@@ -45,12 +80,14 @@ impl RequestProfile {
     /// [`RunError::UnknownModel`], [`RunError::WindowTooSmall`].
     pub(super) fn of_turn(runner: &Runner, selected: &Selected, step: u32, view: &SessionView) -> Result<Self, Stop> {
         let agent = runner.agent_on(selected);
-        let agent = agent.unwrap_or_else(|| bare_agent(&selected.agent));
+        let mut agent = agent.unwrap_or_else(|| bare_agent(&selected.agent));
+        let model = definition(runner, selected)?;
+        let brought = BroughtByInputs::of(view, &model);
+        brought.follow(&mut agent, &*runner.lane.blobs());
         let last_step = agent.steps.is_some_and(|steps| step >= steps);
         let offered =
             if last_step { Offered::default() } else { runner.services.tools.materialise(&agent.permissions) };
-        let offered = offered.without(|action| runner.limits.hide(action));
-        let model = definition(runner, selected)?;
+        let offered = offered.without(|action| runner.limits.hide(action)).chosen(&brought.tools);
         let (offered, left_out) = small_window::fitted(runner, &agent, &model, offered, view)?;
         Ok(Self { left_out, ..Self::new(runner, agent, selected, offered, last_step)? })
     }

@@ -5,6 +5,7 @@ use crate::reader::{JsonAt, unknown};
 use crate::{Invalid, ViewPattern};
 use annals_core::InputId;
 use annals_core::event::Delivery;
+use std::collections::BTreeMap;
 
 /// An input of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,24 +16,36 @@ pub struct InputScript {
     pub text: String,
     /// When it is promoted.
     pub delivery: Delivery,
+    /// A system text for the turns that answer it; an addition to `fixtures/scenarios/FORMAT.md`, as `tools` is.
+    pub system: Option<String>,
+    /// Which tools those turns are offered.
+    pub tools: BTreeMap<String, bool>,
 }
 
 impl InputScript {
     pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         if let Some(text) = at.value.as_str() {
-            return Ok(Self { id: None, text: text.to_owned(), delivery: Delivery::Steer });
+            let (text, tools) = (text.to_owned(), BTreeMap::new());
+            return Ok(Self { id: None, text, delivery: Delivery::Steer, system: None, tools });
         }
         if !at.value.is_object() {
-            return Err(at.invalid("expected a text, or `{id?, text, delivery?}`"));
+            return Err(at.invalid("expected a text, or `{id?, text, delivery?, system?, tools?}`"));
         }
-        let fields = at.fields(&["id", "text", "delivery"])?;
+        let fields = at.fields(&["id", "text", "delivery", "system", "tools"])?;
         let words = &[("steer", Delivery::Steer), ("queue", Delivery::Queue)];
         Ok(Self {
             id: fields.read("id", |at| at.name("an input id").map(InputId::from))?,
             text: fields.need("text")?.text()?.to_owned(),
             delivery: fields.read("delivery", |at| at.word(words))?.unwrap_or(Delivery::Steer),
+            system: fields.read("system", |at| at.text().map(str::to_owned))?,
+            tools: fields.read("tools", |at| choice(&at))?.unwrap_or_default(),
         })
     }
+}
+
+/// Whether tools are offered, by name or pattern.
+fn choice(at: &JsonAt<'_>) -> Result<BTreeMap<String, bool>, Invalid> {
+    at.entries()?.into_iter().map(|(name, at)| Ok((name.to_owned(), at.boolean()?))).collect()
 }
 
 /// A skill of the location.

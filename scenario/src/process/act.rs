@@ -97,8 +97,8 @@ impl Process {
     }
 
     async fn admit(&self, session: &Session, input: &InputScript) {
-        let InputScript { id, text, delivery } = input.clone();
-        let new = NewInput { id, text, attachments: Vec::new(), delivery };
+        let InputScript { id, text, delivery, system, tools } = input.clone();
+        let new = NewInput { id, text, attachments: Vec::new(), delivery, system, tools };
         match session.admit(new).await {
             Ok(admitted) => self.note(json!({ "outcome": admitted.as_str() })),
             Err(refusal) => self.refused(refusal.into()),

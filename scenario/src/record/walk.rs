@@ -8,14 +8,14 @@ use super::expectation::Tolerances;
 use super::run::{CallEnding, RecordedActivity};
 use super::{RecordError, RecordedEvent, RecordedSession};
 use annals_core::event::{
-    ChildEvent, ContextAdmitted, ContextEvent, Event, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
-    ProfileEvent, SessionEvent, ToolEvent,
+    ChildEvent, ContextAdmitted, ContextEvent, Event, FilesEvent, InputConfigured, InputEvent, MessageEvent,
+    PermissionEvent, ProfileEvent, SessionEvent, ToolEvent,
 };
-use annals_core::{CallId, Seq};
+use annals_core::{CallId, InputId, Seq};
 use annals_projections::{Projection, SessionView};
 use annals_runtime::settings::CompactionSettings;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tools::RecordedTools;
 
 /// The script so far.
@@ -23,6 +23,8 @@ pub(super) struct ScriptBuilder<'a> {
     recording: &'a RecordedSession,
     /// The views before the next event.
     view: SessionView,
+    /// What inputs bring beside their texts; recorded right after their admission.
+    configured: BTreeMap<InputId, InputConfigured>,
     sources: RecordedSources,
     tools: RecordedTools,
     script: Vec<Value>,
@@ -70,6 +72,7 @@ impl<'a> ScriptBuilder<'a> {
         Self {
             recording,
             view: SessionView::default(),
+            configured: configured(facts),
             sources: RecordedSources::new(order(facts)),
             tools: RecordedTools::of(facts),
             script: Vec::new(),
@@ -94,10 +97,27 @@ impl<'a> ScriptBuilder<'a> {
         match &fact.event {
             Event::Input(InputEvent::Admitted(admitted)) if admitted.attachments.is_empty() => {
                 let (id, text) = (&admitted.input, admitted.text.resolve(blobs.as_ref()));
-                self.external(fact.seq, json!({ "admit": { "id": id, "text": text, "delivery": admitted.delivery } }))?;
+                let mut input = json!({ "id": id, "text": text, "delivery": admitted.delivery });
+                if let Some(configured) = self.configured.get(id) {
+                    let InputConfigured { system, tools, .. } = configured;
+                    let system = system.as_ref().map(|system| system.resolve(blobs.as_ref()));
+                    system.into_iter().for_each(|system| input["system"] = json!(system));
+                    if !tools.is_empty() {
+                        input["tools"] = json!(tools);
+                    }
+                }
+                self.external(fact.seq, json!({ "admit": input }))?;
             }
             Event::Input(InputEvent::Withdrawn(withdrawn)) => {
                 self.external(fact.seq, json!({ "cancel": withdrawn.input }))?;
+            }
+            Event::Message(MessageEvent::Pinned(pinned)) => {
+                let user = self.user(fact.seq, pinned.message, "a pin of")?;
+                self.external(fact.seq, json!({ "pin": { "user": user } }))?;
+            }
+            Event::Message(MessageEvent::Unpinned(unpinned)) => {
+                let user = self.user(fact.seq, unpinned.message, "a pin of")?;
+                self.external(fact.seq, json!({ "unpin": { "user": user } }))?;
             }
             Event::Session(SessionEvent::AgentSwitched(switched)) => {
                 self.external(fact.seq, json!({ "agent": switched.agent }))?;
@@ -110,13 +130,13 @@ impl<'a> ScriptBuilder<'a> {
                 self.run.iter_mut().for_each(|run| run.moved = true);
             }
             Event::Files(FilesEvent::RevertStaged(staged)) => {
-                let user = self.user(fact.seq, staged.first_removed)?;
+                let user = self.user(fact.seq, staged.first_removed, "a revert to")?;
                 self.alone(json!({ "revert": { "to": { "user": user } } }));
             }
             Event::Files(FilesEvent::RevertCleared(_)) => self.alone(json!({ "revert": "clear" })),
             Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 if self.view.session.revert.is_none() {
-                    let user = self.user(fact.seq, committed.first_removed)?;
+                    let user = self.user(fact.seq, committed.first_removed, "a revert to")?;
                     self.alone(json!({ "revert": { "to": { "user": user } } }));
                 }
                 self.alone(json!({ "revert": "commit" }));
@@ -126,6 +146,7 @@ impl<'a> ScriptBuilder<'a> {
             Event::Session(SessionEvent::Created(_))
             | Event::Session(SessionEvent::ProcessAttached(_))
             | Event::Session(SessionEvent::Titled(_))
+            | Event::Input(InputEvent::Configured(_))
             | Event::Profile(ProfileEvent::AgentRecorded(_))
             | Event::Profile(ProfileEvent::ModelRecorded(_))
             | Event::Profile(ProfileEvent::ToolsRecorded(_))
@@ -171,12 +192,12 @@ impl<'a> ScriptBuilder<'a> {
         self.script.push(action);
     }
 
-    fn user(&self, seq: Seq, message: Seq) -> Result<u64, RecordError> {
+    fn user(&self, seq: Seq, message: Seq, what: &str) -> Result<u64, RecordError> {
         let items = self.view.transcript.items.iter();
         let users = items.filter(|item| item.user && !self.view.transcript.is_removed(item.seq));
         let at = users.map(|item| item.seq).position(|user| user == message);
         at.map(|at| at as u64 + 1)
-            .ok_or_else(|| self.recording.inexpressible(seq, "a revert to an event that is not a user message"))
+            .ok_or_else(|| self.recording.inexpressible(seq, format!("{what} an event that is not a user message")))
     }
 
     /// The session continues as a fork of the session so far.
@@ -227,6 +248,15 @@ impl<'a> ScriptBuilder<'a> {
         let script = self.script.into_iter().map(|action| self.tools.resolve(action)).collect();
         Ok(BuiltScript { script, tolerances: self.tolerances, asked, compaction })
     }
+}
+
+/// What the inputs of a session bring beside their texts.
+pub(super) fn configured(facts: &[RecordedEvent]) -> BTreeMap<InputId, InputConfigured> {
+    let of = |fact: &RecordedEvent| match &fact.event {
+        Event::Input(InputEvent::Configured(configured)) => Some((configured.input.clone(), configured.clone())),
+        _ => None,
+    };
+    facts.iter().filter_map(of).collect()
 }
 
 impl CompactionEvidence {

@@ -48,7 +48,7 @@ fn bincode_1(event: &Event) -> (Vec<u8>, Event) {
         }
         Input InputEvent {
             Admitted InputAdmitted Promoted InputPromoted Withdrawn InputWithdrawn
-            DeliveryChanged InputDeliveryChanged
+            DeliveryChanged InputDeliveryChanged Configured InputConfigured
         }
         Context ContextEvent {
             EpochStarted EpochStarted EpochReplacementBlocked EpochReplacementBlocked Admitted ContextAdmitted

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 pub(crate) const LINES: &str = include_str!("../../../../fixtures/events.jsonl");
 
 /// The fields that hold a map, as JSON pointers: their keys are data, not field names.
-pub(crate) const MAPS: [&str; 6] =
-    ["/entries", "/set", "/counts", "/options/controls", "/options/options", "/options/body"];
+pub(crate) const MAPS: [&str; 7] =
+    ["/entries", "/set", "/counts", "/tools", "/options/controls", "/options/options", "/options/body"];
 
 /// The key whose hash `fixtures/events.jsonl` contains.
 const KEY: SessionKey = SessionKey([0x0f; 32]);
