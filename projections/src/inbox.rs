@@ -152,7 +152,7 @@ impl Projection for Inbox {
             Event::Input(InputEvent::Configured(configured)) => {
                 if let Some(admission) = self.used.get(&configured.input) {
                     let content = Admission::configured(admission.content, configured);
-                    self.used.insert(configured.input.clone(), Admission { content, ..admission.clone() });
+                    self.used.insert(configured.input.clone(), Admission { content, ..*admission });
                 }
                 self.configured.insert(configured.input.clone(), configured.clone());
             }

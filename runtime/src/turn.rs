@@ -124,9 +124,12 @@ pub(crate) async fn turn(runner: &Runner, promotion: Promotion, step: u32) -> Re
     loop {
         let profile = boundary::prepare(runner, &mut state).await?;
         let Some(request) = recorded(runner, &profile, &mut state).await? else { continue };
-        match exchange::exchange(runner, &profile, &state.budget, request).await? {
+        match exchange::exchange(runner, &profile, request).await? {
             ExchangeEnd::Ended { continues } => return Ok(TurnEnd { continues, step: state.step }),
-            ExchangeEnd::Outgrown { attempt } => state.attempt = attempt,
+            ExchangeEnd::Outgrown { attempt } => {
+                state.budget.answered();
+                state.attempt = attempt;
+            }
             ExchangeEnd::Overflow(failed) => {
                 state.attempt = 1;
                 context_budget::after_refusal(runner, &profile, &mut state.budget, failed).await?;

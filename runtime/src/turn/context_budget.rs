@@ -22,6 +22,8 @@ const STALLED: u32 = 3;
 pub(super) struct ContextBudget {
     /// The refusal that the turn recovers from; there is no second time.
     recovery: Option<RefusalRecovery>,
+    /// Whether an answer began after a recovery, so that the refusal counts no more.
+    recovered: bool,
     stalled: u32,
 }
 
@@ -57,6 +59,16 @@ impl ContextBudget {
     pub(super) fn exceeds(&self, runner: &Runner, profile: &RequestProfile, chars: u64) -> bool {
         let limits = self.limits(runner, profile);
         runner.shared.settings.compaction.auto && limits.exceeded_by(estimate(chars))
+    }
+
+    /// The same by the limits of the model alone: for a request that continues an answer, so that the provider took its size.
+    pub(super) fn exceeds_model(runner: &Runner, profile: &RequestProfile, chars: u64) -> bool {
+        runner.shared.settings.compaction.auto && limits(runner, profile).exceeded_by(estimate(chars))
+    }
+
+    /// An answer began: the refusal before it is no error of the turn any more. There is still no second recovery.
+    pub(super) fn answered(&mut self) {
+        self.recovered |= self.recovery.take().is_some();
     }
 
     fn limits(&self, runner: &Runner, profile: &RequestProfile) -> ContextLimits {
@@ -117,7 +129,7 @@ pub(super) async fn after_refusal(
     refused: RefusedRequest,
 ) -> Result<(), Stop> {
     let settings = &runner.shared.settings.compaction;
-    if !settings.auto || budget.recovery.is_some() {
+    if !settings.auto || budget.recovery.is_some() || budget.recovered {
         return Err(exchange::give_up(runner, profile, refused).await?);
     }
     let request = refused.request.request.clone();

@@ -1,7 +1,6 @@
 //! Attempts of one request until there is an answer, or none will come (`docs/reference/turn.md#retries`).
 
 use super::answer::{AnswerEnd, AnswerRecorder};
-use super::context_budget::ContextBudget;
 use super::record_request::RecordedRequest;
 use super::retry::{ATTEMPTS, failure};
 use super::{RequestProfile, Runner, Stop, cost};
@@ -47,7 +46,6 @@ pub(super) struct RefusedRequest {
 pub(super) async fn exchange(
     runner: &Runner,
     profile: &RequestProfile,
-    budget: &ContextBudget,
     mut request: RecordedRequest,
 ) -> Result<ExchangeEnd, Stop> {
     loop {
@@ -92,7 +90,7 @@ pub(super) async fn exchange(
             }
             return Err(stop);
         }
-        if !request.again(runner, profile, budget).await? {
+        if !request.again(runner, profile).await? {
             return Ok(ExchangeEnd::Outgrown { attempt: request.sent.attempt + 1 });
         }
     }

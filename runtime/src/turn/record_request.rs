@@ -87,12 +87,7 @@ impl RecordedRequest {
     /// Records the next attempt. It is the same request unless the history changed meanwhile (a part of an answer
     /// stays): then it has an id of its own, under the same budget of attempts. If that one is too large, returns false and
     /// records nothing.
-    pub(super) async fn again(
-        &mut self,
-        runner: &Runner,
-        profile: &RequestProfile,
-        budget: &ContextBudget,
-    ) -> Result<bool, Stop> {
+    pub(super) async fn again(&mut self, runner: &Runner, profile: &RequestProfile) -> Result<bool, Stop> {
         let other = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
         let blobs = runner.lane.blobs();
         let (mut sent, body) = ((*self.sent).clone(), self.body.clone());
@@ -107,7 +102,7 @@ impl RecordedRequest {
             }
             let built = requests.build(view, &sent, &*blobs)?;
             let (request, digest) = (built.request(), built.digest());
-            if digest != sent.digest && budget.exceeds(runner, profile, built.chars()) {
+            if digest != sent.digest && ContextBudget::exceeds_model(runner, profile, built.chars()) {
                 return Ok(Decision::nothing(None));
             }
             let (request_id, body) = match digest == sent.digest {

@@ -47,15 +47,9 @@ fn every_recorded_session_plays_again_to_the_same_views() {
     // What a log does not tell is said, and never guessed.
     let expected = [
         "a-blocked-replacement-is-recorded-once: which incompatible value waits for a source that is unavailable",
-        "a-covered-message-that-is-pinned-comes-back: `message.pinned`",
-        "a-pin-keeps-a-message-through-compactions: `message.pinned`",
-        "a-pinned-message-of-the-tail-counts-nothing: `message.pinned`",
-        "a-pinned-running-request-is-replayed-once-it-is-unpinned: `message.pinned`",
         "a-second-block-by-the-same-keys-is-recorded: which incompatible value waits for a source that is unavailable",
         "agent-switch-while-a-change-is-observed: an action while the sources were observed",
         "an-unanswered-input-gets-its-turn-before-the-queue: an action while the sources were observed",
-        "pinned-message-stands-before-the-summary: `message.pinned`",
-        "pins-after-the-boundary-go-with-a-revert: `message.pinned`",
         "request-that-cannot-fit-is-an-overflow: an action while the sources were observed",
         "switches-during-a-turn-apply-to-the-next-one: a switch while the sources were observed",
         "unavailable-source-blocks-a-removal-without-text: which incompatible value waits for a source that is unavailable",
