@@ -68,6 +68,26 @@ impl Agent {
         }
     }
 
+    /// One whose system text is a Markdown file, with these rules.
+    pub(crate) fn of_text(name: &str, description: String, mode: Mode, text: String, rules: Vec<Rule>) -> Self {
+        Self {
+            name: name.into(),
+            description,
+            mode,
+            model: None,
+            options: Map::new(),
+            text: Some(text),
+            note: None,
+            steps: None,
+            rules,
+        }
+    }
+
+    /// The same with a model and a number of steps.
+    pub(crate) fn with(self, model: Option<ModelName>, steps: Option<u32>) -> Self {
+        Self { model, steps, ..self }
+    }
+
     /// Reads one.
     pub(crate) fn read(
         settings: &MergedSettings,

@@ -135,6 +135,10 @@ impl Config {
         }
         let places = places.clone();
         let config = Self { settings, agents, catalog, project, trusted, places, directory, variables };
+        let mut config = config;
+        for agent in config.markdown_agents() {
+            config.agents.entry(agent.name.clone()).or_insert(agent);
+        }
         config.check(&mut problems);
         if problems.is_empty() { Ok(LoadedConfig { config, text, refused }) } else { Err(ConfigError::Wrong(problems)) }
     }
@@ -224,13 +228,16 @@ impl Config {
         Subagents { agents: taking.map(subagent).collect(), depth }
     }
 
-    /// The instruction files. By default the global one is `AGENTS.md` next to the user's configuration.
+    /// The instruction files. By default the global one is `AGENTS.md` next to the user's configuration, else `~/.claude/CLAUDE.md`.
     pub fn instructions(&self) -> InstructionFiles {
         let global = self.settings.texts(&["instructions", "global"]);
         let user = &self.places.user_dir;
-        let global = match global {
+        let global: Vec<PathBuf> = match global {
             Some(paths) => paths.iter().map(|path| self.places.resolve(path, user)).collect(),
-            None => vec![user.join("AGENTS.md")],
+            None => {
+                let claude = self.places.home.as_ref().map(|home| home.join(".claude/CLAUDE.md"));
+                std::iter::once(user.join("AGENTS.md")).chain(claude).collect()
+            }
         };
         let files = self.settings.list(&["instructions", "files"]);
         let project = self.settings.flag(&["instructions", "project"]).unwrap_or(true);
@@ -263,15 +270,38 @@ impl Config {
             let own = matches!(setting.origin, ValueOrigin::File { layer: ConfigLayer::Project, .. });
             of(file_of(&self.places, self.project.as_ref(), setting), bound.clone().filter(|_| own))
         });
-        own.and_then(|own| of(own, bound.clone()))
-            .into_iter()
+        let claude = self.claude_folder().map(|folder| folder.join("skills"));
+        let claude =
+            claude.filter(|folder| self.trusted || guard::stays(folder.strip_prefix(root).unwrap_or(folder), root));
+        own.into_iter()
+            .chain(claude)
+            .filter_map(|own| of(own, bound.clone()))
             .chain(named)
             .chain(of(self.places.user_dir.join("skills"), None))
+            .chain(self.user_claude_folder().and_then(|folder| of(folder.join("skills"), None)))
             .collect()
     }
 
+    /// The project's folder `.claude`, which is read where the project has no `AGENTS.md`.
+    pub(crate) fn claude_folder(&self) -> Option<PathBuf> {
+        let root = self.bound();
+        let is_read = !root.join("AGENTS.md").exists() && !opted_out(|name| self.variables.get(name));
+        is_read.then(|| root.join(".claude")).filter(|folder| folder.is_dir())
+    }
+
+    /// The user's folder `.claude`, which is read where the user has no `AGENTS.md`.
+    pub(crate) fn user_claude_folder(&self) -> Option<PathBuf> {
+        let folder = self.places.home.as_ref()?.join(".claude");
+        (!self.places.user_dir.join("AGENTS.md").exists() && folder.is_dir()).then_some(folder)
+    }
+
+    /// Whether the user trusts the project's file as it is.
+    pub fn is_trusted(&self) -> bool {
+        self.trusted
+    }
+
     /// The folder that links of an untrusted project may not lead out of: the one with `.git`, else the project's own.
-    fn bound(&self) -> &Path {
+    pub(crate) fn bound(&self) -> &Path {
         let own = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
         own.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(own)
     }

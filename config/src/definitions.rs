@@ -3,6 +3,7 @@
 
 use crate::agent::free;
 use crate::config::Config;
+use crate::extensions;
 use crate::mcp;
 use crate::problem::Problem;
 use crate::reading::{Setting, shown};
@@ -99,6 +100,16 @@ impl Config {
                 }
                 ["mcp", name] => {
                     if let Err(why) = mcp::server(&self.settings, &self.variables, name) {
+                        wrong(setting, why);
+                    }
+                }
+                ["lsp" | "custom_tools" | "context" | "hooks", name] => {
+                    if let Err(why) = extensions::check(&self.settings, &path, name) {
+                        wrong(setting, why);
+                    }
+                }
+                ["websearch", "command" | "provider" | "url" | "key_env"] => {
+                    if let Err(why) = extensions::check(&self.settings, &path, "") {
                         wrong(setting, why);
                     }
                 }

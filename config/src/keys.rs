@@ -1,5 +1,9 @@
 //! Which keys a configuration file may hold, what they are, and which of them a project may set by itself.
 
+mod extensions;
+
+use extensions::{CONTEXT, CUSTOM_TOOL, HOOK, LSP, WEBSEARCH};
+
 /// What a key holds.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueKind {
@@ -21,6 +25,8 @@ pub enum ValueKind {
     Rules,
     /// Texts by any name.
     Named,
+    /// Whole numbers, 0 or more, by any name.
+    Counts,
     /// Settings in the shape of the AI SDK, by any name.
     Free,
     /// Keys.
@@ -152,6 +158,16 @@ pub const KEYS: &[ConfigKey] = &[
     key("skills", ValueKind::Table(SKILLS), "Folders with skills."),
     key("mcp", ValueKind::Each(MCP), "MCP servers by name: programs that offer tools.")
         .for_project(Project::Trusted(COMMANDS)),
+    key("lsp", ValueKind::Each(LSP), "Language servers by name; `pyright`, `typescript`, `clangd`, `rust-analyzer` and `gopls` are built in.")
+        .for_project(Project::Trusted(COMMANDS)),
+    key("websearch", ValueKind::Table(WEBSEARCH), "Who searches the web for models.")
+        .for_project(Project::Trusted(COMMANDS)),
+    key("custom_tools", ValueKind::Each(CUSTOM_TOOL), "Tools by command: JSON in, text out.")
+        .for_project(Project::Trusted(COMMANDS)),
+    key("context", ValueKind::Each(CONTEXT), "Context sources by command, by name.")
+        .for_project(Project::Trusted(COMMANDS)),
+    key("hooks", ValueKind::Each(HOOK), "Programs that run around calls, at boundaries and at compactions, by name.")
+        .for_project(Project::Trusted(COMMANDS)),
     key("redaction", ValueKind::Table(REDACTION), "Secrets that are kept out of requests and the log."),
     key(
         "retention",
@@ -255,6 +271,16 @@ const TOOLS: &[ConfigKey] = &[
         "Environment variables that commands see in addition to the usual ones: names, and patterns with *.",
     )
     .for_project(Project::Trusted(CONFINES)),
+    key(
+        "time_limits",
+        ValueKind::Counts,
+        "Time limits of calls in milliseconds, by the name of the tool; of `bash` the limit of a command without another.",
+    ),
+    key(
+        "diagnostics_ms",
+        ValueKind::Count,
+        "How long errors of language servers are waited for after an edit, in milliseconds; 0 means that none are.",
+    ),
 ];
 
 const SANDBOX: &[ConfigKey] = &[

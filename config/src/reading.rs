@@ -105,7 +105,7 @@ impl FileReader<'_> {
                     }
                 }
             }
-            ValueKind::Named | ValueKind::Free => {
+            ValueKind::Named | ValueKind::Counts | ValueKind::Free => {
                 let Some(named) = self.as_table(path, key.kind, item) else { return };
                 for (name, item) in named.iter() {
                     let path = joined(path, name);
@@ -113,6 +113,9 @@ impl FileReader<'_> {
                         (_, None) => {}
                         (ValueKind::Named, Some(value)) if !value.is_string() => {
                             self.expected(&path, ValueKind::Text, "a text", item);
+                        }
+                        (ValueKind::Counts, Some(value)) if !value.as_u64().is_some_and(|count| count < 1 << 53) => {
+                            self.expected(&path, ValueKind::Count, "a whole number, 0 or more", item);
                         }
                         (_, Some(value)) => self.setting(&path, value, item.span()),
                     }
@@ -260,7 +263,7 @@ fn example(path: &[String], kind: ValueKind) -> String {
         ValueKind::Price => format!("`{name} = \"2.50\"`"),
         ValueKind::Texts | ValueKind::Added => format!("`{name} = [\"...\", \"...\"]`"),
         ValueKind::Rules => format!("`{name} = [[\"bash\", \"git *\", \"allow\"]]`"),
-        ValueKind::Table(_) | ValueKind::Named | ValueKind::Free => {
+        ValueKind::Table(_) | ValueKind::Named | ValueKind::Counts | ValueKind::Free => {
             format!("`[{}]` with its keys below", shown(path))
         }
         ValueKind::Each(_) => format!("`[{}.NAME]` with its keys below", shown(path)),

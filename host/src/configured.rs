@@ -3,6 +3,7 @@
 use crate::context::HostContext;
 use crate::error::HostError;
 use crate::existing_session::{ExistingSession, working_directory};
+use crate::expansion::{ExpandedPrompt, PromptExpander};
 use crate::launcher::launcher;
 use annals_config::{Config, SigningSettings};
 use annals_core::event::Policy;
@@ -11,11 +12,12 @@ use annals_providers::http::{Endpoint, Endpoints, HttpProvider, KeySource, check
 use annals_providers::{CassettePlayer, CassetteRecorder};
 use annals_runtime::host::{HostParts, QuestionSender};
 use annals_runtime::ports::{Provider, SystemClock, now_of};
+use annals_runtime::prompt::UserPrompt;
 use annals_runtime::redaction::Redactor;
-use annals_runtime::settings::TitleSettings;
+use annals_runtime::settings::{Definitions, TitleSettings};
 use annals_runtime::{NewSession, Settings};
 use annals_tools::mcp::McpServers;
-use annals_tools::{LocalServices, SandboxLimits, SandboxSettings};
+use annals_tools::{BackgroundCommands, LocalServices, SandboxLimits, SandboxSettings};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,6 +55,10 @@ pub struct Chosen {
     pub policy: Policy,
     /// Whether the sessions are signed once they are idle.
     pub signing: SigningSettings,
+    /// What a typed prompt may stand for.
+    pub expander: PromptExpander,
+    /// The commands that run in the background.
+    pub commands: BackgroundCommands,
 }
 
 impl Chosen {
@@ -60,6 +66,31 @@ impl Chosen {
     pub fn new_session(&self) -> NewSession {
         let Self { agent, model, directory, policy, .. } = self.clone();
         NewSession { policy, ..NewSession::at(directory, agent, model) }
+    }
+
+    /// Takes agent and model that a template asks for, unless they were named.
+    ///
+    /// # Errors
+    /// When there is no such agent or model.
+    pub fn take_from(
+        &mut self,
+        prompt: &ExpandedPrompt,
+        names_agent: bool,
+        names_model: bool,
+        definitions: &dyn Definitions,
+    ) -> Result<(), HostError> {
+        if let Some(name) = prompt.agent.as_ref().filter(|_| !names_agent) {
+            let known = || self.agents.iter().map(ToString::to_string).collect();
+            let found = self.agents.iter().find(|agent| agent.as_str() == name);
+            self.agent =
+                found.cloned().ok_or_else(|| HostError::UnknownAgent { name: name.clone(), known: known() })?;
+        }
+        if let Some(model) = prompt.model.as_ref().filter(|_| !names_model) {
+            let profile = definitions.model(model);
+            let unknown = || HostError::UnknownModel { name: model.to_string(), meant: Vec::new() };
+            self.model = profile.ok_or_else(unknown)?.model;
+        }
+        Ok(())
     }
 }
 
@@ -72,6 +103,20 @@ pub fn configured(
     options: &RunOptions,
     found: Option<&ExistingSession>,
     questions: QuestionSender,
+) -> Result<(HostParts, Chosen), HostError> {
+    configured_asking(context, options, found, questions, None)
+}
+
+/// The same, where models may also ask the user questions: `user` answers them.
+///
+/// # Errors
+/// As [`configured`].
+pub fn configured_asking(
+    context: &HostContext,
+    options: &RunOptions,
+    found: Option<&ExistingSession>,
+    questions: QuestionSender,
+    user: Option<Arc<dyn UserPrompt>>,
 ) -> Result<(HostParts, Chosen), HostError> {
     let place = match found {
         Some(found) => found.directory.clone(),
@@ -90,6 +135,8 @@ pub fn configured(
         Some(KeySource::Env(name)) => Some(name),
         Some(KeySource::Command(_)) | None => None,
     });
+    let commands = BackgroundCommands::default();
+    let hooks = Some(Arc::new(config.hooks())).filter(|hooks| !hooks.is_empty());
     let services = LocalServices {
         instructions: config.instructions(),
         skills: config.skills(),
@@ -98,6 +145,13 @@ pub fn configured(
         sandbox: config.sandbox().map(sandbox).transpose()?,
         output: config.output(),
         mcp: McpServers::new(config.mcp()),
+        command_limit_ms: config.command_limit_ms(),
+        commands: commands.clone(),
+        search: config.search(),
+        servers: config.language_servers(),
+        user,
+        custom_tools: config.custom_tools(),
+        context: config.context_programs(),
     };
     let redactor = config.redactor();
     let title = config.titles().then(|| TitleSettings { agent: None, model: small(&config) });
@@ -107,6 +161,10 @@ pub fn configured(
         title,
         redactor,
         repeat_limit: config.repeat_limit(),
+        summary: hooks.clone().map(|hooks| hooks as _),
+        hooks: hooks.map(|hooks| hooks as _),
+        tool_limits: config.tool_limits(),
+        dispensable_tools: DISPENSABLE_TOOLS.map(str::to_owned).to_vec(),
         small_window_tools: Some(SMALL_WINDOW_TOOLS.map(str::to_owned).to_vec()),
         process: Some(context.process_recorder()),
         ..Settings::default()
@@ -121,7 +179,10 @@ pub fn configured(
         approver: Arc::new(questions),
     };
     let (agents, policy) = (config.selectable().cloned().collect(), config.policy());
-    Ok((parts, Chosen { agent, model, directory: place, agents, policy, signing }))
+    let subagents = config.subagents().agents.into_iter().map(|one| one.agent).collect();
+    let (templates, trusted) = (config.templates(), config.is_trusted());
+    let expander = PromptExpander::new(templates, subagents, &place, trusted);
+    Ok((parts, Chosen { agent, model, directory: place, agents, policy, signing, expander, commands }))
 }
 
 /// The sandbox, whose launcher is this program.
@@ -134,6 +195,20 @@ fn sandbox(limits: SandboxLimits) -> Result<SandboxSettings, HostError> {
 fn small(config: &Config) -> Option<ModelName> {
     config.small_model().filter(|model| reachable(config, model).is_ok())
 }
+
+/// What is left out first where the window of the model is small: what other tools do as well, or few tasks need.
+const DISPENSABLE_TOOLS: [&str; 10] = [
+    "apply_patch",
+    "bash_kill",
+    "bash_output",
+    "lsp_diagnostics",
+    "lsp_hover",
+    "multiedit",
+    "question",
+    "todo",
+    "webfetch",
+    "websearch",
+];
 
 /// What is offered where the window of the model is small.
 const SMALL_WINDOW_TOOLS: [&str; 6] = ["bash", "edit", "glob", "grep", "read", "write"];

@@ -4,6 +4,7 @@
 //! HostParts ─► StoreHost (Runtime, Leases, ports)      everything over one store
 //! ServicesAt ─► LocationCache ─► Ports::locations      each location is examined once
 //! QuestionSender ─► Ports::approver                    permission questions arrive on a channel
+//! PromptSender ─► the tool `question`                  questions of models arrive on a channel
 //! Leases ─► run_leased ─► RunEnd                       one process at a time runs a session
 //! Bus ─► HeldNotices, JsonLines                        what is shown later, what programs read
 //! ```
@@ -14,6 +15,7 @@ mod json_lines;
 mod lease;
 mod leased_run;
 mod locations;
+mod prompts;
 mod questions;
 mod store_host;
 mod this_process;
@@ -24,6 +26,7 @@ pub use json_lines::JsonLines;
 pub use lease::{Lease, LeaseError, Leases};
 pub use leased_run::{Elsewhere, LeasedRunError, RunEnd, RunGoal, run_leased};
 pub use locations::{LocationCache, ServicesAt};
+pub use prompts::{PromptSender, WaitingPrompt};
 pub use questions::{QuestionSender, WaitingQuestion};
 pub use store_host::{HostParts, OUTPUTS, OpenHostError, StoreHost};
 pub use this_process::ThisProcess;

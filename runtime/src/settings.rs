@@ -7,6 +7,7 @@ pub use summary::SummaryHook;
 use crate::background::Scheduler;
 use crate::context::instructions::InstructionFiles;
 use crate::context::{ReferenceCatalogue, Registry, SkillCatalogue};
+use crate::hooks::Hooks;
 use crate::permission::Approver;
 use crate::ports::{Clock, Filesystem, Ids, OutputFiles, Provider};
 use crate::process::ProcessRecorder;
@@ -21,6 +22,7 @@ use annals_store::EventLog;
 use annals_store::cache::ViewCache;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The ports of a runtime: everything outside of it (`ARCHITECTURE.md#codemap`).
 #[derive(Clone)]
@@ -245,6 +247,8 @@ pub struct Settings {
     pub sources: LoadOrder,
     /// Adds to the prompt of summary requests.
     pub summary: Option<Arc<dyn SummaryHook>>,
+    /// What the host does around calls and at boundaries.
+    pub hooks: Option<Arc<dyn Hooks>>,
     /// How titles are requested; without it none are.
     pub title: Option<TitleSettings>,
     /// When background work starts; at once without one.
@@ -257,6 +261,10 @@ pub struct Settings {
     /// After how many failures in a row of calls with one name, one input and one result a further such call is not made
     /// any more; 0 is never.
     pub repeat_limit: u64,
+    /// Time limits of calls by the names of tools; others limit themselves.
+    pub tool_limits: BTreeMap<String, Duration>,
+    /// Tools that are left out first where system text and tools would take more than a third of the largest request.
+    pub dispensable_tools: Vec<String>,
     /// The tools that are offered, with short descriptions, where system text and tools would take more than a third of the
     /// largest request; without them tools are always offered as they are.
     pub small_window_tools: Option<Vec<String>>,
@@ -272,11 +280,14 @@ impl Default for Settings {
             calls: CallOrder::default(),
             sources: LoadOrder::default(),
             summary: None,
+            hooks: None,
             title: None,
             scheduler: None,
             redactor: Some(crate::redaction::usual()),
             views: None,
             repeat_limit: REPEAT_LIMIT,
+            tool_limits: BTreeMap::new(),
+            dispensable_tools: Vec::new(),
             small_window_tools: None,
             process: None,
         }

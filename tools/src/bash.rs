@@ -46,6 +46,9 @@ pub(super) struct Input {
     #[serde(alias = "timeout")]
     #[schemars(range(min = 1, max = 600_000))]
     timeout_ms: Option<u64>,
+    /// Whether to run it in the background, without a time limit, such as a server; read it with `bash_output`.
+    #[serde(default, alias = "run_in_background")]
+    background: bool,
     /// What the command does, in a few words, for people who watch.
     #[serde(rename = "description")]
     _description: Option<String>,
@@ -64,7 +67,7 @@ impl TypedTool for Bash {
     const ABOUT: &str = "Runs a shell command and gives what it wrote, stdout and stderr together, and how it ended. \
         Every call is a new shell: directory and variables are not kept; use `workdir` rather than `cd`. There is no \
         input: a command that asks something reads its end at once. When the command ends, at its time limit and when \
-        the turn is interrupted, all processes that it started are ended, those in the background too. Use `read`, \
+        the turn is interrupted, all processes that it started are ended, also those started with `&`. Use `read`, \
         `edit`, `grep` and `glob` rather than `cat`, `sed`, `grep` and `find`. A long output is shown with its beginning \
         and its end and kept whole in a file.";
     const PUTS_AWAY: bool = true;
@@ -76,10 +79,9 @@ impl TypedTool for Bash {
         if input.command.contains('\0') || input.workdir.as_ref().is_some_and(|path| path.contains('\0')) {
             return Err("a command holds no NUL".into());
         }
+        let longest = self.longest_ms();
         match input.timeout_ms {
-            Some(ms) if !(1..=LONGEST_MS).contains(&ms) => {
-                Err(format!("`timeout_ms` must be between 1 and {LONGEST_MS}"))
-            }
+            Some(ms) if !(1..=longest).contains(&ms) => Err(format!("`timeout_ms` must be between 1 and {longest}")),
             _ => Ok(()),
         }
     }
@@ -103,12 +105,26 @@ impl TypedTool for Bash {
 
     async fn run(&self, input: Input, context: CallContext) -> Worked {
         let workdir = self.workdir(input.workdir.as_deref())?;
-        let limit = Duration::from_millis(input.timeout_ms.unwrap_or(USUAL_MS));
+        let limit = input.timeout_ms.or(self.0.command_limit_ms()).unwrap_or(USUAL_MS);
+        let limit = Duration::from_millis(limit);
         let confinement = self.0.confinement().filter(|_| !input.outside);
         let kept = confinement.map(Confinement::keep).transpose()?;
+        if input.background {
+            self.0.commands().has_room(context.session)?;
+        }
         let started = self.start(&input.command, &workdir, confinement);
         let (mut group, mut output) =
             started.map_err(|error| ToolError(format!("The command could not be started: {error}")))?;
+        if input.background {
+            let place = (context.session, context.step);
+            let id = self.0.commands().keep(place, input.command.clone(), group, output, kept);
+            let text = format!(
+                "Started in the background as {id}. `bash_output` reads what it writes, `bash_kill` ends it; it ends with this process \
+                 at the latest."
+            );
+            let structured = json!({ "id": id, "background": true });
+            return Ok(ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) });
+        }
         let end = watch(&mut group, &output, limit, &context).await?;
         let left = group.end().await && matches!(end, CommandEnd::Itself(_));
         if timeout(DRAIN, output.ended()).await.is_err() {
@@ -128,6 +144,11 @@ impl TypedTool for Bash {
 }
 
 impl Bash {
+    /// The longest time limit: the usual one, or that of the configuration if it is longer.
+    fn longest_ms(&self) -> u64 {
+        self.0.command_limit_ms().map_or(LONGEST_MS, |limit| limit.max(LONGEST_MS))
+    }
+
     fn workdir(&self, named: Option<&str>) -> Result<PathBuf, ToolError> {
         let path = match named {
             Some(named) => self.0.resolve(named).map_err(|error| format!("{named}: {error}"))?,

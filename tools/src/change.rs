@@ -136,6 +136,19 @@ pub(super) fn told(
     }
 }
 
+/// The answer about a file that was removed.
+pub(super) fn told_removed(place: &Workplace, path: &Path, before: &str) -> ToolOutput {
+    let shown = place.shown(path);
+    let removed = before.lines().count();
+    let diff = TextDiff::from_lines(before, "").unified_diff().header(&format!("a/{shown}"), "/dev/null").to_string();
+    let diff = (diff.len() <= DIFFERENCE).then_some(diff);
+    let structured = json!({ "path": shown, "added": 0, "removed": removed, "diff": diff });
+    ToolOutput {
+        structured: Some(Json::canonical(&structured)),
+        ..ToolOutput::text(format!("Deleted {shown} (-{removed} lines)."))
+    }
+}
+
 /// Whether every line of a text ends in CRLF.
 pub(super) fn is_crlf(text: &str) -> bool {
     text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count()

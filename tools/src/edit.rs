@@ -60,27 +60,33 @@ impl TypedTool for Edit {
 
     async fn run(&self, input: Input, context: CallContext) -> Worked {
         let place = self.0.clone();
-        blocking(move |stop| {
-            let _changing = place.seen().changing();
-            let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
-            let shown = place.shown(&path);
-            let Some(before) = change::before(&place, &path, stop)? else {
-                return Err(open::missing(&place, &path));
-            };
-            before.refuse_changed(&place, context.session, &path)?;
-            let Some(bytes) = before.bytes() else {
-                return Err(format!("{shown} is too long to edit: more than {WHOLE} bytes.").into());
-            };
-            let old = from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8; it cannot be edited as text."))?;
-            let (mark, text) = old.strip_prefix(MARK).map_or(("", old), |text| (MARK, text));
-            let all = input.replace_all.unwrap_or_default();
-            let (text, count) = replaced(text, &input.old_string, &input.new_string, all)
-                .map_err(|reason| format!("{shown} was not changed: {reason}"))?;
-            let new = format!("{mark}{text}");
-            let lost = change::put(&place, context.session, &path, Some(&before), new.as_bytes())?;
-            let did = if count == 1 { "Edited".into() } else { format!("Replaced {count} occurrences in") };
-            Ok(change::told(&place, &path, &did, (Some(old), &new), &lost))
-        })
-        .await
+        self.0
+            .diagnosed(
+                &context,
+                vec![input.path.clone()],
+                blocking(move |stop| {
+                    let _changing = place.seen().changing();
+                    let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
+                    let shown = place.shown(&path);
+                    let Some(before) = change::before(&place, &path, stop)? else {
+                        return Err(open::missing(&place, &path));
+                    };
+                    before.refuse_changed(&place, context.session, &path)?;
+                    let Some(bytes) = before.bytes() else {
+                        return Err(format!("{shown} is too long to edit: more than {WHOLE} bytes.").into());
+                    };
+                    let old =
+                        from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8; it cannot be edited as text."))?;
+                    let (mark, text) = old.strip_prefix(MARK).map_or(("", old), |text| (MARK, text));
+                    let all = input.replace_all.unwrap_or_default();
+                    let (text, count) = replaced(text, &input.old_string, &input.new_string, all)
+                        .map_err(|reason| format!("{shown} was not changed: {reason}"))?;
+                    let new = format!("{mark}{text}");
+                    let lost = change::put(&place, context.session, &path, Some(&before), new.as_bytes())?;
+                    let did = if count == 1 { "Edited".into() } else { format!("Replaced {count} occurrences in") };
+                    Ok(change::told(&place, &path, &did, (Some(old), &new), &lost))
+                }),
+            )
+            .await
     }
 }

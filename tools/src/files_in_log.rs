@@ -12,13 +12,31 @@ use std::collections::{BTreeMap, BTreeSet};
 const PAGE: usize = 1_000;
 
 /// Tools whose results name the content of a file.
-const TOOLS: [&str; 3] = ["read", "write", "edit"];
+const TOOLS: [&str; 5] = ["read", "write", "edit", "multiedit", "apply_patch"];
 
 /// Of a result, what says which content a file had.
 #[derive(Deserialize)]
 struct ResultContent {
     path: String,
     content: Digest,
+}
+
+/// What a result says of files: one, or those of a patch.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ResultFiles {
+    One(ResultContent),
+    Several { files: Vec<serde_json::Value> },
+}
+
+impl ResultFiles {
+    fn contents(self) -> Vec<ResultContent> {
+        match self {
+            Self::One(one) => vec![one],
+            // A file that was deleted has no content.
+            Self::Several { files } => files.into_iter().filter_map(|one| serde_json::from_value(one).ok()).collect(),
+        }
+    }
 }
 
 /// The fold: each file by the path that results name it by, in the order in which they were last seen.
@@ -36,10 +54,9 @@ impl FilesInLog {
             }
             Event::Tool(ToolEvent::Settled(settled)) if self.open.remove(&settled.call) => {
                 let value = settled.structured.as_ref().and_then(|value| value.0.read(blobs));
-                let content = value.and_then(|value| serde_json::from_str::<ResultContent>(&value).ok());
-                if let Some(ResultContent { path, content }) =
-                    content.filter(|_| settled.outcome == ToolOutcome::Completed)
-                {
+                let files = value.and_then(|value| serde_json::from_str::<ResultFiles>(&value).ok());
+                let files = files.filter(|_| settled.outcome == ToolOutcome::Completed);
+                for ResultContent { path, content } in files.map(ResultFiles::contents).unwrap_or_default() {
                     self.seen.push((seq, path, content));
                 }
             }

@@ -18,6 +18,7 @@
 //! ```
 
 mod attach;
+mod background;
 mod bash;
 mod carry;
 mod change;
@@ -25,6 +26,7 @@ mod command;
 mod confinement;
 mod edit;
 pub mod erase;
+mod extension;
 mod file_content;
 mod files_in_log;
 mod glob;
@@ -34,18 +36,25 @@ mod leftovers;
 mod lines;
 pub mod local;
 mod ls;
+mod lsp;
 mod matching;
 pub mod mcp;
+mod multiedit;
 mod open;
+mod patch;
 mod pipe_output;
 mod process_group;
+mod program;
+mod question;
 mod read;
 mod seen_files;
 pub mod skills;
 mod stop_signal;
+mod todo;
 mod typed;
 mod variables;
 mod walk;
+mod web;
 mod workplace;
 pub mod worktree;
 mod write;
@@ -55,11 +64,17 @@ mod tests;
 
 pub use annals_sandbox::{Launcher, launch};
 pub use attach::{AttachError, attachment};
+pub use background::{BackgroundCommand, BackgroundCommands};
 pub use confinement::{Confinement, OUTSIDE, SandboxLimits, SandboxSettings};
+pub use extension::{ContextProgram, CustomTool, Hook, HookMoment, HookPrograms, LookWhen};
 pub use leftovers::remove_leftovers;
 pub use local::LocalServices;
+pub use lsp::{LanguageServer, LanguageServers};
+pub use program::{Program, ProgramError, ProgramOutput};
+pub use web::{SearchProvider, WebSearch};
 pub use workplace::{EXTERNAL_DIRECTORY, Workplace};
 
+use annals_runtime::prompt::UserPrompt;
 use annals_runtime::tools::Tool;
 use std::sync::Arc;
 use typed::TypedAdapter;
@@ -91,4 +106,32 @@ pub fn tools(place: &Workplace) -> Vec<Arc<dyn Tool>> {
         Arc::new(TypedAdapter(read::Read(place.clone()))),
         Arc::new(TypedAdapter(write::Write(place))),
     ]
+}
+
+/// Further tools of a location, which small windows do without: `multiedit`, `apply_patch`, `todo`, `webfetch`, `bash_output`,
+/// `bash_kill`, and those for which there is something: `question`, `websearch`, `lsp_hover`, `lsp_diagnostics`.
+pub fn further_tools(
+    place: &Workplace,
+    user: Option<Arc<dyn UserPrompt>>,
+    search: Option<WebSearch>,
+) -> Vec<Arc<dyn Tool>> {
+    let mut all: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(TypedAdapter(patch::ApplyPatch(place.clone()))),
+        Arc::new(TypedAdapter(background::BashKill(place.clone()))),
+        Arc::new(TypedAdapter(background::BashOutput(place.clone()))),
+        Arc::new(TypedAdapter(multiedit::MultiEdit(place.clone()))),
+        Arc::new(TypedAdapter(todo::TodoList)),
+        Arc::new(TypedAdapter(web::WebFetch)),
+    ];
+    if let Some(user) = user {
+        all.push(Arc::new(TypedAdapter(question::Question(user))));
+    }
+    if let Some(search) = search {
+        all.push(Arc::new(TypedAdapter(web::SearchTool { search, directory: place.directory().to_owned() })));
+    }
+    if let Some(servers) = place.servers().filter(|servers| !servers.is_empty()) {
+        all.push(Arc::new(TypedAdapter(lsp::LspDiagnostics(place.clone(), servers.clone()))));
+        all.push(Arc::new(TypedAdapter(lsp::LspHover(place.clone(), servers.clone()))));
+    }
+    all
 }

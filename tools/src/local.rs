@@ -1,16 +1,21 @@
 //! Locations on this machine: context sources, tools, skills, files.
 
+use crate::background::BackgroundCommands;
+use crate::extension::{ContextProgram, CustomTool, ProgramTool};
+use crate::lsp::LanguageServers;
 use crate::mcp::McpServers;
 use crate::skills::{SkillFolders, SkillRoot};
+use crate::web::WebSearch;
 use crate::worktree::files_kept_in;
 use crate::{Confinement, SandboxSettings, Workplace};
 use annals_core::bound::Limits;
 use annals_core::event::Location;
 use annals_runtime::Boxed;
 use annals_runtime::context::instructions::{InstructionFiles, LinkOut};
-use annals_runtime::context::{Builtins, Instructions, SkillCatalogue};
+use annals_runtime::context::{Builtins, Instructions, SkillCatalogue, SystemContext};
 use annals_runtime::host::{OUTPUTS, ServicesAt};
 use annals_runtime::ports::{RealFilesystem, StorePath, SystemClock};
+use annals_runtime::prompt::UserPrompt;
 use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
 use std::path::Path;
@@ -19,9 +24,9 @@ use std::sync::Arc;
 /// The folder of a store that names the temporary files of edits.
 pub const EDITS: &str = "edits";
 
-/// The services of every location on this machine: all tools of this crate, those of MCP servers, date and environment, instruction files,
-/// skills from folders, and captures of files.
-#[derive(Clone, Debug)]
+/// The services of every location on this machine: all tools of this crate, those of MCP servers and of the configuration, date and
+/// environment, instruction files, context sources by command, skills from folders, and captures of files.
+#[derive(Clone)]
 pub struct LocalServices {
     /// Which files instruct the model.
     pub instructions: InstructionFiles,
@@ -37,6 +42,26 @@ pub struct LocalServices {
     pub output: Limits,
     /// Programs that offer further tools.
     pub mcp: McpServers,
+    /// The time limit of commands without another, in milliseconds.
+    pub command_limit_ms: Option<u64>,
+    /// The commands that run in the background.
+    pub commands: BackgroundCommands,
+    /// Who searches the web; without one there is no tool for it.
+    pub search: Option<WebSearch>,
+    /// Language servers, which check changed files.
+    pub servers: LanguageServers,
+    /// Who answers questions of models; without one there is no tool for them.
+    pub user: Option<Arc<dyn UserPrompt>>,
+    /// Tools by command.
+    pub custom_tools: Vec<CustomTool>,
+    /// Context sources by command.
+    pub context: Vec<ContextProgram>,
+}
+
+impl std::fmt::Debug for LocalServices {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LocalServices").finish_non_exhaustive()
+    }
 }
 
 impl ServicesAt for LocalServices {
@@ -64,6 +89,9 @@ impl ServicesAt for LocalServices {
             .hiding(self.hidden.iter().cloned())
             .showing(self.variables.iter().cloned())
             .recording(store.join(EDITS))
+            .in_background(self.commands.clone())
+            .command_limit(self.command_limit_ms)
+            .checked_by(self.servers.clone())
             .limits(self.output);
         for folder in &self.skills {
             place = place.readable(&folder.path);
@@ -73,8 +101,25 @@ impl ServicesAt for LocalServices {
         }
         let catalogue: Arc<dyn SkillCatalogue> = Arc::new(self.catalogue());
         let mut all = crate::tools(&place);
+        all.extend(crate::further_tools(&place, self.user.clone(), self.search.clone()));
+        for settings in &self.custom_tools {
+            // One that takes the name of a built-in tool takes its place.
+            all.retain(|tool| tool.definition().name != settings.name);
+            let directory = directory.to_owned();
+            all.push(Arc::new(ProgramTool { settings: settings.clone(), directory }));
+        }
         all.push(Arc::new(SkillTool::new(catalogue.clone())) as Arc<dyn Tool>);
-        services.tools.register(all).expect("the first tools have valid names, each its own").detach();
+        match services.tools.register(all) {
+            Ok(layer) => layer.detach(),
+            // The names of the configuration were tried when it was loaded.
+            Err(error) => tracing::error!(%error, "the tools of a location are not offered"),
+        }
+        for context in &self.context {
+            match services.registry.register(context.key.clone(), SystemContext::from(context.source(directory))) {
+                Ok(registration) => registration.detach(),
+                Err(error) => tracing::warn!(%error, "a context source of the configuration is left out"),
+            }
+        }
         services.skills = Some(catalogue);
         services.files = Some(files_kept_in(store.clone(), directory));
         services.nested = Some(NestedInstructions { files, config: Arc::new(self.instructions.clone()) });

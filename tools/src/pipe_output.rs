@@ -96,6 +96,21 @@ impl Written {
         }
     }
 
+    /// The text from a byte on. Whole characters only if `from` is the end of an earlier reading between characters.
+    pub(super) fn since(&self, from: u64) -> String {
+        if from == 0 {
+            return self.text();
+        }
+        let tail_at = self.total - self.tail.len() as u64;
+        let skipped = |at: u64| usize::try_from(from.saturating_sub(at)).unwrap_or(usize::MAX);
+        let head = self.head.get(skipped(0)..).unwrap_or_default();
+        let tail: Vec<u8> = self.tail.iter().skip(skipped(tail_at)).copied().collect();
+        match tail_at.saturating_sub(from.max(self.head.len() as u64)) {
+            0 => decoded(&[head, &tail].concat()),
+            omitted => format!("{}\n... {omitted} bytes left out ...\n{}", decoded(head), decoded(&tail)),
+        }
+    }
+
     /// The end of it, from the beginning of a line: what a cut within one leaves may be the rest of a secret that nothing
     /// gives away any more.
     pub(super) fn recent(&self) -> String {

@@ -17,6 +17,12 @@ const FILE: &str = "SKILL.md";
 /// How deep below a root skills are looked for: in its folders, and in those of its folders.
 const DEPTH: usize = 2;
 
+/// The fields of a text's front matter by name, each as one text, and what follows it: as much of YAML as skills, agents and commands in
+/// Markdown are written in.
+pub fn front_matter(text: &str) -> (std::collections::BTreeMap<String, String>, &str) {
+    front::fields(text)
+}
+
 /// The skills in some folders. Where two have the same name, that of the earlier folder counts, and within one folder the
 /// first by path: a user's own skills before those of a project, or the other way round, as the host orders them.
 ///

@@ -1,6 +1,8 @@
 //! Where tools work, and where a path that a model names really leads.
 
+use super::background::BackgroundCommands;
 use super::confinement::Confinement;
+use super::lsp::LanguageServers;
 use super::seen_files::SeenFiles;
 use super::variables::is_shown;
 use annals_core::bound::Limits;
@@ -53,6 +55,9 @@ pub struct Workplace {
     limits: Limits,
     records: Option<StorePath>,
     seen: Arc<SeenFiles>,
+    commands: BackgroundCommands,
+    command_limit_ms: Option<u64>,
+    servers: Option<LanguageServers>,
 }
 
 impl Workplace {
@@ -72,6 +77,9 @@ impl Workplace {
             limits: Limits::default(),
             records: None,
             seen: Arc::default(),
+            commands: BackgroundCommands::default(),
+            command_limit_ms: None,
+            servers: None,
         }
     }
 
@@ -129,8 +137,42 @@ impl Workplace {
         Self { records: Some(folder.into()), ..self }
     }
 
+    /// Keeps commands that run in the background, for a host that is to know of them.
+    #[must_use]
+    pub fn in_background(self, commands: BackgroundCommands) -> Self {
+        Self { commands, ..self }
+    }
+
+    /// The time limit of commands without another, in milliseconds.
+    #[must_use]
+    pub fn command_limit(self, command_limit_ms: Option<u64>) -> Self {
+        Self { command_limit_ms, ..self }
+    }
+
+    /// Language servers, which check the files that tools change.
+    #[must_use]
+    pub fn checked_by(self, servers: LanguageServers) -> Self {
+        Self { servers: Some(servers), ..self }
+    }
+
+    pub(super) fn commands(&self) -> &BackgroundCommands {
+        &self.commands
+    }
+
+    pub(super) fn command_limit_ms(&self) -> Option<u64> {
+        self.command_limit_ms
+    }
+
+    pub(super) fn servers(&self) -> Option<&LanguageServers> {
+        self.servers.as_ref()
+    }
+
     pub(super) fn records(&self) -> Option<&StorePath> {
         self.records.as_ref()
+    }
+
+    pub(super) fn project(&self) -> &Path {
+        &self.project
     }
 
     pub(super) fn directory(&self) -> &Path {

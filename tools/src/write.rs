@@ -54,27 +54,37 @@ impl TypedTool for Write {
     async fn run(&self, input: Input, context: CallContext) -> Worked {
         let place = self.0.clone();
         recall(&place, &input.path, &context).await;
-        blocking(move |stop| {
-            let _changing = place.seen().changing();
-            let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
-            let Some(before) = change::before(&place, &path, stop)? else {
-                let lost = change::put(&place, context.session, &path, None, input.content.as_bytes())?;
-                return Ok(change::told(&place, &path, "Made", (None, &input.content), &lost));
-            };
-            let old = before.bytes().map(|bytes| from_utf8(bytes));
-            if before.known(&place, context.session, &path) == FileKnowledge::Unread && before.bytes() != Some(b"") {
-                let shown = place.shown(&path);
-                return Err(format!("{shown} exists, and you have not read it. Read it before you replace it.").into());
-            }
-            before.refuse_changed(&place, context.session, &path)?;
-            let old = old.and_then(Result::ok);
-            let content = match old {
-                Some(old) if change::is_crlf(old) => change::to_crlf(&input.content),
-                _ => input.content,
-            };
-            let lost = change::put(&place, context.session, &path, Some(&before), content.as_bytes())?;
-            Ok(change::told(&place, &path, "Replaced", (Some(old.unwrap_or_default()), &content), &lost))
-        })
-        .await
+        self.0
+            .diagnosed(
+                &context,
+                vec![input.path.clone()],
+                blocking(move |stop| {
+                    let _changing = place.seen().changing();
+                    let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
+                    let Some(before) = change::before(&place, &path, stop)? else {
+                        let lost = change::put(&place, context.session, &path, None, input.content.as_bytes())?;
+                        return Ok(change::told(&place, &path, "Made", (None, &input.content), &lost));
+                    };
+                    let old = before.bytes().map(|bytes| from_utf8(bytes));
+                    if before.known(&place, context.session, &path) == FileKnowledge::Unread
+                        && before.bytes() != Some(b"")
+                    {
+                        let shown = place.shown(&path);
+                        return Err(format!(
+                            "{shown} exists, and you have not read it. Read it before you replace it."
+                        )
+                        .into());
+                    }
+                    before.refuse_changed(&place, context.session, &path)?;
+                    let old = old.and_then(Result::ok);
+                    let content = match old {
+                        Some(old) if change::is_crlf(old) => change::to_crlf(&input.content),
+                        _ => input.content,
+                    };
+                    let lost = change::put(&place, context.session, &path, Some(&before), content.as_bytes())?;
+                    Ok(change::told(&place, &path, "Replaced", (Some(old.unwrap_or_default()), &content), &lost))
+                }),
+            )
+            .await
     }
 }

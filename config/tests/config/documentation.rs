@@ -19,6 +19,7 @@ fn rows(keys: &[ConfigKey], below: &str) -> String {
             ValueKind::Added => ("list, added to", None),
             ValueKind::Rules => ("rules, added to", None),
             ValueKind::Named => ("table of texts", None),
+            ValueKind::Counts => ("table of numbers", None),
             ValueKind::Free => ("table", None),
         };
         match inner {

@@ -33,12 +33,17 @@ pub(super) fn plain(connect: Duration, local: bool) -> Result<Client, reqwest::E
     finished(builder(connect), local)
 }
 
-fn builder(connect: Duration) -> reqwest::ClientBuilder {
+/// Chooses the implementation of TLS, once.
+pub(super) fn install_tls() {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // An error means that the host has chosen one already, which serves as well.
         drop(rustls::crypto::ring::default_provider().install_default());
     });
+}
+
+fn builder(connect: Duration) -> reqwest::ClientBuilder {
+    install_tls();
     Client::builder()
         .connect_timeout(connect)
         // A redirect would carry the key and the conversation to an address that is not configured.

@@ -5,10 +5,12 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, RunCommandError, Verdict};
 use crate::host::chat::{Chat, ChatInput};
 use crate::session_choice;
-use annals_host::{configured, continued, open};
-use annals_runtime::host::QuestionSender;
+use annals_host::{configured_asking, continued, open};
+use annals_runtime::host::{PromptSender, QuestionSender};
+use annals_runtime::prompt::UserPrompt;
 use annals_store::OpenMode;
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 
 /// Work with a model in a conversation.
 ///
@@ -35,8 +37,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(found) => Some(continued(found).await?.in_directory(directory, cli)?),
         None => None,
     };
+    let person = std::io::stdin().is_terminal() && cli.watched;
     let (put, questions) = QuestionSender::channel();
-    let (parts, chosen) = configured(cli, &options, found.as_ref(), put)?;
+    let (ask, prompts) = PromptSender::channel();
+    let user = person.then(|| Arc::new(ask) as Arc<dyn UserPrompt>);
+    let (parts, chosen) = configured_asking(cli, &options, found.as_ref(), put, user)?;
     let definitions = parts.definitions.clone();
     let reader = match &found {
         Some(found) => found.reader.clone(),
@@ -48,12 +53,13 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         // An empty conversation leaves nothing in the store.
         None => None,
     };
-    let person = std::io::stdin().is_terminal() && cli.watched;
     let history = host.reader.folder().join("chat-history");
     let reading = match person {
         true => ChatInput::edited(history).map_err(RunCommandError::Editor)?,
         false => ChatInput::piped(),
     };
     let approval = args.with.approval(person);
-    Chat::new(cli, &host, definitions, chosen, session, questions, approval, reading)?.talk(out).await
+    let mut chat = Chat::new(cli, &host, definitions, chosen, session, questions, approval, reading)?;
+    chat.answers(prompts);
+    chat.talk(out).await
 }

@@ -9,16 +9,18 @@ use crate::style::Emphasis;
 use annals_core::InputId;
 use annals_core::event::{Attachment, ModelProfile};
 use annals_host::advice::advice;
-use annals_host::{ApprovalMode, Chosen, Host, RunOptions, configured, continued, open};
+use annals_host::{ApprovalMode, Chosen, ExpandedPrompt, Host, RunOptions, configured_asking, continued, open};
 use annals_providers::wire::is_sent;
-use annals_runtime::host::{JsonLines, QuestionSender, RunEnd, RunGoal, is_answered};
+use annals_runtime::host::{JsonLines, PromptSender, QuestionSender, RunEnd, RunGoal, is_answered};
 use annals_runtime::ports::{Ids, SeededIds};
+use annals_runtime::prompt::UserPrompt;
 use annals_runtime::{InputAnswerError, NewInput, Session};
 use annals_store::OpenMode;
 use annals_tools::attachment;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 /// Send a prompt to a model with tools, and show the answer.
@@ -141,11 +143,23 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             return Err(RunCommandError::NothingWaits.into());
         }
     }
+    let person = std::io::stdin().is_terminal() && cli.shows_progress();
     let (put, questions) = QuestionSender::channel();
-    let (parts, chosen) = configured(cli, &options, found.as_ref(), put)?;
+    let (ask, prompts) = PromptSender::channel();
+    let user = (person && !cli.style.json).then(|| Arc::new(ask) as Arc<dyn UserPrompt>);
+    let (parts, mut chosen) = configured_asking(cli, &options, found.as_ref(), put, user)?;
     // Before anything is made.
     let profile = parts.definitions.model(&chosen.model);
-    let attachments = attached(&args.files, &cli.environment.directory, &chosen, profile.as_ref())?;
+    let mut attachments = attached(&args.files, &cli.environment.directory, &chosen, profile.as_ref())?;
+    let mut expanded = match &prompt {
+        Some(prompt) => chosen.expander.expand(prompt, profile.as_ref()).await,
+        None => ExpandedPrompt::default(),
+    };
+    attachments.append(&mut expanded.attachments);
+    for remark in std::mem::take(&mut expanded.remarks) {
+        cli.remarks.say(Emphasis::Warn, &plain(&remark));
+    }
+    chosen.take_from(&expanded, args.with.agent.is_some(), args.with.model.is_some(), &*parts.definitions)?;
     let reader = match &found {
         Some(found) => found.reader.clone(),
         None => cli.store(OpenMode::Create).await?,
@@ -153,12 +167,13 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let host = cli.open_host(reader, parts)?.signing(&chosen.signing, cli);
     let session = open(&host, found.as_ref(), &chosen).await?;
     let before = session.view().await?;
-    let person = std::io::stdin().is_terminal() && cli.shows_progress();
     let (show, approval) = (frontend(cli), args.with.approval(person));
     let mut interaction = Interaction::new(cli, &host, questions, show, approval, TypedLines::of_stdin())?;
+    interaction.prompts = Some(prompts);
     interaction.show.begin(&before, out)?;
     let mut pinning = None;
-    if let Some(prompt) = prompt {
+    if prompt.is_some() {
+        let prompt = std::mem::take(&mut expanded.text);
         let input = SeededIds::from_entropy()?.input(cli.style.now);
         interaction.show.typed(input.clone());
         let (system, tools) = (args.system.clone(), args.chosen_tools());
@@ -169,6 +184,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let ended = run_interactive(&host, &session, RunGoal::Answer, &mut interaction, out).await?;
     if !matches!(ended, RunEnd::Left) {
         interaction.await_title(&session).await;
+    }
+    for command in chosen.commands.running() {
+        cli.remark(&format!("ended with the run: {} ({})", plain(&command.command), command.id));
     }
     if let Some(pinning) = pinning {
         pinning.end(&session, cli).await?;

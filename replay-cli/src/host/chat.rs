@@ -17,14 +17,20 @@ use crate::layout::plain;
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, counted};
 use annals_host::advice::{about_empty, advice};
-use annals_host::{ApprovalMode, Chosen, Host, HostError, short};
-use annals_runtime::host::{RunEnd, RunGoal, WaitingQuestion};
+use annals_host::{ApprovalMode, Chosen, ExpandedPrompt, Host, HostError, short};
+use annals_runtime::host::{RunEnd, RunGoal, WaitingPrompt, WaitingQuestion};
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::settings::Definitions;
 use annals_runtime::{MessagePlace, NewInput, RunError, Session, next_undo};
+use annals_tools::Program;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
+
+/// How long a command of the user may take.
+const SHELL: Duration = Duration::from_secs(600);
 
 /// A conversation.
 pub struct Chat<'a> {
@@ -82,6 +88,11 @@ impl<'a> Chat<'a> {
         Ok(Self { host, definitions, chosen, session, interaction, remarks, ids, printer })
     }
 
+    /// Takes questions of models to the user.
+    pub fn answers(&mut self, prompts: mpsc::UnboundedReceiver<WaitingPrompt>) {
+        self.interaction.prompts = Some(prompts);
+    }
+
     /// Converses until the user leaves.
     pub async fn talk(mut self, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
         let mut above = self.printer.clone().map(|printer| EscapingWriter::new(printer, Escaping::Text));
@@ -97,9 +108,13 @@ impl<'a> Chat<'a> {
         loop {
             let then = match idle(self.host, self.session.as_ref(), &mut self.interaction, out).await? {
                 TypedLine::Text { text, .. } if text.trim().is_empty() => Then::GoesOn,
-                TypedLine::Text { text, .. } => match ChatCommand::of(&text) {
-                    Some(word) => self.word(word, out).await?,
-                    None => self.prompt(text.trim(), out).await?,
+                TypedLine::Text { text, .. } if self.chosen.expander.is_template(&text) => {
+                    self.prompt(text.trim(), out).await?
+                }
+                TypedLine::Text { text, .. } => match (ChatCommand::of(&text), text.trim().strip_prefix('!')) {
+                    (Some(word), _) => self.word(word, out).await?,
+                    (None, Some(command)) if !command.trim().is_empty() => self.shell(command.trim(), out).await?,
+                    (None, _) => self.prompt(text.trim(), out).await?,
                 },
                 TypedLine::Interrupt => {
                     self.interrupt();
@@ -115,6 +130,9 @@ impl<'a> Chat<'a> {
             leave(self.host, session, &mut self.interaction, out).await?;
             self.interaction.await_title(session).await;
             self.sign().await;
+            for command in self.chosen.commands.running() {
+                self.aside(&format!("ended with the chat: {} ({})", plain(&command.command), command.id));
+            }
             let view = session.view().await?;
             let id = short(session.id());
             self.aside(&format!("session {id} · {}", closing::used(&view)));
@@ -144,8 +162,26 @@ impl<'a> Chat<'a> {
         }
     }
 
-    async fn prompt(&mut self, text: &str, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
-        let session = match &self.session {
+    /// Lists what runs in the background.
+    async fn tasks(&self, session: Option<&Session>) -> Result<(), CliError> {
+        let mut lines = Vec::new();
+        for child in session.map(Session::background).unwrap_or_default() {
+            let view = self.host.runtime.session(child).await?.view().await?;
+            let title = view.session.title.clone().unwrap_or_default();
+            lines.push(format!("task {}: {}", short(child), plain(&title)));
+        }
+        for command in self.chosen.commands.running() {
+            lines.push(format!("command {}: {}", command.id, plain(&command.command)));
+        }
+        if lines.is_empty() {
+            lines.push("nothing runs in the background".into());
+        }
+        lines.iter().for_each(|line| self.aside(line));
+        Ok(())
+    }
+
+    async fn begun(&mut self, out: &mut (dyn Write + Send)) -> Result<Session, CliError> {
+        Ok(match &self.session {
             Some(session) => session.clone(),
             None => {
                 let new = self.chosen.new_session();
@@ -154,10 +190,45 @@ impl<'a> Chat<'a> {
                 self.interaction.show.begin(&*session.view().await?, out)?;
                 self.session.insert(session).clone()
             }
+        })
+    }
+
+    /// Runs a command of the user, and records it for the model.
+    async fn shell(&mut self, command: &str, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+        let session = self.begun(out).await?;
+        let words = ["/bin/sh", "-c", command].map(str::to_owned).to_vec();
+        let program = Program { words, environment: Vec::new(), limit: SHELL };
+        let ran = program.run(Path::new(&self.chosen.directory), "").await;
+        let (output, exit) = match ran {
+            Ok(ran) => (format!("{}{}", ran.stdout, ran.stderr), ran.exit),
+            Err(error) => (error.to_string(), None),
         };
+        for line in output.lines() {
+            self.remarks.write(&format!("{}\n", plain(line)));
+        }
+        if exit != Some(0) {
+            self.warn(&exit.map_or("the command was ended".to_owned(), |code| format!("exit status {code}")));
+        }
+        session.record_shell(command, &output, exit).await?;
+        Ok(Then::GoesOn)
+    }
+
+    async fn prompt(&mut self, text: &str, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+        let profile = self.definitions.model(&self.chosen.model);
+        let ExpandedPrompt { text, attachments, agent, model, remarks } =
+            self.chosen.expander.expand(text, profile.as_ref()).await;
+        for remark in remarks {
+            self.warn(&plain(&remark));
+        }
+        let agent = agent.map(|agent| ChatCommand::Agent(Some(agent)));
+        let model = model.map(|model| ChatCommand::Model(Some(model.to_string())));
+        for word in agent.into_iter().chain(model) {
+            self.word(word, out).await?;
+        }
+        let session = self.begun(out).await?;
         let input = self.ids.input(SystemClock::local().now());
         self.interaction.show.typed(input.clone());
-        session.admit(NewInput::steer(text).named(input.as_str())).await?;
+        session.admit(NewInput { attachments, ..NewInput::steer(text).named(input.as_str()) }).await?;
         self.run(&session, RunGoal::Answer, out).await
     }
 
@@ -200,6 +271,9 @@ impl<'a> Chat<'a> {
             (ChatCommand::Help, _) => {
                 let widest = WORDS.iter().map(|(word, _)| word.len()).max().unwrap_or_default();
                 WORDS.iter().for_each(|(word, does)| self.aside(&format!("{word:widest$}  {does}")));
+                for (name, does) in self.chosen.expander.templates() {
+                    self.aside(&format!("{:widest$}  {}", format!("/{}", plain(name)), plain(does)));
+                }
             }
             (ChatCommand::Model(None), _) => {
                 self.aside(&format!("{} answers; `annals models` lists others", self.chosen.model));
@@ -239,6 +313,7 @@ impl<'a> Chat<'a> {
                 self.session = None;
             }
             (ChatCommand::Quit, _) => return Ok(Then::Ends),
+            (ChatCommand::Tasks, session) => self.tasks(session.as_ref()).await?,
             (ChatCommand::Unknown(word), _) => {
                 self.warn(&format!("{word} is not a command; /help lists commands"));
             }
@@ -273,6 +348,7 @@ impl<'a> Chat<'a> {
             | ChatCommand::Agent(_)
             | ChatCommand::New
             | ChatCommand::Compact
+            | ChatCommand::Tasks
             | ChatCommand::Quit
             | ChatCommand::Unknown(_) => {}
         }

@@ -6,6 +6,7 @@ use annals_projections::SessionView;
 use annals_runtime::bus::Notice;
 use annals_runtime::host::JsonLines;
 use annals_runtime::permission::PermissionQuestion;
+use annals_runtime::prompt::UserQuestion;
 use std::io::{self, Write};
 use std::time::Instant;
 
@@ -69,6 +70,14 @@ impl Frontend {
                 lines.question(question, out)?;
                 Ok(since)
             }
+        }
+    }
+
+    /// Shows a question of a model to the user; programs read it from the call.
+    pub fn prompt(&mut self, question: &UserQuestion, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => screen.prompt(question, out),
+            Self::Json(_) => Ok(()),
         }
     }
 

@@ -75,6 +75,7 @@ pub async fn leave(
     session.interrupt();
     // A question of what ends is of no use any more.
     interaction.open = None;
+    interaction.open_prompt = None;
     let settled = async {
         while session.background_ended().await.is_some() {}
         session.idle().await;
@@ -113,6 +114,10 @@ impl ActiveRun<'_> {
                 if self.is_meant_for_question(begun) && ChatCommand::of(&text).is_none() =>
             {
                 self.reply(&text)?;
+                Ok(None)
+            }
+            TypedLine::Text { text, begun } if self.is_meant_for_prompt(begun) && ChatCommand::of(&text).is_none() => {
+                self.answer(&text);
                 Ok(None)
             }
             line => Ok(Some(line)),

@@ -7,7 +7,7 @@ use crate::error::CliError;
 use annals_host::{ApprovalMode, Host, Signal, Signals};
 use annals_runtime::Session;
 use annals_runtime::bus::{Listening, Notice};
-use annals_runtime::host::{HeldNotices, Lease, WaitingQuestion};
+use annals_runtime::host::{HeldNotices, Lease, WaitingPrompt, WaitingQuestion};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,9 +30,13 @@ pub struct Interaction {
     pub waits: bool,
     pub(super) notices: mpsc::UnboundedReceiver<Notice>,
     pub(super) questions: mpsc::UnboundedReceiver<WaitingQuestion>,
+    /// Questions of models to the user.
+    pub prompts: Option<mpsc::UnboundedReceiver<WaitingPrompt>>,
     pub(super) signals: Signals,
     /// The question that waits for its answer.
     pub(super) open: Option<OpenQuestion>,
+    /// The question of a model that waits for its answer.
+    pub(super) open_prompt: Option<OpenPrompt>,
     /// Notices to show after the question, which they would push away.
     pub(super) held: HeldNotices,
     /// Words to the chat that were typed while a turn ran: they are for the time after it.
@@ -49,6 +53,24 @@ pub struct Interaction {
 pub(super) struct OpenQuestion {
     pub(super) question: WaitingQuestion,
     since: Instant,
+}
+
+/// A question of a model that the user has seen.
+pub(super) struct OpenPrompt {
+    pub(super) prompt: WaitingPrompt,
+    since: Instant,
+}
+
+impl OpenPrompt {
+    /// A question that is shown since now.
+    pub(super) fn new(prompt: WaitingPrompt) -> Self {
+        Self { prompt, since: Instant::now() }
+    }
+
+    /// Whether a line that was begun at `begun` can be meant for it.
+    pub(super) fn is_meant_by(&self, begun: Option<Instant>) -> bool {
+        begun.is_none_or(|begun| begun >= self.since)
+    }
 }
 
 impl OpenQuestion {
@@ -99,7 +121,9 @@ impl Interaction {
             notices,
             questions,
             signals,
+            prompts: None,
             open: None,
+            open_prompt: None,
             held: HeldNotices::default(),
             later: VecDeque::new(),
             lease: None,

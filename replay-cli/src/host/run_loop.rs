@@ -1,6 +1,6 @@
 //! A run with a user interface: shows notices, asks questions, obeys signals, until the session is idle.
 
-use super::interaction::OpenQuestion;
+use super::interaction::{OpenPrompt, OpenQuestion};
 use super::question::{asks_for_details, reply};
 use super::{ChatCommand, Interaction, TypedLine};
 use crate::error::CliError;
@@ -8,11 +8,13 @@ use crate::layout::plain;
 use crate::style::counted;
 use annals_host::{ApprovalMode, Host, Signal};
 use annals_runtime::bus::Notice;
-use annals_runtime::host::{Elsewhere, RunEnd, RunGoal, WaitingQuestion, run_leased};
+use annals_runtime::host::{Elsewhere, RunEnd, RunGoal, WaitingPrompt, WaitingQuestion, run_leased};
 use annals_runtime::permission::Answered;
+use annals_runtime::prompt::UserQuestion;
 use annals_runtime::{NewInput, Session};
 use std::io::Write;
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
 
 /// How long running work may take to stop when the process is asked to end.
 const PUT_AWAY: Duration = Duration::from_secs(5);
@@ -23,6 +25,7 @@ pub(super) enum Happened {
     Withdrawn,
     Notice(Notice),
     Asked(WaitingQuestion),
+    Prompted(WaitingPrompt),
     Reported(String),
     Typed(TypedLine),
     RunsElsewhere,
@@ -94,16 +97,19 @@ impl<'a> ActiveRun<'a> {
     }
 
     pub(super) async fn next(&mut self) -> Happened {
-        let Interaction { notices, questions, lines, signals, steers, open, held, reports, .. } =
-            &mut *self.interaction;
-        let (listens, types) = (open.is_none(), open.is_some() || *steers || self.is_idle);
+        let Interaction {
+            notices, questions, prompts, lines, signals, steers, open, open_prompt, held, reports, ..
+        } = &mut *self.interaction;
+        let asks = open.is_some() || open_prompt.is_some();
+        let (listens, types) = (!asks, asks || *steers || self.is_idle);
         tokio::select! {
             biased;
             signal = signals.next() => Happened::Signal(signal),
-            () = withdrawn(open) => Happened::Withdrawn,
+            () = withdrawn(open, open_prompt) => Happened::Withdrawn,
             Some(notice) = async { held.pop() }, if listens => Happened::Notice(notice),
             Some(notice) = notices.recv() => Happened::Notice(notice),
             Some(question) = questions.recv(), if listens => Happened::Asked(question),
+            Some(prompt) = prompted(prompts), if listens => Happened::Prompted(prompt),
             Some(report) = reports.recv(), if listens => Happened::Reported(report),
             () = self.elsewhere.found() => Happened::RunsElsewhere,
             () = self.elsewhere.waits_for_background() => Happened::Waits,
@@ -116,11 +122,10 @@ impl<'a> ActiveRun<'a> {
             Happened::Signal(signal) => self.obey(signal).await?,
             Happened::Withdrawn => {
                 self.interaction.open = None;
+                self.interaction.open_prompt = None;
                 self.interaction.show.aside("the question was withdrawn", self.out)?;
             }
-            Happened::Notice(notice)
-                if self.interaction.open.is_some() && self.interaction.show.waits_for_answers() =>
-            {
+            Happened::Notice(notice) if self.asks() && self.interaction.show.waits_for_answers() => {
                 self.interaction.held.keep(notice);
             }
             Happened::Notice(notice) => self.interaction.show.notice(&notice, &*self.session.blobs(), self.out)?,
@@ -132,6 +137,10 @@ impl<'a> ActiveRun<'a> {
                     self.interaction.open = Some(OpenQuestion::new(question, since));
                 }
             },
+            Happened::Prompted(prompt) => {
+                self.interaction.show.prompt(&prompt.asked, self.out)?;
+                self.interaction.open_prompt = Some(OpenPrompt::new(prompt));
+            }
             Happened::RunsElsewhere => {
                 let text = "another process runs this session; the prompt is added to it, and its output is shown here";
                 self.interaction.show.aside(text, self.out)?;
@@ -147,6 +156,7 @@ impl<'a> ActiveRun<'a> {
     async fn typed(&mut self, line: TypedLine) -> Result<(), CliError> {
         match line {
             TypedLine::Text { text, begun } if self.is_meant_for_question(begun) => self.reply(&text)?,
+            TypedLine::Text { text, begun } if self.is_meant_for_prompt(begun) => self.answer(&text),
             // A word is for the chat, never for the model.
             TypedLine::Text { text, begun } if ChatCommand::of(&text).is_some() => {
                 let told = format!("{}: available when the turn is over; Ctrl-C interrupts it", plain(text.trim()));
@@ -160,6 +170,12 @@ impl<'a> ActiveRun<'a> {
                 }
             }
             TypedLine::Interrupt => self.obey(Signal::Interrupt).await?,
+            TypedLine::End if self.interaction.open_prompt.is_some() && !self.interaction.steers => {
+                self.interaction.prompts = None;
+                if let Some(open) = self.interaction.open_prompt.take() {
+                    open.prompt.answer(None);
+                }
+            }
             // There is no user left to ask, but the turn was asked for.
             TypedLine::End if self.interaction.open.is_some() && !self.interaction.steers => {
                 self.interaction.approval = ApprovalMode::Nobody;
@@ -177,11 +193,32 @@ impl<'a> ActiveRun<'a> {
         self.interaction.open.as_ref().is_some_and(|asked| asked.is_meant_by(begun))
     }
 
+    /// Whether the user is asked something.
+    fn asks(&self) -> bool {
+        self.interaction.open.is_some() || self.interaction.open_prompt.is_some()
+    }
+
+    /// Whether a line that was begun then answers the open question of a model.
+    pub(super) fn is_meant_for_prompt(&self, begun: Option<Instant>) -> bool {
+        self.interaction.open_prompt.as_ref().is_some_and(|open| open.is_meant_by(begun))
+    }
+
+    /// Answers the open question of a model: by the number of an option, or in other words.
+    pub(super) fn answer(&mut self, text: &str) {
+        if let Some(OpenPrompt { prompt, .. }) = self.interaction.open_prompt.take() {
+            let answer = chosen(&prompt.asked, text);
+            prompt.answer(Some(answer));
+        }
+    }
+
     /// Something else was typed than the answer to the open question: it is shown once more.
     fn ask_again(&mut self) -> Result<(), CliError> {
         if let Some(asked) = &self.interaction.open {
             let waiting = self.interaction.questions.len();
             self.interaction.show.question(&asked.question.asked, waiting, self.out)?;
+        }
+        if let Some(open) = &self.interaction.open_prompt {
+            self.interaction.show.prompt(&open.prompt.asked, self.out)?;
         }
         Ok(())
     }
@@ -250,7 +287,7 @@ impl<'a> ActiveRun<'a> {
 
     /// Shows what waits to be shown, unless it would push a question away.
     pub(super) fn flush(&mut self) -> Result<(), CliError> {
-        if self.interaction.open.is_some() && self.interaction.show.waits_for_answers() {
+        if self.asks() && self.interaction.show.waits_for_answers() {
             return Ok(());
         }
         let blobs = self.session.blobs();
@@ -270,6 +307,7 @@ impl<'a> ActiveRun<'a> {
     fn end(mut self, ended: Option<RunEnd>) -> Result<RunEnd, CliError> {
         if self.left {
             self.interaction.open = None;
+            self.interaction.open_prompt = None;
         }
         self.flush()?;
         self.interaction.show.finish(self.out)?;
@@ -281,9 +319,49 @@ impl<'a> ActiveRun<'a> {
     }
 }
 
-async fn withdrawn(open: &mut Option<OpenQuestion>) {
-    match open {
-        Some(asked) => asked.question.withdrawn().await,
+async fn withdrawn(open: &mut Option<OpenQuestion>, prompt: &mut Option<OpenPrompt>) {
+    match (open, prompt) {
+        (Some(asked), _) => asked.question.withdrawn().await,
+        (None, Some(open)) => open.prompt.withdrawn().await,
+        (None, None) => std::future::pending().await,
+    }
+}
+
+async fn prompted(prompts: &mut Option<mpsc::UnboundedReceiver<WaitingPrompt>>) -> Option<WaitingPrompt> {
+    match prompts {
+        Some(prompts) => prompts.recv().await,
         None => std::future::pending().await,
+    }
+}
+
+/// What the user typed, with numbers of options in place of which these stand.
+fn chosen(asked: &UserQuestion, text: &str) -> String {
+    let option = |number: &str| asked.options.get(number.trim().parse::<usize>().ok()?.checked_sub(1)?).cloned();
+    let numbers = text.split([',', ' ']).filter(|number| !number.is_empty());
+    let options: Option<Vec<String>> = numbers.map(option).collect();
+    match options {
+        Some(options) if options.len() == 1 || asked.multiple && !options.is_empty() => options.join(", "),
+        _ => text.trim().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_answered_by_numbers_or_in_words() {
+        let asked = |multiple| UserQuestion {
+            session: annals_core::SessionId::from_parts(1, 1),
+            call: "c".into(),
+            question: "Which?".into(),
+            options: vec!["red".into(), "blue".into()],
+            multiple,
+        };
+        assert_eq!(chosen(&asked(false), " 2 "), "blue");
+        assert_eq!(chosen(&asked(true), "1, 2"), "red, blue");
+        assert_eq!(chosen(&asked(false), "1 2"), "1 2");
+        assert_eq!(chosen(&asked(false), "3"), "3");
+        assert_eq!(chosen(&asked(false), "neither of them"), "neither of them");
     }
 }

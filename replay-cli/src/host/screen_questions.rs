@@ -2,12 +2,13 @@
 
 use super::Screen;
 use crate::escape::exact;
-use crate::layout::{clip, name, plain};
+use crate::layout::{clip, name, plain, wrap};
 use crate::style::{Emphasis, counted};
 use annals_core::event::{PermissionEvent, PermissionReplied, Reply};
 use annals_core::{Event, Record};
 use annals_host::ApprovalMode;
 use annals_runtime::permission::PermissionQuestion;
+use annals_runtime::prompt::UserQuestion;
 use std::io::{self, Write};
 use std::time::Instant;
 
@@ -68,6 +69,26 @@ impl Screen {
         let since = Instant::now();
         self.ask_for_reply();
         Ok(since)
+    }
+
+    /// Shows a question of a model, and asks for the answer.
+    pub(super) fn prompt(&mut self, asked: &UserQuestion, out: &mut dyn Write) -> io::Result<()> {
+        self.meter.clear();
+        let width = self.remarks.style().width.saturating_sub(4);
+        for line in wrap(&plain(&exact(&asked.question)), width) {
+            self.line(Emphasis::Strong, &format!("? {line}"), out)?;
+        }
+        for (at, option) in asked.options.iter().enumerate() {
+            self.line(Emphasis::Plain, &format!("    {}. {}", at + 1, name(&exact(option))), out)?;
+        }
+        let choices = match (asked.options.is_empty(), asked.multiple) {
+            (true, _) => "  your answer › ",
+            (false, false) => "  a number, or another answer › ",
+            (false, true) => "  numbers, or another answer › ",
+        };
+        let end = if self.above_a_prompt { "\n" } else { "" };
+        self.remarks.write(&(self.remarks.style().paint(Emphasis::Strong, choices) + end));
+        Ok(())
     }
 
     /// Shows all of what a question is about, and asks again.

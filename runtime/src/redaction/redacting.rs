@@ -86,6 +86,7 @@ impl Redaction {
         output.text.iter_mut().for_each(|text| self.string(text));
         output.structured.iter_mut().for_each(|value| self.json(value));
         output.attachments.iter_mut().for_each(|attachment| self.attachment(attachment));
+        output.todos.iter_mut().flatten().for_each(|todo| self.string(&mut todo.content));
     }
 
     fn contents(&mut self, kept: SecretFileKind, text: &mut String) {

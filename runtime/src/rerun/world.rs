@@ -12,7 +12,7 @@ use crate::ports::{MemoryFilesystem, SystemClock};
 use crate::settings::LocationServices;
 use crate::tools::{CallContext, CallInput, Tool, ToolError, ToolOutput, ToolRegistry};
 use annals_core::bound::Limits;
-use annals_core::event::{Location, ToolDefinition, ToolOutcome, ToolSettled};
+use annals_core::event::{Location, Todo, ToolDefinition, ToolOutcome, ToolSettled};
 use annals_core::{Blobs, Json, Key, Snapshot};
 use annals_store::disk::StorePath;
 use serde::Deserialize;
@@ -29,6 +29,9 @@ const SKILLS: &str = "core/skill-guidance";
 
 /// Recorded results were bounded once.
 pub const UNBOUNDED: Limits = Limits { lines: usize::MAX, bytes: usize::MAX };
+
+/// The tool whose results change the todo list.
+const TODO: &str = "todo";
 
 /// A recorded world.
 pub struct RecordedWorld {
@@ -64,7 +67,7 @@ impl RecordedWorld {
         };
         let mut results: BTreeMap<_, VecDeque<RecordedResult>> = BTreeMap::new();
         for (name, input, settled) in &recorded.calls {
-            results.entry((name.clone(), input.clone())).or_default().push_back(result(settled, blobs));
+            results.entry((name.clone(), input.clone())).or_default().push_back(result(name, settled, blobs));
         }
         Self {
             context: Arc::new(RecordedContext(recorded.snapshots.iter().map(values).collect())),
@@ -74,7 +77,7 @@ impl RecordedWorld {
     }
 }
 
-fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> RecordedResult {
+fn result(name: &str, settled: &ToolSettled, blobs: &dyn Blobs) -> RecordedResult {
     if settled.outcome != ToolOutcome::Completed {
         let error = settled.error.as_ref().map(|error| error.resolve(blobs).into_owned());
         return Err(ToolError(error.unwrap_or_default()));
@@ -86,7 +89,14 @@ fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> RecordedResult {
         paths: settled.paths.clone(),
         read: Vec::new(),
         shown: Vec::new(),
+        todos: todos(name, settled, blobs),
     })
+}
+
+/// The list that a call of `todo` recorded with its result.
+fn todos(name: &str, settled: &ToolSettled, blobs: &dyn Blobs) -> Option<Vec<Todo>> {
+    let value = settled.structured.as_ref().filter(|_| name == TODO)?.value(blobs);
+    serde_json::from_value(value.get("recorded")?.clone()).ok()
 }
 
 impl ServicesAt for RecordedWorld {

@@ -2,7 +2,7 @@
 
 use super::SessionEditor;
 use crate::outcome::LogError;
-use annals_core::event::{AgentSwitched, ModelSwitched, SessionTitled};
+use annals_core::event::{AgentSwitched, ModelSwitched, SessionTitled, ShellRan};
 use annals_core::{AgentName, ModelName};
 
 impl SessionEditor {
@@ -28,5 +28,13 @@ impl SessionEditor {
     /// When the log refuses.
     pub async fn set_title(&self, title: impl Into<String>) -> Result<(), LogError> {
         self.lane.record(&[SessionTitled::given(title).into()]).await
+    }
+
+    /// Records a command that the user ran, with what it printed: the model reads it with the next request.
+    ///
+    /// # Errors
+    /// When the log refuses.
+    pub async fn record_shell(&self, command: &str, output: &str, exit: Option<i32>) -> Result<(), LogError> {
+        self.lane.record(&[ShellRan { command: command.into(), output: output.into(), exit }.into()]).await
     }
 }

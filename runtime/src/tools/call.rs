@@ -3,7 +3,7 @@
 use super::InheritedDenials;
 use super::{CallInput, Cancellation, ToolError};
 use crate::Boxed;
-use annals_core::event::{Attachment, Effect, Rule, ToolDefinition, ToolProgressed};
+use annals_core::event::{Attachment, Effect, Rule, Todo, ToolDefinition, ToolProgressed};
 use annals_core::permission::authorise;
 use annals_core::{AgentName, CallId, Json, Seq, SessionId};
 use annals_store::EventLog;
@@ -183,12 +183,25 @@ pub struct ToolOutput {
     /// Other files whose lines are in the output, as far as that is known: where such a file is kept for secrets
     /// (`.env`, `credentials`), each of its values is taken for one.
     pub shown: Vec<String>,
+    /// The session's todo list from here on, if the call changed it: recorded with the result.
+    pub todos: Option<Vec<Todo>>,
 }
 
 impl ToolOutput {
     /// An output of text alone.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
+    }
+
+    /// Adds a line to what the model reads.
+    pub fn add_text(&mut self, more: &str) {
+        let shown = self.structured.as_ref().filter(|_| self.text.is_none());
+        let shown = shown.map(|value| super::indent::indented(&value.0.resolve(&annals_core::NoBlobs)));
+        let text = self.text.get_or_insert_with(|| shown.unwrap_or_default());
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(more);
     }
 
     /// An output of a structured value alone.

@@ -39,6 +39,9 @@ pub enum CallError {
         /// To what.
         resource: String,
     },
+    /// A hook of the host refused the call.
+    #[error("A hook refused this call: {0}")]
+    Hooked(String),
     /// The user rejected the call with this feedback.
     #[error("{0}")]
     Rejected(String),
@@ -48,6 +51,14 @@ pub enum CallError {
     /// The turn was interrupted, or the process ended, before the call did. It is never made again.
     #[error("Tool execution interrupted")]
     Interrupted,
+    /// The call took longer than the configured limit of its tool.
+    #[error("{name} was ended at its time limit of {ms} ms")]
+    Late {
+        /// The tool.
+        name: String,
+        /// The limit in milliseconds.
+        ms: u64,
+    },
     /// The step allowance had ended.
     #[error("Tools are disabled after the maximum agent steps")]
     StepsExhausted,

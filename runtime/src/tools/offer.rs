@@ -37,6 +37,13 @@ impl Offered {
         self
     }
 
+    /// All but those of some names.
+    #[must_use]
+    pub fn without_named(mut self, names: &[String]) -> Self {
+        self.tools.retain(|tool| !names.contains(&tool.definition().name));
+        self
+    }
+
     /// Those of some names, with one sentence as description and schemas without any.
     #[must_use]
     pub fn brief(mut self, names: &[String]) -> Self {

@@ -20,6 +20,9 @@ pub(super) async fn prepare(runner: &Runner, state: &mut TurnState) -> Result<Re
         runner.check_not_interrupted()?;
         let view = runner.lane.view().await?;
         runner.check_location(&view)?;
+        if let Some(hooks) = &runner.shared.settings.hooks {
+            runner.unless_interrupted(hooks.at_boundary(runner.lane.session(), &runner.location.directory)).await?;
+        }
         let selected = match state.selected.take() {
             Some(selected) if !selected.is_overtaken(&view) => selected,
             _ => Selected::of(&view),

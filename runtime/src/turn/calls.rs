@@ -1,6 +1,7 @@
 //! The local calls of one answer: issued, run, ended (`docs/reference/turn.md#a-call`).
 
 use super::{RequestProfile, Runner};
+use crate::hooks::HookedCall;
 use crate::lane::Lane;
 use crate::outcome::LogError;
 use crate::settings::CallOrder;
@@ -59,6 +60,7 @@ pub(super) struct CallRunner {
     /// What the agents above a child are denied.
     pub(super) limits: InheritedDenials,
     pub(super) cancellation: Cancellation,
+    pub(super) directory: String,
     /// Changes when a reply added rules: a question that waits may be answered by them.
     pub(super) approvals: watch::Sender<u64>,
 }
@@ -87,6 +89,7 @@ impl RunningCalls {
             rules: profile.agent.permissions.clone(),
             limits: runner.limits.clone(),
             cancellation: runner.cancellation.clone(),
+            directory: runner.location.directory.clone(),
             approvals: watch::Sender::new(0),
         };
         Self {
@@ -188,7 +191,66 @@ impl CallRunner {
             progress,
             past: Past::of(self.shared.ports.log.clone()),
         };
-        Ok(tool.run(issued.input, context).await?)
+        let Some(hooks) = self.shared.settings.hooks.clone() else {
+            return self.limited(&issued.name, tool.run(issued.input, context)).await;
+        };
+        let hooked = HookedCall {
+            session: self.lane.session(),
+            directory: self.directory.clone(),
+            agent: self.agent.clone(),
+            call: context.call.clone(),
+            tool: issued.name.clone(),
+            input: issued.input.clone(),
+        };
+        let cancellation = self.cancellation.clone();
+        let interrupted = || CallEnd::from(CallError::Interrupted);
+        tokio::select! {
+            () = cancellation.cancelled() => return Err(interrupted()),
+            judged = hooks.before_tool(&hooked) => judged.map_err(CallError::Hooked)?,
+        }
+        let ended = self.limited(&issued.name, tool.run(issued.input, context)).await;
+        let error = match &ended {
+            Ok(_) | Err(CallEnd::Declined | CallEnd::Log(_)) => String::new(),
+            Err(CallEnd::Error(error)) => error.to_string(),
+        };
+        let told = match &ended {
+            Ok(output) => Ok(output),
+            Err(_) => Err(error.as_str()),
+        };
+        // What an interrupted call gave counts; nothing is added to it.
+        let remark = tokio::select! {
+            () = cancellation.cancelled() => None,
+            remark = hooks.after_tool(&hooked, told) => remark,
+        };
+        Ok(match (ended, remark) {
+            (ended, None) => ended?,
+            (Ok(mut output), Some(remark)) => {
+                output.add_text(&remark);
+                output
+            }
+            (Err(CallEnd::Error(error)), Some(remark)) => {
+                return Err(CallError::Declared(format!("{error}\n{remark}")).into());
+            }
+            (Err(end), Some(_)) => return Err(end),
+        })
+    }
+
+    /// The end of a call within the time limit of its tool.
+    async fn limited(
+        &self,
+        name: &str,
+        running: impl Future<Output = Result<ToolOutput, CallError>>,
+    ) -> Result<ToolOutput, CallEnd> {
+        match self.shared.settings.tool_limits.get(name) {
+            None => Ok(running.await?),
+            Some(limit) => match tokio::time::timeout(*limit, running).await {
+                Ok(ended) => Ok(ended?),
+                Err(_) => {
+                    let ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+                    Err(CallError::Late { name: name.to_owned(), ms }.into())
+                }
+            },
+        }
     }
 }
 

@@ -28,8 +28,8 @@ impl FixedParts {
     }
 }
 
-/// What a turn offers and what it leaves out: all of it, or the tools of the settings with short descriptions where system text and tools would take
-/// more than a third of the largest request.
+/// What a turn offers and what it leaves out: all of it; or all but the tools that the settings call dispensable; or those that they name
+/// for small windows, with short descriptions. Each where system text and tools would else take more than a third of the largest request.
 ///
 /// # Errors
 /// [`RunError::WindowTooSmall`] where even these leave less than a quarter of it to the conversation.
@@ -52,13 +52,21 @@ pub(super) fn fitted(
         offered.tools().iter().map(|tool| tool.definition().name.clone()).collect()
     };
     let all = names(&offered);
-    let reduced = offered.brief(kept);
+    let left_out = |offered: &Offered| -> Vec<String> {
+        let offered = names(offered);
+        all.iter().filter(|name| !offered.contains(name)).cloned().collect()
+    };
+    let lesser = offered.without_named(&settings.dispensable_tools);
+    if FixedParts::of(agent, &lesser, view, &*blobs).sum() <= limit / 3 {
+        let left_out = left_out(&lesser);
+        return Ok((lesser, left_out));
+    }
+    let reduced = lesser.brief(kept);
     let fixed = FixedParts::of(agent, &reduced, view, &*blobs);
     if fixed.sum() > limit - limit / 4 {
         let FixedParts { system, tools } = fixed;
         return Err(RunError::WindowTooSmall { model: model.model.clone(), limit, system, tools }.into());
     }
-    let offered = names(&reduced);
-    let left_out = all.into_iter().filter(|name| !offered.contains(name)).collect();
+    let left_out = left_out(&reduced);
     Ok((reduced, left_out))
 }

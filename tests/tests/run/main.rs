@@ -3,6 +3,7 @@
 mod again;
 mod background;
 mod command;
+mod day;
 mod elsewhere;
 mod endings;
 mod guards;

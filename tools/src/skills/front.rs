@@ -1,5 +1,7 @@
 //! The front matter of a skill: as much of YAML as names and descriptions are written in.
 
+use std::collections::BTreeMap;
+
 /// What a skill says of itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Front {
@@ -9,9 +11,15 @@ pub(super) struct Front {
 
 /// A text's front matter and what follows it. Fields other than ours are passed over, and so is what is no field.
 pub(super) fn divided(text: &str) -> (Front, &str) {
+    let (mut fields, body) = fields(text);
+    (Front { name: fields.remove("name"), description: fields.remove("description") }, body)
+}
+
+/// The fields of a text's front matter by name, each as one text, and what follows it.
+pub(super) fn fields(text: &str) -> (BTreeMap<String, String>, &str) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Some((matter, body)) = split(text) else { return (Front::default(), text) };
-    let mut front = Front::default();
+    let Some((matter, body)) = split(text) else { return (BTreeMap::new(), text) };
+    let mut fields = BTreeMap::new();
     let mut lines = matter.lines().peekable();
     while let Some(line) = lines.next() {
         let Some((key, value)) = line.split_once(':').filter(|_| !line.starts_with([' ', '\t', '#'])) else { continue };
@@ -20,14 +28,12 @@ pub(super) fn divided(text: &str) -> (Front, &str) {
         while let Some(more) = lines.next_if(|more| more.starts_with([' ', '\t']) || more.trim().is_empty()) {
             below.push(more);
         }
-        let value = Some(scalar(value.trim(), &below)).filter(|value| !value.is_empty());
-        match key.trim() {
-            "name" => front.name = value,
-            "description" => front.description = value,
-            _ => {}
+        let value = scalar(value.trim(), &below);
+        if !value.is_empty() {
+            fields.insert(key.trim().to_owned(), value);
         }
     }
-    (front, body)
+    (fields, body)
 }
 
 fn split(text: &str) -> Option<(&str, &str)> {

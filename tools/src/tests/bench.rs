@@ -1,6 +1,6 @@
 //! A project in a temporary folder, and calls of the tools in it.
 
-use crate::{Workplace, tools};
+use crate::{Workplace, further_tools, tools};
 use annals_core::event::{Effect, Rule};
 use annals_core::{NoBlobs, Seq, SessionId};
 use annals_runtime::tools::{
@@ -41,7 +41,9 @@ impl Bench {
         let project = folder.path().join("project");
         std::fs::create_dir(&project)?;
         let registry = ToolRegistry::default();
-        let registered = registry.register(tools(&change(Workplace::at(&project, &project))));
+        let place = change(Workplace::at(&project, &project));
+        let all = tools(&place).into_iter().chain(further_tools(&place, None, None));
+        let registered = registry.register(all);
         registered.map_err(std::io::Error::other)?.detach();
         let session = SessionId::from_parts(0, 1);
         let (cancel, progress, rules) =

@@ -1,6 +1,6 @@
 //! What models are told of the tools.
 
-use crate::{Workplace, tools};
+use crate::{Workplace, further_tools, tools};
 use annals_core::NoBlobs;
 use annals_runtime::tools::Tool;
 use std::sync::Arc;
@@ -16,6 +16,20 @@ fn the_definitions_are_stable_and_hold_nothing_but_what_a_model_needs() {
     let tools = tools(&Workplace::at("/project", "/project"));
     let told: Vec<String> = tools.iter().map(told).collect();
     insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn the_further_definitions_are_stable_and_short() {
+    let further = further_tools(&Workplace::at("/project", "/project"), None, None);
+    let told: Vec<String> = further.iter().map(told).collect();
+    let all = told.join("\n");
+    let length: usize = further
+        .iter()
+        .map(|tool| tool.definition())
+        .map(|one| (one.description.chars() + one.schema.0.chars()) as usize)
+        .sum();
+    assert!(length < 4_500, "{length} characters: every request of every session sends them");
+    insta::assert_snapshot!(all);
 }
 
 #[test]

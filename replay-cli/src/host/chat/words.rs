@@ -23,6 +23,8 @@ pub enum ChatCommand {
     Title(Option<String>),
     /// What the session has taken so far.
     Cost,
+    /// What runs in the background.
+    Tasks,
     /// Leaves.
     Quit,
     /// None of them.
@@ -41,6 +43,9 @@ pub const WORDS: &[(&str, &str)] = &[
     ("/pin", "pin the last prompt: compactions keep it word for word"),
     ("/title [TITLE]", "show the title, or give another one"),
     ("/cost", "show tokens and cost so far"),
+    ("/tasks", "list tasks and commands in the background"),
+    ("!COMMAND", "run a shell command yourself; the model reads it with your next prompt"),
+    ("@PATH", "attach a file to the prompt; @AGENT names an agent for a task"),
     ("/quit", "exit, as Ctrl-D does; the session is kept"),
 ];
 
@@ -65,6 +70,7 @@ impl ChatCommand {
             ("pin", None) => Self::Pin,
             ("title", _) => Self::Title(argument),
             ("cost" | "usage", None) => Self::Cost,
+            ("tasks" | "bashes", None) => Self::Tasks,
             ("quit" | "exit" | "q", None) => Self::Quit,
             _ => Self::Unknown(word.to_owned()),
         })
@@ -89,7 +95,7 @@ mod tests {
 
     #[test]
     fn every_word_that_help_tells_is_understood() {
-        for (told, _) in WORDS {
+        for (told, _) in WORDS.iter().filter(|(told, _)| told.starts_with('/')) {
             let word = told.split_whitespace().next().unwrap_or_default();
             assert!(!matches!(ChatCommand::of(word), None | Some(ChatCommand::Unknown(_))), "{told}");
         }

@@ -5,7 +5,7 @@ use super::{AnswerRecorder, Stop};
 use crate::lane::Decision;
 use crate::redaction::Redaction;
 use crate::tools::{CallError, ToolOutput};
-use annals_core::event::ToolSettled;
+use annals_core::event::{TodoUpdated, ToolSettled};
 use annals_core::{CallId, Event};
 
 impl AnswerRecorder<'_> {
@@ -70,6 +70,8 @@ impl AnswerRecorder<'_> {
         }
         let read = outcome.as_ref().map(|output| output.read.clone()).unwrap_or_default();
         let mut then = self.runner.discovered(&call, &read).await?;
+        let todos = outcome.as_mut().ok().and_then(|output| output.todos.take());
+        then.extend(todos.map(|items| TodoUpdated { items }.into()));
         then.extend(redaction.applied());
         let settled = self.bounding.settle(call, outcome).await;
         self.settle_with(settled, then).await

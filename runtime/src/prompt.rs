@@ -1,0 +1,25 @@
+//! Questions of a model to the user (`docs/tools.md`).
+
+use crate::Boxed;
+use annals_core::{CallId, SessionId};
+
+/// A question of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserQuestion {
+    /// The session; a child's question names the child.
+    pub session: SessionId,
+    /// The call that asks.
+    pub call: CallId,
+    /// The question.
+    pub question: String,
+    /// Answers to choose from; another one may be given.
+    pub options: Vec<String>,
+    /// Whether several options may be chosen.
+    pub multiple: bool,
+}
+
+/// Asks the user on behalf of a model.
+pub trait UserPrompt: Send + Sync {
+    /// Waits for the answer; `None` when nobody can be asked.
+    fn ask(&self, question: UserQuestion) -> Boxed<'_, Option<String>>;
+}
