@@ -21,7 +21,7 @@ ARROWS = {
     "index": ("core", "inspect", "projections", "store"),
     "runtime": ("core", "projections", "providers", "store"),
     "sandbox": (),
-    "tools": ("core", "runtime", "sandbox"),
+    "tools": ("core", "providers", "runtime", "sandbox"),
     "record": ("core", "projections", "providers", "runtime", "store"),
     "serve": ("core", "index", "inspect", "projections", "store"),
     "config": ("core", "providers", "runtime", "store", "tools"),

@@ -7,8 +7,8 @@ use crate::settings::MergedSettings;
 use crate::variables::Variables;
 use annals_core::Key;
 use annals_tools::{
-    ContextProgram, CustomTool, Hook, HookMoment, HookPrograms, LanguageServer, LanguageServers, LookWhen, Program,
-    SearchProvider, WebSearch,
+    ContextProgram, CustomTool, ExternalProgram, Hook, HookMoment, HookPrograms, LanguageServer, LanguageServers,
+    LookWhen, SearchProvider, WebSearch,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,14 +23,19 @@ const HOOK_MS: u64 = 30_000;
 const DIAGNOSTICS_MS: u64 = 5_000;
 
 /// The program at a path, if it is named.
-fn program(settings: &MergedSettings, variables: Option<&Variables>, path: &[&str], usual_ms: u64) -> Option<Program> {
+fn program(
+    settings: &MergedSettings,
+    variables: Option<&Variables>,
+    path: &[&str],
+    usual_ms: u64,
+) -> Option<ExternalProgram> {
     let at = |key| [path, &[key]].concat();
     let words = settings.texts(&at("command"))?;
     words.first().filter(|program| !program.is_empty())?;
     let passed = settings.texts(&at("pass_env")).unwrap_or_default();
     let value = |name: String| variables.and_then(|variables| variables.get(&name)).map(|value| (name, value));
     let limit = Duration::from_millis(settings.count(&at("timeout_ms")).unwrap_or(usual_ms));
-    Some(Program { words, environment: passed.into_iter().filter_map(value).collect(), limit })
+    Some(ExternalProgram { words, environment: passed.into_iter().filter_map(value).collect(), limit })
 }
 
 /// Whether what a table says makes sense; `path` is that of the table.
@@ -124,7 +129,7 @@ impl Config {
         all.into_iter().filter_map(|(tool, ms)| Some((tool, ms.as_u64().filter(|ms| *ms > 0)?))).collect()
     }
 
-    /// Who searches the web; `None` where nobody does.
+    /// Who searches the web; `None` where that is not configured.
     pub fn search(&self) -> Option<WebSearch> {
         // It was tried when it was loaded.
         search(&self.settings, Some(&self.variables)).ok().flatten()

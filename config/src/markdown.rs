@@ -50,7 +50,7 @@ pub struct PromptTemplate {
 }
 
 /// A Markdown file.
-struct Found {
+struct MarkdownFile {
     name: String,
     fields: BTreeMap<String, String>,
     body: String,
@@ -62,7 +62,7 @@ impl Config {
     /// The prompt templates by name. Of several with one name the project's counts, then the user's.
     pub fn templates(&self) -> BTreeMap<String, PromptTemplate> {
         let mut templates = BTreeMap::new();
-        for Found { name, mut fields, body, of_project, .. } in self.markdown("commands") {
+        for MarkdownFile { name, mut fields, body, of_project, .. } in self.markdown("commands") {
             let model = fields.remove("model").filter(|model| model.contains('/')).map(ModelName::from);
             templates.entry(name.clone()).or_insert(PromptTemplate {
                 name,
@@ -78,8 +78,8 @@ impl Config {
 
     /// The agents of Markdown files, those of the project first.
     pub(crate) fn markdown_agents(&self) -> Vec<Agent> {
-        let agent = |found: Found| {
-            let Found { name, mut fields, body, of_claude, .. } = found;
+        let agent = |found: MarkdownFile| {
+            let MarkdownFile { name, mut fields, body, of_claude, .. } = found;
             let name = fields.remove("name").filter(|name| !name.trim().is_empty()).unwrap_or(name);
             let mode = match fields.get("mode").map(String::as_str) {
                 Some("primary") => Mode::Primary,
@@ -99,7 +99,7 @@ impl Config {
         self.markdown("agents").into_iter().map(agent).collect()
     }
 
-    fn markdown(&self, kind: &str) -> Vec<Found> {
+    fn markdown(&self, kind: &str) -> Vec<MarkdownFile> {
         let mut found = Vec::new();
         let root = self.project.as_ref().map_or_else(|| self.bound(), |project| project.root.as_path());
         if !opted_out(|name| self.variables.get(name)) {
@@ -116,7 +116,7 @@ impl Config {
         found
     }
 
-    fn read_folder(&self, folder: &Path, (of_project, of_claude): (bool, bool), found: &mut Vec<Found>) {
+    fn read_folder(&self, folder: &Path, (of_project, of_claude): (bool, bool), found: &mut Vec<MarkdownFile>) {
         for (name, path) in files(folder) {
             // As for instructions: what an untrusted project links to from outside is left out.
             let root = self.bound();
@@ -130,7 +130,7 @@ impl Config {
                 continue;
             };
             let (fields, body) = front_matter(&text);
-            found.push(Found { name, fields, body: body.to_owned(), of_project, of_claude });
+            found.push(MarkdownFile { name, fields, body: body.to_owned(), of_project, of_claude });
         }
     }
 }

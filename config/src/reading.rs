@@ -114,7 +114,7 @@ impl FileReader<'_> {
                         (ValueKind::Named, Some(value)) if !value.is_string() => {
                             self.expected(&path, ValueKind::Text, "a text", item);
                         }
-                        (ValueKind::Counts, Some(value)) if !value.as_u64().is_some_and(|count| count < 1 << 53) => {
+                        (ValueKind::Counts, Some(value)) if value.as_u64().is_none_or(|count| count >= 1 << 53) => {
                             self.expected(&path, ValueKind::Count, "a whole number, 0 or more", item);
                         }
                         (_, Some(value)) => self.setting(&path, value, item.span()),

@@ -55,7 +55,7 @@ pub struct Chosen {
     pub policy: Policy,
     /// Whether the sessions are signed once they are idle.
     pub signing: SigningSettings,
-    /// What a typed prompt may stand for.
+    /// Expands typed prompts.
     pub expander: PromptExpander,
     /// The commands that run in the background.
     pub commands: BackgroundCommands,

@@ -1,11 +1,11 @@
-//! What a typed prompt stands for: a template with arguments, files (`@path`), agents (`@name`) and the output of commands
+//! Expands a typed prompt: a template with arguments, files (`@path`), agents (`@name`) and the output of commands
 //! (`docs/extending.md#prompts`).
 
 use annals_config::PromptTemplate;
 use annals_core::event::{Attachment, ModelProfile};
 use annals_core::{AgentName, ModelName};
 use annals_providers::wire::is_sent;
-use annals_tools::{Program, attachment};
+use annals_tools::{ExternalProgram, attachment};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -67,7 +67,7 @@ impl PromptExpander {
         self.called(typed.trim()).is_some()
     }
 
-    /// What a typed prompt stands for. Files that the model does not take are left out, with a remark.
+    /// Expands a typed prompt. Files that the model does not take are left out, with a remark.
     pub async fn expand(&self, typed: &str, model: Option<&ModelProfile>) -> ExpandedPrompt {
         let mut expanded = ExpandedPrompt::default();
         match self.called(typed) {
@@ -122,7 +122,7 @@ impl PromptExpander {
     /// What a command of a template prints, and how it ended, if it failed.
     async fn output(&self, command: &str) -> String {
         let words = ["/bin/sh", "-c", command].map(str::to_owned).to_vec();
-        let program = Program { words, environment: Vec::new(), limit: LIMIT };
+        let program = ExternalProgram { words, environment: Vec::new(), limit: LIMIT };
         match program.run(&self.directory, "").await {
             Ok(ran) => {
                 let output = format!("{}{}", ran.stdout, ran.stderr);

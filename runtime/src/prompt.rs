@@ -20,6 +20,6 @@ pub struct UserQuestion {
 
 /// Asks the user on behalf of a model.
 pub trait UserPrompt: Send + Sync {
-    /// Waits for the answer; `None` when nobody can be asked.
+    /// Waits for the answer; `None` when there is no user to ask.
     fn ask(&self, question: UserQuestion) -> Boxed<'_, Option<String>>;
 }

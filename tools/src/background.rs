@@ -1,15 +1,10 @@
-//! Commands that run in the background: `bash` starts them, `bash_output` reads what they wrote, `bash_kill` ends them. They end
-//! with the process at the latest.
+//! Commands that run in the background. They end with the process at the latest.
 
 use super::pipe_output::PipeOutput;
 use super::process_group::ProcessGroup;
-use super::typed::{TypedTool, Worked};
-use super::workplace::Workplace;
 use annals_core::{Json, Seq, SessionId};
-use annals_runtime::tools::{CallContext, Demand, ToolOutput};
+use annals_runtime::tools::ToolOutput;
 use annals_sandbox::ProtectedFiles;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -17,13 +12,10 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 /// How many of them run at once in a session.
 const AT_ONCE: usize = 16;
-
-/// The longest wait of one reading, in milliseconds.
-const LONGEST_WAIT: u64 = 600_000;
 
 /// How long the pipe of a command that has ended is still read.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -48,12 +40,12 @@ pub struct BackgroundCommand {
     pub command: String,
 }
 
-struct Running {
+pub(super) struct Running {
     command: String,
     output: Mutex<PipeOutput>,
     /// How much of the output the model has read.
     read: Mutex<u64>,
-    ended: watch::Receiver<Option<CommandEnd>>,
+    ended: watch::Receiver<Option<BackgroundEnd>>,
     kill: Arc<Notify>,
 }
 
@@ -64,7 +56,7 @@ impl std::fmt::Debug for Running {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct CommandEnd {
+pub(super) struct BackgroundEnd {
     exit: Option<i32>,
     signal: Option<i32>,
     killed: bool,
@@ -121,7 +113,7 @@ impl BackgroundCommands {
     }
 
     /// The command of an id, or the only one of a session.
-    fn find(&self, session: SessionId, id: Option<&str>) -> Result<(String, Arc<Running>), String> {
+    pub(super) fn find(&self, session: SessionId, id: Option<&str>) -> Result<(String, Arc<Running>), String> {
         let all = locked(&self.0);
         let known: Vec<(&String, &Arc<Running>)> =
             all.iter().filter(|((of, _), _)| *of == session).map(|((_, id), one)| (id, one)).collect();
@@ -147,7 +139,7 @@ async fn watched(
     mut group: ProcessGroup,
     kill: Arc<Notify>,
     kept: Option<ProtectedFiles>,
-    tell: watch::Sender<Option<CommandEnd>>,
+    tell: watch::Sender<Option<BackgroundEnd>>,
 ) {
     let (status, killed): (Option<ExitStatus>, bool) = tokio::select! {
         status = group.leader() => (status.ok(), false),
@@ -160,12 +152,19 @@ async fn watched(
     let exit = status.and_then(|status| status.code());
     let signal = status.and_then(|status| status.signal());
     // Without a receiver the command was forgotten.
-    let _ = tell.send(Some(CommandEnd { exit, signal, killed }));
+    let _ = tell.send(Some(BackgroundEnd { exit, signal, killed }));
 }
 
 impl Running {
-    fn end(&self) -> Option<CommandEnd> {
+    pub(super) fn end(&self) -> Option<BackgroundEnd> {
         *self.ended.borrow()
+    }
+
+    /// Makes it end, and waits until it has.
+    pub(super) async fn kill(&self) {
+        self.kill.notify_one();
+        // The sender is there as long as the command is.
+        drop(self.ended.clone().wait_for(Option::is_some).await);
     }
 
     fn total(&self) -> u64 {
@@ -173,14 +172,14 @@ impl Running {
     }
 
     /// Waits until it has ended or wrote more than was read.
-    async fn news(&self) {
+    pub(super) async fn news(&self) {
         while self.end().is_none() && self.total() <= *locked(&self.read) {
             sleep(LOOK).await;
         }
     }
 
     /// Waits until what an ended command wrote is there: a process that left its group may hold the pipe open.
-    async fn drained(&self) {
+    pub(super) async fn drained(&self) {
         let mut before = None;
         let until = tokio::time::Instant::now() + DRAIN;
         while before != Some(self.total()) && tokio::time::Instant::now() < until {
@@ -190,7 +189,7 @@ impl Running {
     }
 
     /// What was written since the last reading, and how it is.
-    fn told(&self, id: &str) -> ToolOutput {
+    pub(super) fn told(&self, id: &str) -> ToolOutput {
         let output = locked(&self.output);
         let written = output.written();
         let mut read = locked(&self.read);
@@ -202,9 +201,9 @@ impl Running {
         let end = self.end();
         text.push_str(&match end {
             None => format!("{id} is running."),
-            Some(CommandEnd { killed: true, .. }) => format!("{id} was ended."),
-            Some(CommandEnd { exit: Some(code), .. }) => format!("{id} exited with code {code}."),
-            Some(CommandEnd { signal: Some(signal), .. }) => format!("{id} was ended by signal {signal}."),
+            Some(BackgroundEnd { killed: true, .. }) => format!("{id} was ended."),
+            Some(BackgroundEnd { exit: Some(code), .. }) => format!("{id} exited with code {code}."),
+            Some(BackgroundEnd { signal: Some(signal), .. }) => format!("{id} was ended by signal {signal}."),
             Some(_) => format!("{id} has ended."),
         });
         let structured = json!({
@@ -212,83 +211,5 @@ impl Running {
             "bytes": written.total(),
         });
         ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) }
-    }
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OutputInput {
-    /// The id that `bash` gave; not needed while only one command is known.
-    #[serde(alias = "bash_id", alias = "shell_id")]
-    id: Option<String>,
-    /// How long to wait for new output or the end, in milliseconds; 0 without it.
-    #[schemars(range(max = 600_000))]
-    wait_ms: Option<u64>,
-}
-
-/// Reads what a command in the background wrote.
-pub(super) struct BashOutput(pub(super) Workplace);
-
-impl TypedTool for BashOutput {
-    type Input = OutputInput;
-    const NAME: &str = "bash_output";
-    const ABOUT: &str =
-        "Gives what a command in the background wrote since the last reading, and whether it still runs.";
-
-    fn check(&self, input: &OutputInput) -> Result<(), String> {
-        match input.wait_ms {
-            Some(ms) if ms > LONGEST_WAIT => Err(format!("`wait_ms` must be at most {LONGEST_WAIT}")),
-            _ => Ok(()),
-        }
-    }
-
-    fn demands(&self, input: &OutputInput) -> Vec<Demand> {
-        vec![Demand { action: Self::ACTION.into(), resources: input.id.iter().cloned().collect() }]
-    }
-
-    async fn run(&self, input: OutputInput, context: CallContext) -> Worked {
-        let (id, running) = self.0.commands().find(context.session, input.id.as_deref())?;
-        // What is there when the time is over is told.
-        drop(timeout(Duration::from_millis(input.wait_ms.unwrap_or(0)), running.news()).await);
-        if running.end().is_some() {
-            running.drained().await;
-        }
-        Ok(running.told(&id))
-    }
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct KillInput {
-    /// The id that `bash` gave; not needed while only one command is known.
-    #[serde(alias = "bash_id", alias = "shell_id")]
-    id: Option<String>,
-}
-
-/// Ends a command in the background.
-pub(super) struct BashKill(pub(super) Workplace);
-
-impl TypedTool for BashKill {
-    type Input = KillInput;
-    const NAME: &str = "bash_kill";
-    const ABOUT: &str = "Ends a command in the background, with all that it started, and gives the rest of its output.";
-    const PUTS_AWAY: bool = true;
-
-    fn check(&self, _: &KillInput) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn demands(&self, input: &KillInput) -> Vec<Demand> {
-        vec![Demand { action: Self::ACTION.into(), resources: input.id.iter().cloned().collect() }]
-    }
-
-    async fn run(&self, input: KillInput, context: CallContext) -> Worked {
-        let (id, running) = self.0.commands().find(context.session, input.id.as_deref())?;
-        running.kill.notify_one();
-        let mut ended = running.ended.clone();
-        // The sender is there as long as the command is.
-        drop(ended.wait_for(Option::is_some).await);
-        running.drained().await;
-        Ok(running.told(&id))
     }
 }

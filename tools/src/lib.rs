@@ -19,6 +19,7 @@
 
 mod attach;
 mod background;
+mod background_tools;
 mod bash;
 mod carry;
 mod change;
@@ -36,7 +37,7 @@ mod leftovers;
 mod lines;
 pub mod local;
 mod ls;
-mod lsp;
+mod lsp_tools;
 mod matching;
 pub mod mcp;
 mod multiedit;
@@ -69,10 +70,9 @@ pub use confinement::{Confinement, OUTSIDE, SandboxLimits, SandboxSettings};
 pub use extension::{ContextProgram, CustomTool, Hook, HookMoment, HookPrograms, LookWhen};
 pub use leftovers::remove_leftovers;
 pub use local::LocalServices;
-pub use lsp::{LanguageServer, LanguageServers};
-pub use program::{Program, ProgramError, ProgramOutput};
+pub use program::{ExternalProgram, ProgramError, ProgramOutput};
 pub use web::{SearchProvider, WebSearch};
-pub use workplace::{EXTERNAL_DIRECTORY, Workplace};
+pub use workplace::{EXTERNAL_DIRECTORY, LanguageServer, LanguageServers, Workplace};
 
 use annals_runtime::prompt::UserPrompt;
 use annals_runtime::tools::Tool;
@@ -117,21 +117,21 @@ pub fn further_tools(
 ) -> Vec<Arc<dyn Tool>> {
     let mut all: Vec<Arc<dyn Tool>> = vec![
         Arc::new(TypedAdapter(patch::ApplyPatch(place.clone()))),
-        Arc::new(TypedAdapter(background::BashKill(place.clone()))),
-        Arc::new(TypedAdapter(background::BashOutput(place.clone()))),
+        Arc::new(TypedAdapter(background_tools::BashKill(place.clone()))),
+        Arc::new(TypedAdapter(background_tools::BashOutput(place.clone()))),
         Arc::new(TypedAdapter(multiedit::MultiEdit(place.clone()))),
         Arc::new(TypedAdapter(todo::TodoList)),
         Arc::new(TypedAdapter(web::WebFetch)),
     ];
     if let Some(user) = user {
-        all.push(Arc::new(TypedAdapter(question::Question(user))));
+        all.push(Arc::new(TypedAdapter(question::QuestionTool(user))));
     }
     if let Some(search) = search {
         all.push(Arc::new(TypedAdapter(web::SearchTool { search, directory: place.directory().to_owned() })));
     }
     if let Some(servers) = place.servers().filter(|servers| !servers.is_empty()) {
-        all.push(Arc::new(TypedAdapter(lsp::LspDiagnostics(place.clone(), servers.clone()))));
-        all.push(Arc::new(TypedAdapter(lsp::LspHover(place.clone(), servers.clone()))));
+        all.push(Arc::new(TypedAdapter(lsp_tools::LspDiagnostics(place.clone(), servers.clone()))));
+        all.push(Arc::new(TypedAdapter(lsp_tools::LspHover(place.clone(), servers.clone()))));
     }
     all
 }

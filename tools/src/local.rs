@@ -2,10 +2,10 @@
 
 use crate::background::BackgroundCommands;
 use crate::extension::{ContextProgram, CustomTool, ProgramTool};
-use crate::lsp::LanguageServers;
 use crate::mcp::McpServers;
 use crate::skills::{SkillFolders, SkillRoot};
 use crate::web::WebSearch;
+use crate::workplace::LanguageServers;
 use crate::worktree::files_kept_in;
 use crate::{Confinement, SandboxSettings, Workplace};
 use annals_core::bound::Limits;

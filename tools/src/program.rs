@@ -18,7 +18,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 
 /// A program and how it is run. It sees the usual environment variables and those that are passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct ExternalProgram {
     /// The program and its arguments.
     pub words: Vec<String>,
     /// Further environment variables.
@@ -59,7 +59,7 @@ pub enum ProgramError {
     },
 }
 
-impl Program {
+impl ExternalProgram {
     /// Runs it in a directory with an input, and waits for its end. It ends, with all that it started, when this is dropped.
     ///
     /// # Errors
@@ -123,8 +123,8 @@ async fn read(pipe: impl AsyncRead + Unpin, into: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn program(script: &str) -> Program {
-        Program {
+    fn program(script: &str) -> ExternalProgram {
+        ExternalProgram {
             words: ["sh", "-c", script].map(str::to_owned).to_vec(),
             environment: Vec::new(),
             limit: Duration::from_secs(30),
@@ -143,10 +143,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_program_that_does_not_end_is_ended() {
-        let slow = Program { limit: Duration::from_millis(50), ..program("sleep 60") };
+        let slow = ExternalProgram { limit: Duration::from_millis(50), ..program("sleep 60") };
         let late = slow.run(&std::env::temp_dir(), "").await.map_err(|error| error.to_string());
         assert_eq!(late, Err("sh did not end within 50 ms".to_owned()));
-        let absent = Program { words: vec!["/no/such/program".into()], ..slow };
+        let absent = ExternalProgram { words: vec!["/no/such/program".into()], ..slow };
         let error = absent.run(&std::env::temp_dir(), "").await.map_err(|error| error.to_string());
         assert!(error.is_err_and(|error| error.starts_with("/no/such/program could not be started")));
     }

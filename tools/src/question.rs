@@ -26,9 +26,9 @@ pub(super) struct Input {
 }
 
 /// Asks the user.
-pub(super) struct Question(pub(super) Arc<dyn UserPrompt>);
+pub(super) struct QuestionTool(pub(super) Arc<dyn UserPrompt>);
 
-impl TypedTool for Question {
+impl TypedTool for QuestionTool {
     type Input = Input;
     const NAME: &str = "question";
     const ABOUT: &str = "Asks the user a question and waits for the answer. Use it for a decision that is the user's and that \

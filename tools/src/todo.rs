@@ -20,21 +20,21 @@ const PAGE: usize = 1_000;
 pub(super) struct Input {
     /// The whole list, which takes the place of the former one; without it the list is only shown.
     #[serde(alias = "todos", alias = "plan")]
-    items: Option<Vec<Item>>,
+    items: Option<Vec<TaskItem>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Item {
+struct TaskItem {
     /// The task.
     #[serde(alias = "step")]
     content: String,
-    status: Status,
-    priority: Option<Priority>,
+    status: TaskStatus,
+    priority: Option<TaskPriority>,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum TaskStatus {
     Pending,
     InProgress,
     Completed,
@@ -43,24 +43,24 @@ enum Status {
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Priority {
+enum TaskPriority {
     High,
     Medium,
     Low,
 }
 
-impl Item {
+impl TaskItem {
     fn todo(self) -> Todo {
         let status = match self.status {
-            Status::Pending => "pending",
-            Status::InProgress => "in_progress",
-            Status::Completed => "completed",
-            Status::Cancelled => "cancelled",
+            TaskStatus::Pending => "pending",
+            TaskStatus::InProgress => "in_progress",
+            TaskStatus::Completed => "completed",
+            TaskStatus::Cancelled => "cancelled",
         };
         let priority = self.priority.map(|priority| match priority {
-            Priority::High => "high",
-            Priority::Medium => "medium",
-            Priority::Low => "low",
+            TaskPriority::High => "high",
+            TaskPriority::Medium => "medium",
+            TaskPriority::Low => "low",
         });
         Todo { content: self.content, status: status.into(), priority: priority.map(str::to_owned) }
     }
@@ -95,7 +95,7 @@ impl TypedTool for TodoList {
             let items = recorded(&context.past, context.session).await?;
             return Ok(told(&items));
         };
-        let items: Vec<Todo> = items.into_iter().map(Item::todo).collect();
+        let items: Vec<Todo> = items.into_iter().map(TaskItem::todo).collect();
         // A rerun of the recorded session records the same list.
         let structured = Json::canonical(&json!({ "recorded": items }));
         Ok(ToolOutput { todos: Some(items.clone()), structured: Some(structured), ..told(&items) })

@@ -29,7 +29,7 @@ pub(super) struct Input {
     url: String,
     /// `text`, which is readable, or `raw`, as the server sends it; `text` without it.
     #[serde(default)]
-    format: Format,
+    format: PageFormat,
     /// Taken from models that are used to it, and ignored: the page is given, not an answer about it.
     #[serde(default, rename = "prompt")]
     #[schemars(skip)]
@@ -38,7 +38,7 @@ pub(super) struct Input {
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Format {
+enum PageFormat {
     #[default]
     #[serde(alias = "markdown")]
     Text,
@@ -116,10 +116,10 @@ impl TypedTool for WebFetch {
     }
 }
 
-fn told(address: &PageAddress, answer: PageAnswer, format: Format) -> Worked {
+fn told(address: &PageAddress, answer: PageAnswer, format: PageFormat) -> Worked {
     let url = address.url();
     let bytes = answer.body.len();
-    let (media, text) = text::readable(&answer.content_type, &answer.body, format == Format::Raw)
+    let (media, text) = text::readable(&answer.content_type, &answer.body, format == PageFormat::Raw)
         .map_err(|media| format!("{url} is {media} ({bytes} bytes), not text."))?;
     if !(200..300).contains(&answer.status) {
         let begin: String = text.chars().take(2_000).collect();

@@ -1,8 +1,11 @@
 //! Where tools work, and where a path that a model names really leads.
 
+pub(super) mod lsp;
+
+pub use lsp::{LanguageServer, LanguageServers};
+
 use super::background::BackgroundCommands;
 use super::confinement::Confinement;
-use super::lsp::LanguageServers;
 use super::seen_files::SeenFiles;
 use super::variables::is_shown;
 use annals_core::bound::Limits;

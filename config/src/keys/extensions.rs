@@ -43,7 +43,7 @@ pub(super) const CUSTOM_TOOL: &[ConfigKey] = &[
 pub(super) const CONTEXT: &[ConfigKey] = &[
     key("command", ValueKind::Texts, "The program and its arguments; what it prints is the text."),
     key("key", ValueKind::Text, "The key in the log; `config/NAME` by default."),
-    key("heading", ValueKind::Text, "What stands before the text."),
+    key("heading", ValueKind::Text, "What precedes the text."),
     key(
         "when",
         ValueKind::Word(&["boundary", "once"]),

@@ -50,7 +50,7 @@ fn a_projects_file_is_laid_over_the_users_key_by_key() {
         (instructions.configured.join(" "), instructions.names.join(" ")),
         ("~/rules.md docs/*.md".into(), "B.md".into())
     );
-    assert_eq!(world.stable(&instructions.global.join(" ")), "/home/.config/annals/AGENTS.md");
+    assert_eq!(world.stable(&instructions.global.join(" ")), "/home/.config/annals/AGENTS.md /home/.claude/CLAUDE.md");
     let skills: Vec<String> = config.skills().iter().map(|root| world.stable(&root.path)).collect();
     assert_eq!(skills, ["/project/.annals/skills", "/project/skills", "/home/.config/annals/skills"]);
 }

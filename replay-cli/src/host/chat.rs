@@ -22,7 +22,7 @@ use annals_runtime::host::{RunEnd, RunGoal, WaitingPrompt, WaitingQuestion};
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::settings::Definitions;
 use annals_runtime::{MessagePlace, NewInput, RunError, Session, next_undo};
-use annals_tools::Program;
+use annals_tools::ExternalProgram;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -197,7 +197,7 @@ impl<'a> Chat<'a> {
     async fn shell(&mut self, command: &str, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
         let session = self.begun(out).await?;
         let words = ["/bin/sh", "-c", command].map(str::to_owned).to_vec();
-        let program = Program { words, environment: Vec::new(), limit: SHELL };
+        let program = ExternalProgram { words, environment: Vec::new(), limit: SHELL };
         let ran = program.run(Path::new(&self.chosen.directory), "").await;
         let (output, exit) = match ran {
             Ok(ran) => (format!("{}{}", ran.stdout, ran.stderr), ran.exit),

@@ -334,7 +334,7 @@ async fn prompted(prompts: &mut Option<mpsc::UnboundedReceiver<WaitingPrompt>>) 
     }
 }
 
-/// What the user typed, with numbers of options in place of which these stand.
+/// What the user typed; numbers of options are replaced by the options.
 fn chosen(asked: &UserQuestion, text: &str) -> String {
     let option = |number: &str| asked.options.get(number.trim().parse::<usize>().ok()?.checked_sub(1)?).cloned();
     let numbers = text.split([',', ' ']).filter(|number| !number.is_empty());

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 pub struct PromptSender(mpsc::UnboundedSender<WaitingPrompt>);
 
 impl PromptSender {
-    /// Asks the user, and where the questions arrive. When the receiver is gone, nobody can be asked.
+    /// Asks the user, and where the questions arrive. When the receiver is gone, there is no user to ask.
     pub fn channel() -> (Self, mpsc::UnboundedReceiver<WaitingPrompt>) {
         let (put, arriving) = mpsc::unbounded_channel();
         (Self(put), arriving)
@@ -35,7 +35,7 @@ pub struct WaitingPrompt {
 }
 
 impl WaitingPrompt {
-    /// Answers it; `None` says that nobody can be asked. An answer without a receiver has no effect.
+    /// Answers it; `None` says that there is no user to ask. An answer without a receiver has no effect.
     pub fn answer(self, answer: Option<String>) {
         drop(self.reply.send(answer));
     }

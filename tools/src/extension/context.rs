@@ -1,7 +1,7 @@
 //! Context sources by command.
 
 use super::reason;
-use crate::program::Program;
+use crate::program::ExternalProgram;
 use annals_core::Key;
 use annals_runtime::context::{Loaded, Source};
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ const LONGEST: usize = 64 * 1024;
 pub struct ContextProgram {
     /// Names it in the log.
     pub key: Key,
-    /// What stands before the text; may be empty.
+    /// What precedes the text; may be empty.
     pub heading: String,
     /// The program; it is given nothing.
-    pub program: Program,
+    pub program: ExternalProgram,
     /// When it is run.
     pub when: LookWhen,
 }

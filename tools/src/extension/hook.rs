@@ -1,7 +1,7 @@
 //! Hooks by command: programs that are given JSON before and after calls, at boundaries and at compactions.
 
 use super::reason;
-use crate::program::Program;
+use crate::program::ExternalProgram;
 use annals_core::SessionId;
 use annals_core::permission::wildcard;
 use annals_runtime::Boxed;
@@ -24,7 +24,7 @@ pub struct Hook {
     /// The tools whose calls it is about: names, and patterns with `*`. None means all.
     pub tools: Vec<String>,
     /// The program.
-    pub program: Program,
+    pub program: ExternalProgram,
 }
 
 /// When a hook is run.

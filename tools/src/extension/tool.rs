@@ -1,7 +1,7 @@
 //! Tools by command: JSON in, text out.
 
 use super::reason;
-use crate::program::Program;
+use crate::program::ExternalProgram;
 use annals_core::Json;
 use annals_core::event::ToolDefinition;
 use annals_runtime::Boxed;
@@ -19,7 +19,7 @@ pub struct CustomTool {
     /// The JSON Schema of its input.
     pub schema: Value,
     /// The program: it is given the input as JSON and prints the text of the result.
-    pub program: Program,
+    pub program: ExternalProgram,
 }
 
 /// A tool of the configuration in a directory.

@@ -22,7 +22,7 @@ pub(crate) enum FilePatch {
 /// One place of a file that changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hunk {
-    /// Lines that stand somewhere above it (`@@ line`), in their order.
+    /// Lines somewhere above it (`@@ line`), in their order.
     pub(crate) anchors: Vec<String>,
     /// The lines as they are, and as they are to be.
     pub(crate) old: Vec<String>,

@@ -1,6 +1,6 @@
 //! The tool `websearch`: a command of the configuration, or a service.
 
-use crate::program::Program;
+use crate::program::ExternalProgram;
 use crate::typed::{TypedTool, Worked};
 use annals_core::Json;
 use annals_providers::http::{PageRequest, page};
@@ -27,7 +27,7 @@ const SHOWN: usize = 400;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebSearch {
     /// A program: it is given `{"query": ..., "count": ...}` and prints text.
-    Program(Program),
+    Program(ExternalProgram),
     /// A service.
     Service {
         /// Which.

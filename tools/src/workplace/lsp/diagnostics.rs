@@ -10,14 +10,14 @@ const NAMED: usize = 20;
 const SHOWN: usize = 300;
 
 /// What a server finds, by the addresses of files.
-pub(super) type Found = BTreeMap<String, Vec<Diagnostic>>;
+pub(crate) type Findings = BTreeMap<String, Vec<Diagnostic>>;
 
-pub(super) fn is_error(diagnostic: &&Diagnostic) -> bool {
+pub(crate) fn is_error(diagnostic: &&Diagnostic) -> bool {
     diagnostic.severity.is_none_or(|severity| severity == DiagnosticSeverity::ERROR)
 }
 
 /// The errors that are there now and were not before, one a line. An error that only moved is not new.
-pub(super) fn new_errors(place: &Workplace, server: &str, before: &Found, now: &Found) -> Vec<String> {
+pub(crate) fn new_errors(place: &Workplace, server: &str, before: &Findings, now: &Findings) -> Vec<String> {
     let none = Vec::new();
     let mut new = Vec::new();
     for (uri, found) in now {
@@ -36,7 +36,7 @@ pub(super) fn new_errors(place: &Workplace, server: &str, before: &Found, now: &
 }
 
 /// A finding in one line.
-pub(super) fn line(place: &Workplace, server: &str, uri: &str, found: &Diagnostic) -> String {
+pub(crate) fn line(place: &Workplace, server: &str, uri: &str, found: &Diagnostic) -> String {
     let shown = document::path(uri).map_or_else(|| uri.to_owned(), |path| place.shown(&path));
     let (line, column) = (found.range.start.line + 1, found.range.start.character + 1);
     let message: String = found.message.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SHOWN).collect();
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn an_error_that_moved_is_not_new_and_a_second_one_of_its_kind_is() {
         let place = Workplace::at("/project", "/project");
-        let found = |errors: Vec<Diagnostic>| Found::from([("file:///project/a.py".to_owned(), errors)]);
+        let found = |errors: Vec<Diagnostic>| Findings::from([("file:///project/a.py".to_owned(), errors)]);
         let before = found(vec![error(1, "x is not defined")]);
         let warning = Diagnostic { severity: Some(DiagnosticSeverity::WARNING), ..error(3, "unused") };
         let now = found(vec![error(5, "x is not defined"), error(7, "x is not defined"), warning]);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The address of a file.
-pub(super) fn uri(path: &Path) -> String {
+pub(crate) fn uri(path: &Path) -> String {
     let mut uri = "file://".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -15,7 +15,7 @@ pub(super) fn uri(path: &Path) -> String {
 }
 
 /// The file of an address; `None` for what is no file.
-pub(super) fn path(uri: &str) -> Option<PathBuf> {
+pub(crate) fn path(uri: &str) -> Option<PathBuf> {
     let mut bytes = Vec::new();
     let mut rest = uri.strip_prefix("file://")?.bytes();
     while let Some(byte) = rest.next() {
@@ -31,7 +31,7 @@ pub(super) fn path(uri: &str) -> Option<PathBuf> {
 }
 
 /// The language of a file by its extension.
-pub(super) fn language(path: &Path) -> String {
+pub(crate) fn language(path: &Path) -> String {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match extension {
         "py" | "pyi" => "python",

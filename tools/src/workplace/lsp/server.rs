@@ -1,7 +1,7 @@
 //! A language server that runs: its documents, and what it published about them.
 
 use super::connection::LspConnection;
-use super::diagnostics::Found;
+use super::diagnostics::Findings;
 use super::{LanguageServer, document, words};
 use crate::workplace::Workplace;
 use lsp_types::PublishDiagnosticsParams;
@@ -25,8 +25,8 @@ const QUIET: Duration = Duration::from_millis(400);
 const LARGEST: u64 = 2 * 1024 * 1024;
 
 /// A running server.
-pub(super) struct RunningServer {
-    pub(super) name: String,
+pub(crate) struct RunningServer {
+    pub(crate) name: String,
     connection: LspConnection,
     published: Arc<Published>,
     /// The versions of the documents that it was given, and their texts.
@@ -74,14 +74,14 @@ impl Published {
         self.count.send_modify(|count| *count += 1);
     }
 
-    fn all(&self) -> Found {
+    fn all(&self) -> Findings {
         self.found().iter().map(|(uri, one)| (uri.clone(), one.diagnostics.clone())).collect()
     }
 }
 
 impl RunningServer {
     /// Starts a server for a project.
-    pub(super) async fn start(settings: &LanguageServer, place: &Workplace) -> Result<Self, String> {
+    pub(crate) async fn start(settings: &LanguageServer, place: &Workplace) -> Result<Self, String> {
         let words = words(settings, place.confinement()).map_err(|error| error.to_string())?;
         let (program, arguments) = words.split_first().ok_or("no program is configured")?;
         let mut command = Command::new(program);
@@ -120,7 +120,7 @@ impl RunningServer {
         Ok(Self { name: settings.name.clone(), connection, published, documents: tokio::sync::Mutex::default() })
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.connection.is_closed()
     }
 
@@ -128,7 +128,7 @@ impl RunningServer {
     ///
     /// # Errors
     /// What it found earlier, if it does not answer within `wait`.
-    pub(super) async fn checked(&self, path: &Path, wait: Duration) -> Result<Found, Found> {
+    pub(crate) async fn checked(&self, path: &Path, wait: Duration) -> Result<Findings, Findings> {
         let until = Instant::now() + wait;
         let uri = document::uri(path);
         let mut news = self.published.count.subscribe();
@@ -197,7 +197,7 @@ impl RunningServer {
     }
 
     /// What a name at a place of a file is.
-    pub(super) async fn hover(&self, path: &Path, line: u32, character: u32, wait: Duration) -> Result<Value, String> {
+    pub(crate) async fn hover(&self, path: &Path, line: u32, character: u32, wait: Duration) -> Result<Value, String> {
         let uri = document::uri(path);
         if self.shown(path, &uri).await.is_none() {
             return Err("the file cannot be read as text".into());

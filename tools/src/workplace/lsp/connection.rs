@@ -22,12 +22,12 @@ const REMEMBERED: usize = 1_000;
 /// Takes what a server announces: the method, and its parameters.
 pub(super) type Announced = Box<dyn Fn(&str, Value) + Send + Sync>;
 
-type Pending = Arc<Mutex<BTreeMap<i64, oneshot::Sender<Result<Value, String>>>>>;
+type PendingAnswers = Arc<Mutex<BTreeMap<i64, oneshot::Sender<Result<Value, String>>>>>;
 
 /// A running server. Dropping it ends its process group.
 pub(super) struct LspConnection {
     outgoing: mpsc::UnboundedSender<Value>,
-    pending: Pending,
+    pending: PendingAnswers,
     closed: Arc<AtomicBool>,
     said: Arc<Mutex<Vec<u8>>>,
     next: AtomicI64,
@@ -43,9 +43,9 @@ impl LspConnection {
             process.pipes().ok_or_else(|| io::Error::other("its pipes could not be opened"))?;
         let (outgoing, waiting) = mpsc::unbounded_channel();
         let (pending, closed, said) =
-            (Pending::default(), Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<u8>>>::default());
+            (PendingAnswers::default(), Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<u8>>>::default());
         let reading =
-            Reading { pending: pending.clone(), closed: closed.clone(), replies: outgoing.clone(), announced };
+            MessageReader { pending: pending.clone(), closed: closed.clone(), replies: outgoing.clone(), announced };
         let tasks = [
             tokio::spawn(write(input, waiting)),
             tokio::spawn(reading.read(output)),
@@ -117,14 +117,14 @@ async fn remember(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>) {
     }
 }
 
-struct Reading {
-    pending: Pending,
+struct MessageReader {
+    pending: PendingAnswers,
     closed: Arc<AtomicBool>,
     replies: mpsc::UnboundedSender<Value>,
     announced: Announced,
 }
 
-impl Reading {
+impl MessageReader {
     async fn read(self, output: ChildStdout) {
         let mut output = BufReader::new(output);
         loop {
@@ -169,7 +169,7 @@ impl Reading {
                     }
                     _ => Ok(message.get_mut("result").map(Value::take).unwrap_or_default()),
                 };
-                // Nobody waits for an answer that came too late.
+                // An answer that came too late has no receiver.
                 let _ = sender.map(|sender| sender.send(answer));
             }
         }

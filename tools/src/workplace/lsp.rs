@@ -1,4 +1,4 @@
-//! Language servers: they check files that tools change, and say what a name is. They are started when a file of theirs is first
+//! Language servers: they check files that tools change, and say what a name is. They are started when one of their files is first
 //! changed, and end with the process (`docs/tools.md`).
 //!
 //! ```text
@@ -7,20 +7,17 @@
 //! ```
 
 mod connection;
-mod diagnostics;
-mod document;
+pub(crate) mod diagnostics;
+pub(crate) mod document;
 mod server;
-mod tools;
 
-pub(super) use tools::{LspDiagnostics, LspHover};
-
-use super::confinement::Confinement;
-use super::workplace::{PathAccess, Workplace};
+use super::{PathAccess, Workplace};
+use crate::confinement::Confinement;
 use annals_core::{Json, NoBlobs};
 use annals_runtime::tools::{CallContext, ToolError, ToolOutput};
-use diagnostics::{Found, new_errors};
+use diagnostics::{Findings, new_errors};
 use serde_json::json;
-use server::RunningServer;
+pub(crate) use server::RunningServer;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,7 +55,7 @@ impl LanguageServer {
 #[derive(Clone, Debug)]
 pub struct LanguageServers {
     servers: Arc<Vec<LanguageServer>>,
-    wait: Duration,
+    pub(crate) wait: Duration,
     running: Arc<Mutex<BTreeMap<(PathBuf, String), Started>>>,
 }
 
@@ -86,7 +83,7 @@ impl LanguageServers {
     }
 
     /// The server of a file, which is started if it does not run.
-    async fn running(&self, place: &Workplace, path: &Path) -> Option<Result<Arc<RunningServer>, String>> {
+    pub(crate) async fn running(&self, place: &Workplace, path: &Path) -> Option<Result<Arc<RunningServer>, String>> {
         let settings = self.of(path)?;
         let key = (place.project().to_owned(), settings.name.clone());
         let mut running = self.running.lock().await;
@@ -129,15 +126,15 @@ fn words(settings: &LanguageServer, confinement: Option<&Confinement>) -> std::i
 }
 
 /// What is known of the files of a change before it.
-struct Before {
+struct FileFindings {
     server: Arc<RunningServer>,
     path: PathBuf,
-    found: Found,
+    found: Findings,
 }
 
 impl Workplace {
     /// Does what changes files, and adds the errors that language servers find in them afterwards and did not find before.
-    pub(super) async fn diagnosed(
+    pub(crate) async fn diagnosed(
         &self,
         context: &CallContext,
         paths: Vec<String>,
@@ -147,7 +144,7 @@ impl Workplace {
         let paths: Vec<PathBuf> = paths
             .iter()
             .filter_map(|path| self.resolve(path).ok())
-            // What lies outside the project is nobody's to check.
+            // What is outside the project is not checked.
             .filter(|path| self.external(path, PathAccess::Touch).is_none() && servers.of(path).is_some())
             .collect();
         if paths.is_empty() {
@@ -160,7 +157,7 @@ impl Workplace {
                 match servers.running(self, &path).await {
                     Some(Ok(server)) => {
                         let found = server.checked(&path, servers.wait).await;
-                        known.push(Before { server, path, found: found.unwrap_or_else(|found| found) });
+                        known.push(FileFindings { server, path, found: found.unwrap_or_else(|found| found) });
                     }
                     Some(Err(trouble)) => pending.push(trouble),
                     None => {}
@@ -175,7 +172,7 @@ impl Workplace {
         let mut output = work.await?;
         let after = async {
             let mut errors = Vec::new();
-            for Before { server, path, found } in known {
+            for FileFindings { server, path, found } in known {
                 match server.checked(&path, servers.wait).await {
                     Ok(now) => errors.extend(new_errors(self, &server.name, &found, &now)),
                     Err(_) => pending.push(format!("{} did not answer in time", server.name)),

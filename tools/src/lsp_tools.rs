@@ -1,10 +1,10 @@
 //! The tools `lsp_hover` and `lsp_diagnostics`.
 
-use super::diagnostics::line;
-use super::{LanguageServers, document};
 use crate::read::path_is_one;
 use crate::typed::{TypedTool, Worked};
-use crate::workplace::{PathAccess, Workplace};
+use crate::workplace::lsp::diagnostics::line;
+use crate::workplace::lsp::{RunningServer, document};
+use crate::workplace::{LanguageServers, PathAccess, Workplace};
 use annals_runtime::tools::{CallContext, Demand, ToolOutput};
 use lsp_types::{DiagnosticSeverity, Hover, HoverContents, MarkedString};
 use schemars::JsonSchema;
@@ -132,7 +132,7 @@ async fn running(
     place: &Workplace,
     servers: &LanguageServers,
     path: &str,
-) -> Result<(PathBuf, Arc<super::RunningServer>), String> {
+) -> Result<(PathBuf, Arc<RunningServer>), String> {
     let real = place.resolve(path).map_err(|error| format!("{path}: {error}"))?;
     match servers.running(place, &real).await {
         Some(Ok(server)) => Ok((real, server)),
