@@ -7,10 +7,13 @@
 mod call;
 mod ended;
 mod fold;
+mod network;
 mod paths;
 mod rules;
+mod summary;
 
 pub use call::{AuditedCall, CallDecision, CallOutcome, CommandConfinement};
+pub use summary::SafetySummary;
 
 use crate::reader::{FindError, Reader};
 use annals_core::event::Rule;
@@ -18,6 +21,7 @@ use annals_core::{ModelName, Seq, SessionId};
 use annals_projections::Catalogue;
 use annals_store::{ReadError, Slice};
 use fold::SafetyFold;
+use network::{could_send, mcp_server};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -39,6 +43,8 @@ pub struct SafetyQuery {
     pub every_call: bool,
     /// Also count what a fork inherits from the session that it was forked from.
     pub inherited: bool,
+    /// Only events before this one.
+    pub until: Option<Seq>,
 }
 
 /// What agents asked for, were allowed and did.
@@ -63,6 +69,8 @@ pub struct SafetyAudit {
     pub redactions: BTreeMap<String, u64>,
     /// Requests that were sent, by model.
     pub requests: BTreeMap<ModelName, u64>,
+    /// Where else something may have been sent.
+    pub destinations: Destinations,
     /// Calls to look at, oldest first within a session: asked for, denied, not confined although a sandbox was in use, refused
     /// something by the sandbox, or with a file outside of the project. Every call if that was asked for.
     pub listed: Vec<AuditedCall>,
@@ -111,6 +119,18 @@ pub struct CommandCounts {
     pub put_back: u64,
     /// Run by the user within the session.
     pub by_user: u64,
+}
+
+/// Where calls may have sent something besides requests to models, as far as their inputs name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Destinations {
+    /// How many calls with a way to the network named a host.
+    pub hosts: BTreeMap<String, u64>,
+    /// Calls of tools of MCP servers, by server. Where these sent something is not recorded.
+    pub mcp: BTreeMap<String, u64>,
+    /// Commands that had a network and named no host.
+    pub unnamed: u64,
 }
 
 /// A session that cannot be read to its end.
@@ -166,6 +186,17 @@ impl SafetyCounts {
             Some(CommandConfinement::Unknown) => commands.unknown += 1,
             None => {}
         }
+        let destinations = &mut audit.destinations;
+        for host in &call.hosts {
+            let known = destinations.hosts.len() < KINDS || destinations.hosts.contains_key(host);
+            *destinations.hosts.entry(if known { host.clone() } else { "(others)".to_owned() }).or_default() += 1;
+        }
+        if could_send(&call) {
+            if let Some(server) = mcp_server(&call.tool) {
+                *destinations.mcp.entry(server.to_owned()).or_default() += 1;
+            }
+            destinations.unnamed += u64::from(call.confinement.is_some() && call.hosts.is_empty());
+        }
         commands.with_network += u64::from(call.network);
         commands.refused += u64::from(call.refused);
         commands.put_back += u64::from(!call.put_back.is_empty());
@@ -202,7 +233,8 @@ impl Reader {
             every_call: query.every_call,
         };
         for session in &query.sessions {
-            let until = self.head(*session).await?.next;
+            let head = self.head(*session).await?.next;
+            let until = query.until.map_or(head, |until| until.min(head));
             let mut fold = SafetyFold::new(*session, query.inherited, self.blobs(), root, &mut counts);
             let mut pages = self.pages(*session, Seq::ZERO, until);
             let damage = loop {

@@ -5,7 +5,7 @@
 use crate::certify::{Difference, Report};
 use crate::compactions::ListedCompaction;
 use crate::requests::ListedRequest;
-use crate::safety::SafetyAudit;
+use crate::safety::{SafetyAudit, SafetySummary};
 use crate::search::{IndexStatus, SearchMatch};
 use crate::sessions::SessionOverview;
 use crate::spending::SpendingTable;
@@ -65,6 +65,20 @@ pub fn named(name: &str) -> Option<Value> {
     Some(Value::Object(fields))
 }
 
+/// The view, and the counts of the audit that `annals usage SESSION` adds.
+fn usage() -> Value {
+    let mut schema = of::<UsageJson>();
+    let mut safety = of::<SafetySummary>();
+    if let Some(fields) = safety.as_object_mut() {
+        fields.remove("$schema");
+        fields.remove("title");
+    }
+    if let Some(members) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        members.insert("safety".to_owned(), safety);
+    }
+    schema
+}
+
 fn view(name: &str) -> Option<Value> {
     Some(match name {
         "session" => of::<SessionJson<'static>>(),
@@ -74,7 +88,7 @@ fn view(name: &str) -> Option<Value> {
         "pending" => of::<Vec<PendingJson<'static>>>(),
         "epochs" => of::<Vec<EpochJson>>(),
         "requests" => of::<Vec<RequestItem>>(),
-        "usage" => of::<UsageJson>(),
+        "usage" => usage(),
         "events" => events(),
         _ => return None,
     })

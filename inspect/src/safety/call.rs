@@ -116,6 +116,8 @@ pub struct AuditedCall {
     pub confinement: Option<CommandConfinement>,
     /// Whether the sandbox gave it a network.
     pub network: bool,
+    /// Hosts that the input names, if the call had a way to the network. What it sent is not recorded.
+    pub hosts: Vec<String>,
     /// Whether the sandbox seems to have refused it something.
     pub refused: bool,
     /// Protected files that were put back after it.

@@ -2,6 +2,7 @@
 
 use super::call::{AuditedCall, CallDecision, CallOutcome, CommandConfinement};
 use super::ended::{confine, unasked};
+use super::network::{could_send, named_hosts};
 use super::paths::SessionPlace;
 use super::rules::{RulesInForce, resource_of};
 use super::{SHOWN, SafetyCounts};
@@ -147,6 +148,7 @@ impl<'a> SafetyFold<'a> {
         let resource = input.as_ref().and_then(|input| resource_of(&called.name, input, &below));
         let outside = self.place.outside(called, input.as_ref(), self.blobs);
         let is_command = SHELLS.contains(&called.name.to_lowercase().as_str());
+        let hosts = input.as_ref().map(|input| named_hosts(input, is_command)).unwrap_or_default();
         let call = AuditedCall {
             session: record.session,
             seq: record.seq,
@@ -156,6 +158,7 @@ impl<'a> SafetyFold<'a> {
             decisions: Vec::new(),
             confinement: is_command.then_some(CommandConfinement::Unknown),
             network: false,
+            hosts,
             refused: false,
             put_back: Vec::new(),
             outside_project: outside.iter().take(NAMED).map(|path| beginning(path)).collect(),
@@ -239,6 +242,9 @@ impl<'a> SafetyFold<'a> {
             if open.call.confinement.is_some() {
                 confine(&mut open.call, settled, self.blobs);
             }
+        }
+        if !could_send(&open.call) {
+            open.call.hosts.clear();
         }
         self.counts.call(open.call);
     }

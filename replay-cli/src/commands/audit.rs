@@ -13,7 +13,7 @@ use std::path::Path;
 /// Show what was asked, allowed and denied, and what ran confined.
 ///
 /// Decisions on calls with who or which rule made them, how commands ran (in the sandbox or not), files outside of the project,
-/// replaced secrets, and requests. Calls that were asked for, denied, let out of the sandbox, refused something by it, or that
+/// replaced secrets, requests, and hosts that calls with a network named. Calls that were asked for, denied, let out of the sandbox, refused something by it, or that
 /// named a file outside of the project are listed.
 ///
 /// With SESSION, of that session and the sub-agents that it started. Without, of all sessions of this project; --all means those
@@ -56,7 +56,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             wanted.into_iter().map(|(_, id)| id).collect()
         }
     };
-    let query = SafetyQuery { sessions, limit: args.limit, every_call: args.calls, inherited: session.is_some() };
+    let query =
+        SafetyQuery { sessions, limit: args.limit, every_call: args.calls, inherited: session.is_some(), until: None };
     let found = reader.safety(&query, &|directory| root(Path::new(directory))).await?;
     if cli.style.json {
         json::object(out, &found)?;

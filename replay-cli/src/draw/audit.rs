@@ -6,7 +6,9 @@ use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_core::event::Rule;
 use annals_inspect::reader::short_ids;
-use annals_inspect::safety::{AuditedCall, CallDecision, CallOutcome, CommandConfinement, CommandCounts, SafetyAudit};
+use annals_inspect::safety::{
+    AuditedCall, CallDecision, CallOutcome, CommandConfinement, CommandCounts, Destinations, SafetyAudit,
+};
 use annals_projections::Catalogue;
 use std::io::Write;
 
@@ -88,8 +90,19 @@ fn summary(audit: &SafetyAudit) -> Vec<(&'static str, String)> {
     };
     let redactions = list(&mut audit.redactions.iter().map(|(kind, count)| (*count, kind.as_str())));
     let requests = list(&mut audit.requests.iter().map(|(model, count)| (*count, model.as_str())));
-    let all = [("commands", commands), ("outside", outside), ("redacted", redactions), ("requests", requests)];
-    let none = |label: &str| matches!(label, "outside" | "redacted");
+    let Destinations { hosts, mcp, unnamed } = &audit.destinations;
+    let mut destinations: Vec<String> =
+        hosts.iter().map(|(host, count)| format!("{host} ({})", thousands(*count))).collect();
+    destinations.extend(mcp.iter().map(|(server, count)| format!("MCP server {server} ({})", thousands(*count))));
+    destinations.extend((*unnamed > 0).then(|| format!("not known for {}", counted(*unnamed, "command"))));
+    let all = [
+        ("commands", commands),
+        ("outside", outside),
+        ("redacted", redactions),
+        ("requests", requests),
+        ("network", destinations.join(", ")),
+    ];
+    let none = |label: &str| matches!(label, "outside" | "redacted" | "network");
     let told = all.into_iter().filter_map(|(label, text)| match text.is_empty() {
         true if none(label) => Some((label, "nothing".to_owned())),
         true => None,
@@ -140,6 +153,7 @@ fn one(call: &AuditedCall, style: &Style, out: &mut dyn Write) -> Result<(), Cli
         ran.extend(call.network.then(|| "with a network".to_owned()));
         ran.extend(call.refused.then(|| "seems to have been refused something".to_owned()));
     }
+    ran.extend((!call.hosts.is_empty()).then(|| format!("hosts: {}", name(&call.hosts.join(" ")))));
     ran.extend(call.put_back.iter().map(|path| format!("put back: {}", name(path))));
     ran.extend(call.outside_project.iter().map(|path| format!("outside of the project: {}", name(path))));
     if !ran.is_empty() {

@@ -3,13 +3,16 @@
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{columns, name, pad};
+use crate::layout::{columns, name, pad, wrap};
+use crate::project::root;
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_core::ModelName;
 use annals_inspect::SessionAt;
 use annals_inspect::pricing::{Cost, Pricing};
+use annals_inspect::safety::{SafetyQuery, SafetySummary};
 use annals_projections::{ToJson, UsageByModel, UsageTotals};
 use std::io::Write;
+use std::path::Path;
 
 /// Prints the usage of a session.
 ///
@@ -17,22 +20,59 @@ use std::io::Write;
 /// When no session has the name, or the log cannot be read.
 pub async fn run(target: &Target, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(target).await?;
-    let usage = SessionAt::from(&found).usage().await?;
+    let at = SessionAt::from(&found);
+    let usage = at.usage().await?;
+    let query =
+        SafetyQuery { sessions: vec![at.session], limit: 0, every_call: false, inherited: true, until: Some(at.until) };
+    let audit = found.reader.safety(&query, &|directory| root(Path::new(directory))).await?;
+    let safety = audit.summary();
     if cli.style.json {
-        json::object(out, &usage.total.to_json(found.reader.blobs()))?;
+        let mut answer = usage.total.to_json(found.reader.blobs());
+        if let (Some(fields), Ok(safety)) = (answer.as_object_mut(), serde_json::to_value(safety)) {
+            fields.insert("safety".to_owned(), safety);
+        }
+        json::object(out, &answer)?;
         return Ok(Verdict::Fine);
     }
     if usage.total.attempts == 0 && usage.total.cost == 0 {
         cli.remark("no usage recorded");
+        counts(&safety, &cli.style, out)?;
         return Ok(Verdict::Fine);
     }
     let pricing = cli.pricing();
     table(&usage, &pricing, &cli.style, out)?;
+    counts(&safety, &cli.style, out)?;
     let costs = usage.used().map(|(model, _)| pricing.of_model(&usage, model));
     if let Some(remark) = Cost::remark(costs.chain([pricing.total(&usage)])) {
         cli.remark(remark);
     }
     Ok(Verdict::Fine)
+}
+
+/// Prints what was allowed, in one or two lines. Nothing for a session without calls and secrets.
+fn counts(safety: &SafetySummary, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    let parts = [
+        (safety.calls, "tool calls"),
+        (safety.asked, "decided by the user"),
+        (safety.refused, "refused"),
+        (safety.confined, "in the sandbox"),
+        (safety.unconfined, "outside of it"),
+        (safety.sandbox_refusals, "refused something by it"),
+        (safety.outside_project, "with paths outside of the project"),
+        (safety.hosts, "hosts named"),
+        (safety.redactions, "secrets replaced"),
+    ];
+    let shown: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", thousands(*count)))
+        .collect();
+    if !shown.is_empty() {
+        for line in wrap(&shown.join(" · "), style.width) {
+            writeln!(out, "{}", style.paint(Emphasis::Dim, &line))?;
+        }
+    }
+    Ok(())
 }
 
 const HEADS: [&str; 7] = ["answers", "input", "from cache", "to cache", "output", "reasoning", "cost"];
