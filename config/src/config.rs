@@ -108,6 +108,7 @@ impl Config {
             let reading = reading::read(ConfigLayer::User, places.user_file.clone(), &text);
             problems.extend(reading.problems);
             settings.lay(reading.settings);
+            crate::remember::apply(&mut settings, places, &directory);
         }
         let (mut refused, mut trusted, mut text) = (Vec::new(), false, None);
         let project = ProjectFile::find(&directory, &variables);

@@ -87,6 +87,7 @@ impl ConfigKey {
 
 const COMMANDS: &str = "it would run a command";
 const OWN_RULES: &str = "a project cannot say what is erased; put it into your own configuration";
+const OWN_PROJECTS: &str = "only your own configuration has rules by project";
 const OWN_KEY: &str = "only your own configuration may say what is signed with your key";
 const CONFINES: &str = "it could let commands do or see more";
 const REDIRECTS: &str = "it could send keys and code to another server";
@@ -133,6 +134,8 @@ pub const KEYS: &[ConfigKey] = &[
         .for_project(Project::Trusted(REDIRECTS)),
     key("permissions", ValueKind::Rules, "Rules [action, resource, effect] for every agent; the last match wins.")
         .for_project(Project::Stricter),
+    key("projects", ValueKind::Each(PROJECT), "Projects by their folder: absolute or ~/. Your own file only.")
+        .for_project(Project::Never(OWN_PROJECTS)),
     key("agents", ValueKind::Each(AGENT), "Agents by name; `build`, `plan` and `explore` are built in."),
     key("providers", ValueKind::Each(PROVIDER), "Providers of models by the first part of their models' names.")
         .for_project(Project::Trusted(REDIRECTS)),
@@ -177,6 +180,12 @@ pub const KEYS: &[ConfigKey] = &[
     .for_project(Project::Never(OWN_RULES)),
     key("sign", ValueKind::Table(SIGN), "Signed heads of sessions.").for_project(Project::Never(OWN_KEY)),
 ];
+
+const PROJECT: &[ConfigKey] = &[key(
+    "permissions",
+    ValueKind::Rules,
+    "Rules for every agent in that folder, after those for every project; the answer `w` to a question adds to them.",
+)];
 
 const AGENT: &[ConfigKey] = &[
     key("description", ValueKind::Text, "Its purpose, for models that delegate tasks to it."),

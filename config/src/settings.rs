@@ -5,6 +5,7 @@ use crate::origin::{ConfigLayer, ValueOrigin};
 use crate::reading::{Setting, read};
 use crate::variables::Variables;
 use annals_core::event::{Effect, Rule};
+use annals_runtime::permission::GUARDED_EDITS;
 use annals_tools::EDIT;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -154,10 +155,8 @@ fn implied(settings: &MergedSettings) -> Vec<Rule> {
     match settings.text(&["approval"]) {
         Some("edits") => {
             rules.push(allow(EDIT));
-            // What git and agents run or obey.
-            let asked = [".git/*", "*/.git/*", ".annals/*", ".claude/*", ".codex/*", ".vscode/*", ".envrc"];
             let ask = |resource: &str| Rule { action: EDIT.into(), resource: resource.into(), effect: Effect::Ask };
-            rules.extend(asked.map(ask));
+            rules.extend(GUARDED_EDITS.map(ask));
         }
         Some("all") => rules.push(allow("*")),
         _ => {}

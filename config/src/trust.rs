@@ -15,6 +15,24 @@ pub struct Trust {
     dir: PathBuf,
 }
 
+/// Writes a file completely or not at all. It keeps its mode; a new one is for its owner alone.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let fresh = path.with_extension("new");
+    let permissions = path.metadata().map(|found| found.permissions());
+    // Never through a link that is already there.
+    match fs::remove_file(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+    file.write_all(content)?;
+    if let Ok(permissions) = permissions {
+        file.set_permissions(permissions)?;
+    }
+    file.sync_data()?;
+    fs::rename(&fresh, path)
+}
+
 impl Trust {
     /// Kept in a folder, which need not be there.
     pub fn kept_in(dir: &Path) -> Self {
@@ -43,14 +61,7 @@ impl Trust {
         let failed = |source| ConfigError::File { path: kept.clone(), source };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(failed)?;
         let record = format!("{}\n{}\n", Digest::of(text.as_bytes()), project.file.display());
-        let fresh = kept.with_extension("new");
-        let write = || {
-            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-            file.write_all(record.as_bytes())?;
-            file.sync_data()?;
-            fs::rename(&fresh, &kept)
-        };
-        write().map_err(failed)
+        replace(&kept, record.as_bytes()).map_err(failed)
     }
 
     /// Removes the trust in a project; returns whether it was trusted, with any content.

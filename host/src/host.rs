@@ -2,12 +2,13 @@
 
 use crate::context::HostContext;
 use crate::error::HostError;
+use crate::project::root;
 use crate::remarks::HostRemarks;
 use crate::short_id::short;
 use crate::signing::AutomaticSigner;
-use annals_config::SigningSettings;
+use annals_config::{ConfigError, Environment, RememberedRules, SigningSettings};
 use annals_core::SessionId;
-use annals_core::event::Location;
+use annals_core::event::{Location, Rule};
 use annals_inspect::reader::Reader;
 use annals_runtime::Session;
 use annals_runtime::host::{HostParts, StoreHost};
@@ -23,6 +24,7 @@ pub struct Host {
     /// Reads the same log.
     pub reader: Reader,
     remarks: Arc<dyn HostRemarks>,
+    environment: Environment,
     signer: Option<AutomaticSigner>,
     /// Set once the temporary files of killed processes were removed.
     tidied: OnceCell<()>,
@@ -44,8 +46,8 @@ impl Host {
     pub fn open(context: &HostContext, reader: Reader, parts: HostParts) -> Result<Self, HostError> {
         let (log, saved, store) = (reader.log().clone(), reader.saved().cloned(), reader.folder().clone());
         let over_store = StoreHost::open(log, saved, store, parts)?;
-        let remarks = context.remarks.clone();
-        Ok(Self { over_store, reader, remarks, signer: None, tidied: OnceCell::new() })
+        let (remarks, environment) = (context.remarks.clone(), context.environment.clone());
+        Ok(Self { over_store, reader, remarks, environment, signer: None, tidied: OnceCell::new() })
     }
 
     /// The same, which signs sessions once they are idle, if that is configured.
@@ -82,6 +84,14 @@ impl Host {
     /// Says something in addition to the answer.
     pub(crate) fn say(&self, text: &str) {
         self.remarks.remark(text);
+    }
+
+    /// Writes rules for the project of a directory into the user's configuration.
+    ///
+    /// # Errors
+    /// When the file is no configuration, or cannot be written.
+    pub fn remember(&self, directory: &str, rules: &[Rule]) -> Result<RememberedRules, ConfigError> {
+        annals_config::remember(&self.environment.places()?, &root(Path::new(directory)), rules)
     }
 
     /// Prepares a location: it runs git, which takes time. Prints remarks for the user.

@@ -19,6 +19,7 @@ mod screen;
 mod screen_questions;
 mod screen_tasks;
 mod screen_tools;
+mod typed_reply;
 
 pub use chat::ChatCommand;
 pub use frontend::Frontend;

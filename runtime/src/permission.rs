@@ -1,6 +1,10 @@
 //! Who answers when a call needs permission (`docs/reference/permissions.md`). Questions and answers are facts; the
 //! waiting is not.
 
+mod widening;
+
+pub use widening::{Coverage, GUARDED_EDITS, command_prefix};
+
 use crate::Boxed;
 use annals_core::event::Rule;
 use annals_core::{AgentName, CallId, PermissionId, SessionId};
@@ -33,6 +37,8 @@ pub enum PermissionAnswer {
     Once,
     /// For the rest of the session.
     Always,
+    /// This time, and for the rest of the session what these rules allow ([`Coverage`]).
+    AlwaysBy(Vec<Rule>),
     /// No. Without feedback the turn ends; with it the model reads the feedback and continues.
     Reject {
         /// The text that the model reads.

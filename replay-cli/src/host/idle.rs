@@ -49,7 +49,7 @@ pub async fn idle(
         match happened {
             Happened::Signal(Signal::Interrupt) => return Ok(TypedLine::Interrupt),
             Happened::Signal(Signal::End) => return Ok(TypedLine::End),
-            Happened::Typed(line) => match active.is_answered_by(line)? {
+            Happened::Typed(line) => match active.is_answered_by(line).await? {
                 None => {}
                 Some(line) => return Ok(line),
             },
@@ -108,12 +108,12 @@ impl ActiveRun<'_> {
     }
 
     /// Takes a line for the answer to the open question; gives it back when it is not meant for it.
-    fn is_answered_by(&mut self, line: TypedLine) -> Result<Option<TypedLine>, CliError> {
+    async fn is_answered_by(&mut self, line: TypedLine) -> Result<Option<TypedLine>, CliError> {
         match line {
             TypedLine::Text { text, begun }
                 if self.is_meant_for_question(begun) && ChatCommand::of(&text).is_none() =>
             {
-                self.reply(&text)?;
+                self.reply(&text).await?;
                 Ok(None)
             }
             TypedLine::Text { text, begun } if self.is_meant_for_prompt(begun) && ChatCommand::of(&text).is_none() => {

@@ -22,19 +22,6 @@ const LONG: usize = 1_000;
 /// correct too.
 const THOUGHT: Duration = Duration::from_millis(500);
 
-/// What a typed line answers: `y`, `a`, `n`, or `n` and a reason. `None` for anything else.
-pub fn reply(line: &str) -> Option<PermissionAnswer> {
-    let line = line.trim();
-    let (word, rest) = line.split_once(|c: char| c.is_whitespace() || c == ',').unwrap_or((line, ""));
-    let why = rest.trim();
-    match word.to_lowercase().as_str() {
-        "y" | "yes" | "o" | "once" if why.is_empty() => Some(PermissionAnswer::Once),
-        "a" | "always" if why.is_empty() => Some(PermissionAnswer::Always),
-        "n" | "no" => Some(PermissionAnswer::Reject { feedback: Some(why.to_owned()).filter(|why| !why.is_empty()) }),
-        _ => None,
-    }
-}
-
 /// Whether a typed line asks to see all of what a question is about: `d` or `details`.
 pub(super) fn asks_for_details(line: &str) -> bool {
     matches!(line.trim().to_lowercase().as_str(), "d" | "details")
@@ -173,14 +160,6 @@ mod tests {
             action: action.into(),
             resources: vec!["/etc".into()],
         }
-    }
-
-    #[test]
-    fn a_typed_line_allows_once_or_always_or_rejects_with_a_reason() {
-        assert_eq!(reply("Y"), Some(PermissionAnswer::Once));
-        assert_eq!(reply("always"), Some(PermissionAnswer::Always));
-        assert_eq!(reply("n use cargo fmt"), Some(PermissionAnswer::Reject { feedback: Some("use cargo fmt".into()) }));
-        assert_eq!(reply("perhaps"), None);
     }
 
     #[test]

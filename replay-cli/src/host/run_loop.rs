@@ -1,11 +1,13 @@
 //! A run with a user interface: shows notices, asks questions, obeys signals, until the session is idle.
 
 use super::interaction::{OpenPrompt, OpenQuestion};
-use super::question::{asks_for_details, reply};
+use super::question::asks_for_details;
+use super::typed_reply::{NoReply, TypedReply, reply};
 use super::{ChatCommand, Interaction, TypedLine};
 use crate::error::CliError;
 use crate::layout::plain;
 use crate::style::counted;
+use annals_core::event::Rule;
 use annals_host::{ApprovalMode, Host, Signal};
 use annals_runtime::bus::Notice;
 use annals_runtime::host::{Elsewhere, RunEnd, RunGoal, WaitingPrompt, WaitingQuestion, run_leased};
@@ -155,7 +157,7 @@ impl<'a> ActiveRun<'a> {
 
     async fn typed(&mut self, line: TypedLine) -> Result<(), CliError> {
         match line {
-            TypedLine::Text { text, begun } if self.is_meant_for_question(begun) => self.reply(&text)?,
+            TypedLine::Text { text, begun } if self.is_meant_for_question(begun) => self.reply(&text).await?,
             TypedLine::Text { text, begun } if self.is_meant_for_prompt(begun) => self.answer(&text),
             // A word is for the chat, never for the model.
             TypedLine::Text { text, begun } if ChatCommand::of(&text).is_some() => {
@@ -224,18 +226,45 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// Answers the open question, or asks again.
-    pub(super) fn reply(&mut self, text: &str) -> Result<(), CliError> {
-        if let Some(asked) = self.interaction.open.as_ref().filter(|_| asks_for_details(text)) {
-            self.interaction.show.details(&asked.question.asked, self.out)?;
+    pub(super) async fn reply(&mut self, text: &str) -> Result<(), CliError> {
+        let Some(open) = &self.interaction.open else { return Ok(()) };
+        if asks_for_details(text) {
+            self.interaction.show.details(&open.question.asked, self.out)?;
             return Ok(());
         }
-        match reply(text) {
-            Some(answer) => {
-                if let Some(asked) = self.interaction.open.take() {
-                    asked.question.answer(Answered::by_user(answer));
+        match reply(text, &open.question.asked) {
+            Ok(TypedReply { answer, write }) => {
+                let asked = self.interaction.open.take();
+                if !write.is_empty() {
+                    self.write(&write).await?;
                 }
+                asked.into_iter().for_each(|asked| asked.question.answer(Answered::by_user(answer.clone())));
             }
-            None => self.interaction.show.not_understood()?,
+            Err(NoReply::NotCovered(pattern)) => {
+                let told = format!("{pattern} does not cover what is asked for; nothing was answered");
+                self.interaction.show.warning(&plain(&told), self.out)?;
+                self.interaction.show.not_understood()?;
+            }
+            Err(NoReply::NotUnderstood) => self.interaction.show.not_understood()?,
+        }
+        Ok(())
+    }
+
+    /// Writes rules into the user's configuration, and says where. If that fails, they still hold in this session.
+    async fn write(&mut self, rules: &[Rule]) -> Result<(), CliError> {
+        let location = self.session.view().await?.session.location.clone();
+        let directory = location.map(|location| location.directory).unwrap_or_default();
+        match self.host.remember(&directory, rules) {
+            Ok(kept) => {
+                let (count, file) = (counted(kept.added as u64, "rule"), kept.file.display());
+                self.interaction
+                    .show
+                    .aside(&plain(&format!("{count} for this project written to {file}")), self.out)?;
+            }
+            Err(error) => {
+                let told = format!("the rules hold in this session only: {error}");
+                self.interaction.show.warning(&plain(&told), self.out)?;
+            }
         }
         Ok(())
     }

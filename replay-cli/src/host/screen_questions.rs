@@ -66,6 +66,12 @@ impl Screen {
             let width = self.remarks.style().width;
             self.aside(&clip(&format!("    also open: {}", beside.join(" · ")), width), out)?;
         }
+        let covers = super::typed_reply::offered(question);
+        let told = match covers.is_empty() {
+            true => "    always is not possible here: as a rule this would allow more than it says".to_owned(),
+            false => format!("    always would allow: {}", name(&exact(&covers.join(" · ")))),
+        };
+        self.aside(&told, out)?;
         let since = Instant::now();
         self.ask_for_reply();
         Ok(since)
@@ -102,7 +108,7 @@ impl Screen {
     }
 
     pub(super) fn ask_for_reply(&mut self) {
-        let choices = "  y once · a always in this session · n no · n WHY no, with a reason for the model › ";
+        let choices = "  y once · a always · w always, saved · e always exactly this · n no · n WHY › ";
         let end = if self.above_a_prompt { "\n" } else { "" };
         self.remarks.write(&(self.remarks.style().paint(Emphasis::Strong, choices) + end));
     }

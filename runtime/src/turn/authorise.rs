@@ -99,6 +99,7 @@ impl CallRunner {
         let (reply, feedback, rules) = match &answer {
             PermissionAnswer::Once => (Reply::Once, None, Vec::new()),
             PermissionAnswer::Always => (Reply::Always, None, always(&wanted.action, &wanted.resources)),
+            PermissionAnswer::AlwaysBy(rules) => (Reply::Always, None, rules.clone()),
             PermissionAnswer::Reject { feedback } => (Reply::Reject, feedback.clone(), Vec::new()),
         };
         let feedback = feedback.map(Into::into);
@@ -107,7 +108,7 @@ impl CallRunner {
             self.approvals.send_modify(|replies| *replies += 1);
         }
         match answer {
-            PermissionAnswer::Once | PermissionAnswer::Always => Ok(()),
+            PermissionAnswer::Once | PermissionAnswer::Always | PermissionAnswer::AlwaysBy(_) => Ok(()),
             PermissionAnswer::Reject { feedback: Some(why) } => Err(CallError::Rejected(why).into()),
             PermissionAnswer::Reject { feedback: None } => Err(CallEnd::Declined),
         }

@@ -18,3 +18,4 @@ mod stage;
 mod stopping;
 mod terminal;
 mod tui;
+mod workday;
