@@ -13,6 +13,8 @@ const OTHERS: [&str; 6] = ["model", "messages", "system", "tools", "stream", "me
 /// How a text begins that names the agent's build, not the model's work; it changes with each request.
 const BILLING: &str = "x-anthropic-billing-header:";
 const REMINDER: &str = "<system-reminder>";
+/// How texts begin with which Claude Code says that the user gave it a command.
+const COMMANDS: [&str; 3] = ["<local-command-", "<command-name>", "<command-message>"];
 
 /// Reads a body; `None` if it is no request for messages.
 pub(crate) fn conversation(body: &Value) -> Option<WireConversation> {
@@ -86,6 +88,9 @@ fn said(text: String, speaker: Speaker, system: bool) -> WireItem {
     let reminds = text.trim_start().starts_with(REMINDER) && text.trim_end().ends_with("</system-reminder>");
     match speaker {
         Speaker::User if system => WireItem::Context { key: "agent/system", text },
+        Speaker::User if COMMANDS.iter().any(|start| text.trim_start().starts_with(start)) => {
+            WireItem::Context { key: "agent/command", text }
+        }
         Speaker::User if reminds => WireItem::Context { key: "agent/reminder", text },
         _ => WireItem::Text(text),
     }

@@ -145,6 +145,12 @@ impl KnownPieces {
         PlacedBody { events, recipe, places }
     }
 
+    /// Takes in the pieces of an event of an earlier recording.
+    pub(crate) fn known<'p>(&mut self, seq: Seq, pieces: impl Iterator<Item = Cow<'p, str>>) {
+        let places = pieces.enumerate().map(|(index, piece)| (Digest::of(piece.as_bytes()), (seq, index)));
+        self.0.extend(places);
+    }
+
     /// Takes in the pieces of a body that was recorded.
     pub(crate) fn learn(&mut self, placed: &PlacedBody) {
         self.0.extend(placed.places.iter().copied());

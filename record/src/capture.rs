@@ -29,6 +29,10 @@ pub(crate) struct CapturedRequest {
     /// The host that it was passed on to.
     pub(crate) host: String,
     pub(crate) ids: AgentIds,
+    /// The agent that it is of, if it says so.
+    pub(crate) agent: Option<&'static str>,
+    /// Whether the agent says that it asks for a summary.
+    pub(crate) compacts: bool,
     /// BodyValues of its headers and query that must not be written.
     pub(crate) secrets: Vec<String>,
     pub(crate) coding: Option<String>,

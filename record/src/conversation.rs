@@ -90,7 +90,7 @@ impl Unit {
                         Digest::of(media.uri.inline().unwrap_or_default().as_bytes())
                     ));
                 }
-                WireItem::Call { id, name, hosted: false, .. } => named.push_str(&format!("call {id} {name}\n")),
+                WireItem::Call { id, hosted: false, .. } => named.push_str(&format!("call {id}\n")),
                 WireItem::Result { id, text, .. } => {
                     named.push_str(&format!("result {id} {}\n", Digest::of(text.trim().as_bytes())));
                 }
@@ -139,6 +139,15 @@ impl WireConversation {
         }
         self.units = units;
         self
+    }
+
+    /// The text of the newest message, if it is the user's.
+    pub(crate) fn newest_prompt(&self) -> String {
+        let newest = self.units.last().filter(|unit| unit.speaker == Speaker::User).cloned();
+        let items =
+            newest.map(|unit| unit.items.into_iter().filter(|item| matches!(item, WireItem::Text(_))).collect());
+        let unit = Unit { speaker: Speaker::User, items: items.unwrap_or_default() };
+        Self { units: vec![unit], ..Self::default() }.prompt()
     }
 
     /// All text of the users' messages, for requests that are recorded as one prompt.

@@ -2,10 +2,10 @@
 
 use crate::conversation::{Unit, WireItem};
 use annals_core::event::{
-    AnswerId, Attachment, ContextAdmitted, Delivery, Finish, InputAdmitted, InputPromoted, ReasoningEnded, StepEnded,
-    StepStarted, TextEnded, ToolCalled, ToolOutcome, ToolSettled,
+    AnswerId, Attachment, ChildOutcome, ChildSettled, ContextAdmitted, Delivery, Finish, InputAdmitted, InputPromoted,
+    ReasoningEnded, StepEnded, StepStarted, TextEnded, ToolCalled, ToolOutcome, ToolSettled,
 };
-use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, Key, ModelName, Seq, Text};
+use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, Key, ModelName, Seq, SessionId, Text};
 use std::collections::{HashMap, HashSet};
 
 /// Events that are about to be appended, and the Seq of each.
@@ -33,23 +33,39 @@ impl Facts {
     }
 }
 
+/// A call that waits for its result.
+#[derive(Clone, Debug)]
+pub(crate) struct WaitingCall {
+    /// The agent's id.
+    pub(crate) theirs: String,
+    /// The tool, as results of agents without ids name it.
+    pub(crate) name: String,
+    pub(crate) ours: CallId,
+    /// Its input as JSON text.
+    pub(crate) input: String,
+    /// The subagent that it started.
+    pub(crate) child: Option<SessionId>,
+}
+
 /// A step that waits for the results of its calls.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenStep {
-    /// The calls that are open: the agent's id and ours.
-    calls: Vec<(String, CallId)>,
+    /// The calls that are open.
+    pub(crate) calls: Vec<WaitingCall>,
     /// Its end, if the answer did not fail: a step that failed has ended.
-    end: Option<StepEnded>,
+    pub(crate) end: Option<StepEnded>,
 }
 
 /// Ids in use in a session, and what is open in it.
 #[derive(Debug, Default)]
 pub(crate) struct Transcriber {
-    used_calls: HashSet<String>,
+    pub(crate) used_calls: HashSet<String>,
     pub(crate) open: Option<OpenStep>,
     /// How often each context text was admitted in the current epoch.
-    contexts: HashMap<Digest, u64>,
-    inputs: u64,
+    pub(crate) contexts: HashMap<Digest, u64>,
+    pub(crate) inputs: u64,
+    /// Subagents that have not ended.
+    pub(crate) children: Vec<SessionId>,
 }
 
 impl Transcriber {
@@ -64,13 +80,27 @@ impl Transcriber {
                 _ => None,
             })
             .collect();
-        for (theirs, ours) in open.calls {
-            facts.push(match results.get(theirs.as_str()) {
-                Some(WireItem::Result { text, failed, attachments, .. }) => settled(ours, text, *failed, attachments),
-                _ => ToolSettled::bare(ours, ToolOutcome::Interrupted),
-            });
+        for WaitingCall { theirs, name, ours, child, .. } in open.calls {
+            let (settled, ended) = match results.get(theirs.as_str()).or_else(|| results.get(name.as_str())) {
+                Some(WireItem::Result { text, failed, attachments, .. }) => {
+                    let outcome = if *failed { ChildOutcome::Failed } else { ChildOutcome::Completed };
+                    (settled(ours, text, *failed, attachments), (outcome, text.as_str()))
+                }
+                _ => (ToolSettled::bare(ours, ToolOutcome::Interrupted), (ChildOutcome::Cancelled, "")),
+            };
+            facts.push(settled);
+            if let Some(child) = child {
+                self.child_ended(child, ended.0, ended.1, facts);
+            }
         }
         facts.push_end(open.end);
+    }
+
+    /// A subagent gave its result.
+    pub(crate) fn child_ended(&mut self, child: SessionId, outcome: ChildOutcome, result: &str, facts: &mut Facts) {
+        let Some(at) = self.children.iter().position(|known| *known == child) else { return };
+        self.children.remove(at);
+        facts.push(ChildSettled { child, outcome, result: result.into() });
     }
 
     /// The texts that an agent adds to messages that are known: each as often as the messages have it, less what is admitted.
@@ -125,19 +155,19 @@ impl Transcriber {
         facts.push(InputPromoted { input });
     }
 
-    /// The content of an answer. The step stays open for the results of its calls; without calls `end` ends it.
+    /// The content of an answer, with what the provider calls it and the files as it began. The step stays open for the results of its calls; without calls `end` ends it.
     pub(crate) fn assistant(
         &mut self,
         items: &[WireItem],
         agent: &AgentName,
         model: &ModelName,
         end: Option<StepEnded>,
-        id: Option<AnswerId>,
+        (answer, files): (Option<AnswerId>, Option<String>),
         facts: &mut Facts,
     ) -> Seq {
         let (agent, model) = (agent.clone(), model.clone());
-        let started = facts.push(StepStarted { agent, model, files: None, answer: id });
-        let mut calls: Vec<(String, CallId)> = Vec::new();
+        let started = facts.push(StepStarted { agent, model, files, answer });
+        let mut calls: Vec<WaitingCall> = Vec::new();
         let mut hosted: Vec<(String, CallId)> = Vec::new();
         for (index, item) in (0..).zip(items) {
             let received = |json: &Option<String>| json.clone().map(Json::received);
@@ -152,8 +182,18 @@ impl Transcriber {
                     let call = self.unused(id);
                     let input = Json::received(annals_providers::CallInput::received(input).text());
                     let (name, metadata) = (name.clone(), received(metadata));
+                    let waiting = WaitingCall {
+                        theirs: id.clone(),
+                        name: name.clone(),
+                        ours: call.clone(),
+                        input: input.0.inline().unwrap_or_default().to_owned(),
+                        child: None,
+                    };
                     facts.push(ToolCalled { index, call: call.clone(), name, input, hosted: *is_hosted, metadata });
-                    if *is_hosted { &mut hosted } else { &mut calls }.push((id.clone(), call));
+                    match is_hosted {
+                        true => hosted.push((id.clone(), call)),
+                        false => calls.push(waiting),
+                    }
                 }
                 WireItem::HostedResult { id, result, error } => {
                     if let Some(at) = hosted.iter().position(|(theirs, _)| theirs == id) {

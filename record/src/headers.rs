@@ -53,8 +53,26 @@ impl AgentIds {
         // A conversation of Codex has an id of its own; the main one's is that of the session.
         let thread = value(&["thread-id"]).filter(|thread| Some(thread) != session.as_ref());
         let agent = value(&["x-claude-code-agent-id"]).or(thread);
-        Self { session, agent, parent: value(&["x-claude-code-parent-agent-id", "x-parent-session-id"]) }
+        Self {
+            session,
+            agent,
+            parent: value(&["x-claude-code-parent-agent-id", "x-codex-parent-thread-id", "x-parent-session-id"]),
+        }
     }
+}
+
+/// The agent that a request is of, by what it says of itself; `None` for one that is not known.
+pub(crate) fn agent(headers: &HeaderMap) -> Option<&'static str> {
+    let program = text(headers, header::USER_AGENT).unwrap_or_default();
+    let starts =
+        [("claude-cli/", "claude-code"), ("codex", "codex"), ("opencode/", "opencode"), ("GeminiCLI", "gemini")];
+    starts.into_iter().find(|(start, _)| program.starts_with(start)).map(|(_, agent)| agent)
+}
+
+/// Whether the agent says that a request asks for a summary of its conversation.
+pub(crate) fn compacts(headers: &HeaderMap) -> bool {
+    let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value("x-openai-subagent") == "compact" || value("x-codex-turn-metadata").contains(r#""request_kind":"compaction""#)
 }
 
 /// The values that must never be written, without words such as `Bearer`.

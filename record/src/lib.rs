@@ -27,6 +27,7 @@ mod gemini;
 mod headers;
 mod protocol;
 mod proxy;
+mod purpose;
 mod recorder;
 mod responses;
 mod thread;

@@ -181,6 +181,8 @@ impl ProxyState {
             target: headers::target(&path, query.as_deref()),
             host: host(&url),
             ids: AgentIds::of(&parts.headers),
+            agent: headers::agent(&parts.headers),
+            compacts: headers::compacts(&parts.headers),
             secrets: headers::secrets(&parts.headers, query.as_deref()),
             coding: headers::text(&parts.headers, header::CONTENT_ENCODING),
             body: self.queue.body(),

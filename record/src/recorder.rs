@@ -1,14 +1,18 @@
 //! The recorder: takes what passed through the proxy, in order, and appends it to the log.
 
 mod recorded_threads;
+mod redacted_answer;
 
 use crate::capture::{CaptureQueue, Captured};
 use crate::proxy::{Proxy, ProxyError, Upstream};
 use annals_core::SessionId;
 use annals_core::event::{Location, ProcessInfo, Usage};
+use annals_runtime::host::Leases;
 use annals_runtime::ports::{Clock, Ids};
 use annals_runtime::redaction::Redactor;
+use annals_runtime::worktree::Files;
 use annals_store::EventLog;
+pub(crate) use recorded_threads::RecordedFiles;
 use recorded_threads::RecordedThreads;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -26,8 +30,12 @@ pub struct RecorderSettings {
     pub redactor: Arc<Redactor>,
     /// Whether answers are kept as they were received, in addition to what they say.
     pub keep_answers: bool,
+    /// Captures the files of the project at every request, if they are wanted.
+    pub files: Option<Arc<dyn Files>>,
     /// Where requests go.
     pub upstreams: Vec<Upstream>,
+    /// Who may extend which session: two recorders never continue one.
+    pub leases: Option<Arc<Leases>>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The ids.

@@ -22,12 +22,14 @@ const OTHERS: [&str; 9] = [
 ];
 
 /// How texts begin that an agent adds in the user's place.
-const ADDED: [&str; 6] = [
+const ADDED: [&str; 8] = [
     "<environment_context>",
     "<user_instructions>",
     "<permissions instructions>",
     "# AGENTS.md instructions",
     "<skills_instructions>",
+    "<multi_agent_role>",
+    "<multi_agent_mode>",
     "<system-reminder>",
 ];
 
@@ -35,15 +37,21 @@ const ADDED: [&str; 6] = [
 pub(crate) fn conversation(body: &Value) -> Option<WireConversation> {
     let model = text(body, "model")?;
     let input = body.get("input")?;
-    let mut tools: Vec<ToolDefinition> = list(body.get("tools")).iter().map(tool).collect();
+    let mut tools: Vec<ToolDefinition> = list(body.get("tools")).iter().flat_map(offered).collect();
     let mut units = Vec::new();
+    let mut system: Vec<String> = text(body, "instructions").filter(|text| !text.is_empty()).into_iter().collect();
     match input {
         Value::String(text) => units.push(user(vec![WireItem::Text(text.clone())])),
         Value::Array(items) => {
             for item in items {
                 // Newer models are given their tools among the input.
                 if kind(item) == "additional_tools" {
-                    tools.extend(list(item.get("tools")).iter().map(tool));
+                    tools.extend(list(item.get("tools")).iter().flat_map(offered));
+                    continue;
+                }
+                // And their instructions as its first messages.
+                if units.is_empty() && body.get("instructions").is_none() && is_instruction(item) {
+                    system.extend(list(item.get("content")).iter().filter_map(|part| text(part, "text")));
                     continue;
                 }
                 units.extend(unit(item));
@@ -51,7 +59,6 @@ pub(crate) fn conversation(body: &Value) -> Option<WireConversation> {
         }
         _ => return None,
     }
-    let system = text(body, "instructions").filter(|text| !text.is_empty()).into_iter().collect();
     let output_limit = body.get("max_output_tokens").and_then(Value::as_u64);
     let options = options(body, &CONTROLS, &OTHERS);
     Some(WireConversation { model, system, tools, units, options, output_limit }.joined())
@@ -63,6 +70,18 @@ fn list(value: Option<&Value>) -> &[Value] {
 
 fn kind(item: &Value) -> &str {
     item.get("type").and_then(Value::as_str).unwrap_or("message")
+}
+
+fn is_instruction(item: &Value) -> bool {
+    kind(item) == "message" && matches!(item.get("role").and_then(Value::as_str), Some("developer" | "system"))
+}
+
+/// The tools of an entry: one, or those of a namespace.
+fn offered(entry: &Value) -> Vec<ToolDefinition> {
+    if kind(entry) != "namespace" {
+        return vec![tool(entry)];
+    }
+    list(entry.get("tools")).iter().map(tool).collect()
 }
 
 fn tool(tool: &Value) -> ToolDefinition {
@@ -108,6 +127,11 @@ fn unit(item: &Value) -> Option<Unit> {
             Unit { speaker: Speaker::Assistant, items: vec![call, result] }
         }
         "item_reference" => return None,
+        "agent_message" => {
+            let content = list(item.get("content")).iter();
+            let texts = content.filter_map(|part| text(part, "text").or_else(|| text(part, "encrypted_content")));
+            user(vec![WireItem::Text(texts.collect::<Vec<_>>().join("\n"))])
+        }
         // A summary that only the provider can read.
         "compaction" | "compaction_summary" => user(vec![WireItem::Text(item.to_string())]),
         _ => user(vec![WireItem::Context { key: "agent/input", text: item.to_string() }]),

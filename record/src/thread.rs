@@ -1,21 +1,26 @@
 //! One conversation of an agent: its session in the log, and what the next request is compared with.
 
 mod answered;
+mod children;
+mod compacted;
+mod conversing;
 mod profile;
+mod resumed;
 
 use crate::body::{CutBody, KnownPieces};
-use crate::conversation::{Speaker, Unit, WireConversation};
-use crate::facts::{Facts, Transcriber};
+use crate::conversation::{Unit, WireConversation};
+use crate::facts::Transcriber;
+use crate::recorder::RecordedFiles;
 use annals_core::event::{
-    CompactionCompleted, CompactionReason, CompactionStarted, EpochCause, EpochStarted, Failure, Location,
-    ModelSwitched, Part, Prices, Purpose, RequestRecorded, RequestSent, RetryScheduled, RevertCommitted, RevertStaged,
-    SessionCreated, Usage,
+    ChildOutcome, Failure, Location, Prices, Purpose, RequestRecorded, RequestSent, RetryScheduled, SessionCreated,
+    Usage,
 };
 use annals_core::{AgentName, Digest, Event, Json, ModelName, RequestId, Seq, SessionId, Time};
 use annals_projections::{BuildError, Projection, RequestBuilder, SessionView, UsageTotals};
+use annals_runtime::worktree::Tree;
 use annals_store::{AppendError, Draft, EventLog};
+use compacted::PendingSummary;
 use profile::RecordedShape;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// How many events are appended together at most: a batch has a limit of bytes.
@@ -67,6 +72,8 @@ pub(crate) struct RequestFacts<'r> {
     pub(crate) at: Time,
     pub(crate) request: RequestId,
     pub(crate) purpose: Purpose,
+    /// The files at that moment, if they are captured.
+    pub(crate) files: Option<RecordedFiles>,
     pub(crate) target: String,
     /// The body as it was sent.
     pub(crate) body: &'r str,
@@ -96,11 +103,25 @@ pub(crate) struct Thread {
     tools: usize,
     pub(crate) in_flight: Vec<InFlight>,
     failed: Option<FailedAttempt>,
+    /// A summary that was asked for, until a request shows what became of it.
+    summary: Option<PendingSummary>,
+    /// The compaction with which an earlier recording ended: its summary is the first message of the next request.
+    compacted: Option<Seq>,
+    /// Requests and usage of earlier recordings.
+    pub(crate) before: (u64, UsageTotals),
+    /// The files at the newest request.
+    pub(crate) files: Option<Tree>,
+    /// The newest answer: how it ended, and its text.
+    pub(crate) last: Option<(ChildOutcome, String)>,
 }
 
 impl Thread {
     /// A new session, not created yet in the log.
     pub(crate) fn new(log: Arc<dyn EventLog>, session: SessionId, agent: AgentName, location: Location) -> Self {
+        Self { agent, location, ..Self::empty(log, session) }
+    }
+
+    fn empty(log: Arc<dyn EventLog>, session: SessionId) -> Self {
         Self {
             log,
             session,
@@ -109,8 +130,8 @@ impl Thread {
             builder: RequestBuilder::default(),
             usage: UsageTotals::default(),
             requests: 0,
-            agent,
-            location,
+            agent: AgentName(String::new()),
+            location: Location { directory: String::new(), workspace: None },
             model: ModelName(String::new()),
             pieces: KnownPieces::default(),
             transcriber: Transcriber::default(),
@@ -119,6 +140,11 @@ impl Thread {
             tools: 0,
             in_flight: Vec::new(),
             failed: None,
+            summary: None,
+            compacted: None,
+            before: (0, UsageTotals::default()),
+            last: None,
+            files: None,
         }
     }
 
@@ -127,6 +153,20 @@ impl Thread {
         let names = conversation.units.iter().filter_map(Unit::name);
         let same = names.zip(&self.units).take_while(|(name, (known, _))| name == known).count();
         (same, self.units.len())
+    }
+
+    /// The files are captured: what differs was changed by the step that is open, if one is.
+    pub(crate) fn files_are(&mut self, files: RecordedFiles) {
+        let open = self.transcriber.open.as_mut().and_then(|open| open.end.as_mut());
+        if let (Some(end), Some(_)) = (open, &self.files) {
+            (end.files, end.changed) = (Some(files.tree.to_string()), files.changed);
+        }
+        self.files = Some(files.tree);
+    }
+
+    /// Whether it had a request of a turn.
+    pub(crate) fn has_turns(&self) -> bool {
+        self.system.is_some()
     }
 
     /// Whether the newest request offered tools.
@@ -165,6 +205,9 @@ impl Thread {
 
     /// Records a request: what is new in the conversation, then the request itself.
     pub(crate) async fn request(&mut self, facts: RequestFacts<'_>, cut: CutBody<'_>) -> Result<(), ThreadError> {
+        if let Some(files) = facts.files.clone() {
+            self.files_are(files);
+        }
         let wire = Digest::of(facts.body.as_bytes());
         let shape = RecordedShape::of(&self.agent, &facts);
         let (mut request, mut attempt) = (facts.request, 1);
@@ -179,8 +222,10 @@ impl Thread {
                 if let Some(failed) = failed {
                     self.give_up(facts.at, failed).await?;
                 }
-                if facts.purpose == Purpose::Turn {
-                    self.converse(facts.at, &facts.conversation, &facts.model).await?;
+                match facts.purpose {
+                    Purpose::Turn => self.converse(facts.at, &facts.conversation, &facts.model).await?,
+                    Purpose::Summary => self.summarise(facts.at, &facts.conversation, &facts.model).await?,
+                    Purpose::Title | Purpose::Other => {}
                 }
             }
         }
@@ -207,7 +252,12 @@ impl Thread {
         for pieces in placed.events.drain(..) {
             self.append(facts.at, vec![recorded("[]".to_owned(), pieces, target.clone(), None).into()]).await?;
         }
-        let prompt = (facts.purpose != Purpose::Turn).then(|| facts.conversation.prompt().into());
+        let prompt = match facts.purpose {
+            Purpose::Turn => None,
+            // The messages before it are in the log.
+            Purpose::Summary => Some(facts.conversation.newest_prompt().into()),
+            Purpose::Title | Purpose::Other => Some(facts.conversation.prompt().into()),
+        };
         let mut sent = shape.sent(request, facts.purpose, attempt, wire, prompt)?;
         let blobs = self.log.blobs();
         sent.digest = self.builder.build(&self.view, &sent, &*blobs)?.digest();
@@ -228,125 +278,6 @@ impl Thread {
             wire,
         });
         Ok(())
-    }
-
-    /// What is new in the conversation since the request before.
-    async fn converse(
-        &mut self,
-        at: Time,
-        conversation: &WireConversation,
-        model: &ModelName,
-    ) -> Result<(), ThreadError> {
-        let named: Vec<(&Unit, Option<Digest>)> = conversation.units.iter().map(|unit| (unit, unit.name())).collect();
-        let same = self.shared(conversation).0;
-        // The place of the first message that is new.
-        let mut left = same;
-        let known = named.iter().take_while(|(_, name)| {
-            let before = left > 0 || name.is_none();
-            left -= usize::from(left > 0 && name.is_some());
-            before
-        });
-        let known = known.count();
-        let known = if same == 0 { 0 } else { known };
-        let (old, new) = conversation.units.split_at(known);
-        let mut facts = Facts::from(self.next);
-        let continues = same == self.units.len();
-        let following = new.iter().take_while(|unit| unit.speaker == Speaker::User);
-        self.transcriber.close(following.take(if continues { usize::MAX } else { 0 }), &mut facts);
-        let mut cause = EpochCause::Incompatible;
-        let gone = self.units.get(same).map(|(_, first)| *first);
-        let mut new = new;
-        match gone {
-            None => {}
-            // Nothing is as it was: the agent replaced its history by a summary.
-            Some(_) if same == 0 => {
-                new = self.compaction(new, &mut facts);
-                cause = EpochCause::Compaction;
-                self.system = None;
-            }
-            Some(first_removed) => {
-                facts.push(RevertStaged { first_removed, original: None, diff: None, files: Vec::new() });
-                facts.push(RevertCommitted { first_removed });
-                cause = EpochCause::Reverted;
-                self.system = None;
-                self.units.truncate(same);
-            }
-        }
-        if self.model != *model {
-            if cause == EpochCause::Incompatible {
-                cause = EpochCause::ModelSwitched;
-            }
-            facts.push(ModelSwitched { model: model.clone() });
-            self.model.clone_from(model);
-        }
-        self.epoch(conversation, cause, &mut facts);
-        let mut seen = HashMap::new();
-        self.transcriber.contexts(old, &mut seen, &mut facts);
-        self.messages(new, model, &mut seen, &mut facts);
-        self.append(at, facts.events).await
-    }
-
-    /// Replaces the history by the first message of a request; gives the messages that follow it.
-    fn compaction<'u>(&mut self, units: &'u [Unit], facts: &mut Facts) -> &'u [Unit] {
-        self.units.clear();
-        let at = units.iter().position(|unit| unit.name().is_some()).unwrap_or(0);
-        let Some(first) = units.get(at) else { return units };
-        let summary = WireConversation { units: vec![first.clone()], ..WireConversation::default() }.prompt();
-        let reason = CompactionReason::Auto;
-        let first_kept = facts.push(CompactionStarted { reason, model: None, estimate: 0 });
-        let completed = facts.push(CompactionCompleted {
-            reason,
-            summary: summary.into(),
-            truncated: false,
-            ends: 0,
-            first_kept,
-            replayed: Vec::new(),
-            estimate: 0,
-            usage: None,
-            cost: 0,
-        });
-        self.units.extend(first.name().map(|name| (name, completed)));
-        units.get(at + 1..).unwrap_or_default()
-    }
-
-    /// Starts an epoch if the system prompt is another one.
-    fn epoch(&mut self, conversation: &WireConversation, cause: EpochCause, facts: &mut Facts) {
-        if self.system.as_ref() == Some(&conversation.system) {
-            return;
-        }
-        let cause =
-            if self.units.is_empty() && cause != EpochCause::Compaction { EpochCause::FirstTurn } else { cause };
-        let parts = conversation.system.iter().enumerate().filter_map(|(number, text)| {
-            Some(Part { key: format!("system/{number}").parse().ok()?, text: text.as_str().into() })
-        });
-        facts.push(EpochStarted {
-            cause,
-            agent: self.agent.clone(),
-            location: self.location.clone(),
-            parts: parts.collect(),
-            entries: BTreeMap::new(),
-            known: true,
-        });
-        self.system = Some(conversation.system.clone());
-        self.transcriber.forget_contexts();
-    }
-
-    /// Messages that the log does not have. Answers among them are of requests that were not recorded.
-    fn messages(&mut self, units: &[Unit], model: &ModelName, seen: &mut HashMap<Digest, u64>, facts: &mut Facts) {
-        for (at, unit) in units.iter().enumerate() {
-            let first = facts.next();
-            match unit.speaker {
-                Speaker::User => self.transcriber.user(unit, seen, facts),
-                Speaker::Assistant => {
-                    let end = Transcriber::unseen_end(&unit.items);
-                    self.transcriber.assistant(&unit.items, &self.agent, model, Some(end), None, facts);
-                    let rest = units.get(at + 1..).unwrap_or_default();
-                    let following = rest.iter().take_while(|unit| unit.speaker == Speaker::User);
-                    self.transcriber.close(following, facts);
-                }
-            }
-            self.units.extend(unit.name().map(|name| (name, first)));
-        }
     }
 }
 

@@ -16,6 +16,7 @@ pub mod diff;
 pub mod doctor;
 pub mod erase;
 pub mod export;
+pub mod files;
 pub mod fixture;
 pub mod fork;
 pub mod history;

@@ -1,5 +1,6 @@
 //! How a command ends.
 
+mod files;
 mod import;
 mod record;
 mod report;
@@ -8,6 +9,7 @@ mod scenario;
 mod serve;
 
 pub use annals_host::{EditError, SigningError};
+pub use files::FilesQuestionError;
 pub use import::ImportCommandError;
 pub use record::RecordingError;
 pub use report::ReportError;
@@ -160,6 +162,9 @@ pub enum CliError {
     /// Nothing is recorded.
     #[error(transparent)]
     Record(#[from] RecordingError),
+    /// The files of a session are not shown.
+    #[error(transparent)]
+    Files(#[from] FilesQuestionError),
     /// Nothing is served.
     #[error(transparent)]
     Serve(#[from] ServingError),
@@ -224,6 +229,7 @@ impl CliError {
             | Self::NoEntropy(_)
             | Self::Output(_)
             | Self::Sql(_)
+            | Self::Files(_)
             | Self::Index(_) => 1,
         }
     }

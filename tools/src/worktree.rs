@@ -8,12 +8,14 @@ mod changes;
 mod git;
 mod ignored;
 mod keeping;
+mod reading;
 mod restore;
 mod shadow;
 mod staging;
 mod transfer;
 
 pub use keeping::{WORKTREES, files_kept_in, files_once_kept_in, shadow_folder};
+pub use reading::CapturedFiles;
 pub use shadow::ShadowRepository;
 
 use annals_runtime::ports::StorePath;

@@ -4,6 +4,7 @@ use super::{Candidate, FindError, Reader};
 use annals_core::event::SessionEvent;
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Catalogue, CatalogueEntry};
+use annals_store::SessionHead;
 use std::collections::BTreeMap;
 
 /// How many sessions are offered when a name fits none.
@@ -32,8 +33,8 @@ impl Reader {
             return Err(FindError::NoSessions { store: self.store().clone() });
         }
         if name == "@last" {
-            let last = heads.iter().max_by_key(|head| (head.head.at, head.session));
-            return last.map(|head| head.session).ok_or_else(|| FindError::NoSessions { store: self.store().clone() });
+            let last = self.last(heads).await;
+            return last.ok_or_else(|| FindError::NoSessions { store: self.store().clone() });
         }
         let ids: Vec<SessionId> = heads.iter().map(|head| head.session).collect();
         let upper = name.to_ascii_uppercase();
@@ -116,6 +117,20 @@ impl Reader {
             },
             several => Err(ambiguous(name, several, catalogue)),
         }
+    }
+
+    /// The session that changed last; a child session only if there is no other.
+    async fn last(&self, mut heads: Vec<SessionHead>) -> Option<SessionId> {
+        heads.sort_by_key(|head| std::cmp::Reverse((head.head.at, head.session)));
+        for head in &heads {
+            // A damaged session is reported when it is opened.
+            let Ok(Some(first)) = self.log().batch_at(head.session, Seq::ZERO).await else { return Some(head.session) };
+            match first.batch.events.first() {
+                Some(Event::Session(SessionEvent::Created(created))) if created.parent.is_some() => {}
+                _ => return Some(head.session),
+            }
+        }
+        heads.first().map(|head| head.session)
     }
 
     /// The session that another agent calls `name`.

@@ -4,10 +4,12 @@ use super::{FailedAttempt, InFlight, Thread, ThreadError, cost};
 use crate::capture::CapturedAnswer;
 use crate::conversation::{DecodedAnswer, Speaker, Unit, WireConversation};
 use crate::facts::Facts;
-use annals_core::Time;
 use annals_core::event::{
-    AnswerRecorded, Failure, Purpose, SessionTitled, StepEnded, StepFailed, StepStarted, TitleFailed,
+    AnswerRecorded, ChildOutcome, Failure, Purpose, SessionTitled, StepEnded, StepFailed, StepStarted, TitleFailed,
 };
+use annals_core::{SessionId, Time};
+use annals_runtime::worktree::Tree;
+use std::collections::HashMap;
 
 impl Thread {
     /// Records an answer. `answer` has what it says, `body` the text to keep.
@@ -37,7 +39,8 @@ impl Thread {
         match flight.purpose {
             Purpose::Other => {}
             Purpose::Title => title(&flight, &answer, cost, &mut facts),
-            Purpose::Turn | Purpose::Summary => {
+            Purpose::Summary => self.summarised(&flight, &answer, &mut facts),
+            Purpose::Turn => {
                 if let (Some(error), true) = (&answer.error, answer.items.is_empty()) {
                     let (error, usage) = (error.clone(), answer.usage);
                     self.failed = Some(FailedAttempt { flight, error, usage });
@@ -51,12 +54,25 @@ impl Thread {
 
     fn turn_ended(&mut self, flight: InFlight, answer: DecodedAnswer, cost: u64, facts: &mut Facts) {
         let name = answer.unit().name();
+        let text = WireConversation {
+            units: vec![Unit { speaker: Speaker::User, ..answer.unit() }],
+            ..WireConversation::default()
+        };
+        let outcome = if answer.error.is_none() { ChildOutcome::Completed } else { ChildOutcome::Failed };
+        self.last = Some((outcome, text.prompt()));
         let finish = answer.finish.unwrap_or(annals_core::event::Finish::Other);
-        let ended = StepEnded { finish, usage: answer.usage, cost, files: None, changed: Vec::new() };
+        let files = self.files.as_ref().map(Tree::to_string);
+        let ended = StepEnded { finish, usage: answer.usage, cost, files: files.clone(), changed: Vec::new() };
         let end = answer.error.is_none().then_some(ended);
         self.transcriber.close([], facts);
-        let first =
-            self.transcriber.assistant(&answer.items, &self.agent, &flight.model, end, answer.id.clone(), facts);
+        let first = self.transcriber.assistant(
+            &answer.items,
+            &self.agent,
+            &flight.model,
+            end,
+            (answer.id.clone(), files),
+            facts,
+        );
         if let Some(error) = answer.error {
             facts.push(StepFailed { error, usage: answer.usage, cost });
         }
@@ -73,13 +89,33 @@ impl Thread {
         self.append(at, facts.events).await
     }
 
+    /// How a subagent ended, as far as it got.
+    pub(crate) fn ended(&self) -> (ChildOutcome, String) {
+        match &self.last {
+            Some((outcome, text)) if self.transcriber.open.is_none() && self.in_flight.is_empty() => {
+                (*outcome, text.clone())
+            }
+            _ => (ChildOutcome::Cancelled, String::new()),
+        }
+    }
+
     /// The recording ends: nothing stays open.
-    pub(crate) async fn finish(&mut self, at: Time) -> Result<(), ThreadError> {
+    pub(crate) async fn finish(
+        &mut self,
+        at: Time,
+        ended: &HashMap<SessionId, (ChildOutcome, String)>,
+    ) -> Result<(), ThreadError> {
         if let Some(failed) = self.failed.take() {
             self.give_up(at, failed).await?;
         }
         let mut facts = Facts::from(self.next);
         self.transcriber.close([], &mut facts);
+        for child in self.transcriber.children.clone() {
+            if let Some((outcome, result)) = ended.get(&child) {
+                self.transcriber.child_ended(child, *outcome, result, &mut facts);
+            }
+        }
+        self.summary_kept(&mut facts);
         self.append(at, facts.events).await
     }
 }

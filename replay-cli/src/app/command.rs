@@ -42,6 +42,7 @@ pub(super) enum Command {
     Compact(commands::compact::Args),
     Bisect(commands::bisect::Args),
     Fork(commands::fork::Args),
+    Files(commands::files::Args),
     Revert(commands::revert::Args),
     Move(commands::move_session::Args),
     Inbox(commands::inbox::Args),
@@ -82,6 +83,7 @@ impl Command {
             | Self::Context(_)
             | Self::Requests(_)
             | Self::Diff(_)
+            | Self::Files(_)
             | Self::Compactions(_)
             | Self::Audit(_)
             | Self::Schema(_)
@@ -168,6 +170,7 @@ impl Command {
             Self::Why(args) => commands::why::run(args, cli, out).await,
             Self::When(args) => commands::when::run(args, cli, out).await,
             Self::Diff(args) => commands::diff::run(args, cli, out).await,
+            Self::Files(args) => commands::files::run(args, cli, out).await,
             Self::Cache(args) => commands::cache::run(args, cli, out).await,
             Self::Compactions(args) => commands::compactions::run(args, cli, out).await,
             Self::Compact(args) => commands::compact::run(args, cli, out).await,

@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Look at a session", &["serve", "tui", "transcript", "log", "show", "tree", "audit", "report", "sql"]),
     (
         "Ask what the model saw",
-        &["history", "context", "requests", "why", "when", "diff", "cache", "compactions", "bisect"],
+        &["history", "context", "requests", "why", "when", "diff", "files", "cache", "compactions", "bisect"],
     ),
     ("Work with a model", &["run", "chat", "record", "models", "config"]),
     ("Change a session", &["fork", "revert", "move", "inbox", "title", "pin", "unpin", "compact"]),

@@ -7,13 +7,18 @@ use crate::style::{counted, money, thousands};
 use annals_core::Digest;
 use annals_core::event::Location;
 use annals_host::{Signal, Signals};
+use annals_inspect::reader::Reader;
 use annals_record::{AgentKind, Launch, Recorder, RecorderSettings, RecordingReport};
 use annals_runtime::DescribeProcess;
+use annals_runtime::host::Leases;
 use annals_runtime::ports::{Ids, SeededIds, SystemClock};
+use annals_runtime::worktree::Files;
 use annals_store::OpenMode;
+use annals_tools::worktree::files_kept_in;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use tokio::process::{Child, Command};
@@ -38,6 +43,9 @@ pub struct Args {
     /// Listen on this address of this machine.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: String,
+    /// Capture the files of the project at every request: see annals files, and annals revert.
+    #[arg(long)]
+    files: bool,
     /// Do not keep answers as they were received; what they say is recorded.
     #[arg(long)]
     no_answers: bool,
@@ -118,12 +126,18 @@ async fn start(args: &Args, agent: AgentKind, cli: &CommandContext) -> Result<Re
     let location = Location { directory: directory.to_string_lossy().into_owned(), workspace: None };
     let process = cli.this_process().describe(Some(&location)).await;
     let variable = |name: &str| cli.environment.variables.get(name);
+    let files = match args.files {
+        true => Some(captured_files(&reader, &directory).await?),
+        false => None,
+    };
     let settings = RecorderSettings {
         agent: agent.recorded(args.command.first().map(OsString::as_os_str)),
         location,
         process: Some(process),
         redactor: config.redactor().unwrap_or_default(),
         keep_answers: !args.no_answers,
+        files,
+        leases: Some(Arc::new(Leases::of_store(reader.folder().clone()))),
         upstreams: agent.upstreams(args.upstream.as_deref(), &variable, &directory),
         clock: Arc::new(SystemClock::local()),
         ids,
@@ -131,6 +145,17 @@ async fn start(args: &Args, agent: AgentKind, cli: &CommandContext) -> Result<Re
     let token = token.get(..24).unwrap_or(&token).to_owned();
     let recorder = Recorder::start(&args.listen, token, reader.log().clone(), settings).await;
     Ok(recorder.map_err(RecordingError::from)?)
+}
+
+/// What captures the files of a git worktree.
+async fn captured_files(reader: &Reader, directory: &Path) -> Result<Arc<dyn Files>, CliError> {
+    let (store, location) = (reader.folder().clone(), directory.to_owned());
+    let files = tokio::task::spawn_blocking(move || files_kept_in(store, &location)).await;
+    let files = files.map_err(std::io::Error::other)?;
+    match files.conversation_only() {
+        Some(why) => Err(RecordingError::Files(why.to_owned()).into()),
+        None => Ok(files),
+    }
 }
 
 fn spawn(launch: &Launch) -> std::io::Result<Child> {

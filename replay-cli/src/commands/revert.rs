@@ -44,6 +44,9 @@ pub struct Args {
     /// Undo the conversation only; do not restore files.
     #[arg(long, requires = "to")]
     talk: bool,
+    /// Restore the files only; the conversation stays. A fork of the session records it.
+    #[arg(long, requires = "to", conflicts_with = "talk")]
+    files_only: bool,
 }
 
 /// What is changed: a session as it was read, and everybody's view of it.
@@ -82,11 +85,16 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(to) => place.can_undo(to, args.talk, &cli.style).await?,
         None => place.view.session.revert.is_some(),
     };
-    if changes && place.view.session.origin.is_some() {
+    if changes && args.files_only {
+        let fork = place.undoing.fork(None).await.map_err(refused(place.session))?;
+        place = RevertContext::of(place.reader, fork).await?;
+    } else if changes && place.view.session.origin.is_some() {
         let local = editing::local(&place.undoing).await?;
         place = RevertContext::of(place.reader, local.session).await?;
     }
-    if changes && place.session != named && !cli.style.json {
+    if changes && args.files_only && !cli.style.json {
+        cli.remark(&format!("the conversation of {named} stays; recorded in a fork: {}", place.session));
+    } else if changes && place.session != named && !cli.style.json {
         cli.remark(&format!("in a fork: {} (an imported session is never changed)", place.session));
     }
     match args.to {

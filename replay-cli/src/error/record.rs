@@ -19,6 +19,9 @@ pub enum RecordingError {
         #[source]
         source: std::io::Error,
     },
+    /// The files cannot be captured.
+    #[error("--files captures nothing here: {0}")]
+    Files(String),
     /// The address of a provider is not a URL.
     #[error("--upstream takes a URL such as https://api.anthropic.com, not {0}")]
     Upstream(String),

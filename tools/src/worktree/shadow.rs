@@ -64,15 +64,7 @@ impl ShadowRepository {
         }
         let folder = reach(kept)?;
         make_private(&folder)?;
-        let places = ["--git-path", "info/exclude", "--git-path", "index", "--git-path", "objects"];
-        let places = Git::project(&root, "rev-parse").args(["--path-format=absolute"]).args(places).text()?;
-        let mut places = places.lines().map(PathBuf::from);
-        let (Some(exclude), Some(index), Some(objects)) = (places.next(), places.next(), places.next()) else {
-            return Err(FilesError::Answer { command: "rev-parse" });
-        };
-        let git = Git::keeping_in(&folder, root.clone());
-        let exclude_files = users_excludes(&root)?.into_iter().chain([exclude]).collect();
-        let shadow = Shadow { git, folder, root, location, exclude_files, index, objects };
+        let shadow = Shadow::at(folder, root, location)?;
         shadow.locked(|| shadow.initialise())?;
         Ok(Self { folder: kept.clone(), shadow: Arc::new(shadow) })
     }
@@ -98,6 +90,19 @@ impl ShadowRepository {
 }
 
 impl Shadow {
+    /// The shadow repository in a folder, as it is: nothing is written.
+    pub(super) fn at(folder: PathBuf, root: PathBuf, location: PathBuf) -> Result<Self, FilesError> {
+        let places = ["--git-path", "info/exclude", "--git-path", "index", "--git-path", "objects"];
+        let places = Git::project(&root, "rev-parse").args(["--path-format=absolute"]).args(places).text()?;
+        let mut places = places.lines().map(PathBuf::from);
+        let (Some(exclude), Some(index), Some(objects)) = (places.next(), places.next(), places.next()) else {
+            return Err(FilesError::Answer { command: "rev-parse" });
+        };
+        let git = Git::keeping_in(&folder, root.clone());
+        let exclude_files = users_excludes(&root)?.into_iter().chain([exclude]).collect();
+        Ok(Self { git, folder, root, location, exclude_files, index, objects })
+    }
+
     /// The same with its folder at a path.
     fn keeping_in(&self, folder: PathBuf) -> Self {
         Self { git: Git::keeping_in(&folder, self.root.clone()), folder, ..self.clone() }

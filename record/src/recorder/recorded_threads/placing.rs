@@ -1,0 +1,113 @@
+//! To which conversation a request belongs, and what it is for.
+
+use super::{KnownThread, RecordedThreads};
+use crate::capture::CapturedRequest;
+use crate::conversation::WireConversation;
+use crate::protocol::RecordedProtocol;
+use crate::purpose::{Asking, aside};
+use annals_core::Digest;
+use annals_core::event::Purpose;
+
+/// A request that has no conversation yet.
+#[derive(Clone, Copy)]
+pub(super) struct Placing<'r> {
+    pub(super) captured: &'r CapturedRequest,
+    pub(super) protocol: RecordedProtocol,
+    /// Whether it only counts tokens.
+    pub(super) counts: bool,
+    pub(super) conversation: &'r WireConversation,
+    /// The hash of its body.
+    pub(super) wire: Digest,
+}
+
+impl Placing<'_> {
+    fn is_keyed(&self) -> bool {
+        self.captured.ids.session.is_some()
+    }
+
+    /// Whether a conversation has the ids of the request.
+    fn is_of(&self, known: &KnownThread) -> bool {
+        known.protocol == self.protocol
+            && known.ids.session == self.captured.ids.session
+            && known.ids.agent == self.captured.ids.agent
+    }
+
+    /// How many messages of a conversation that waits for nothing the request begins with, if it continues that.
+    fn continues(&self, known: &KnownThread) -> Option<usize> {
+        let (same, all) = known.thread.shared(self.conversation);
+        let idle = known.thread.in_flight.is_empty();
+        // Without ids of its agent the common beginning must contain an answer, or be all there was.
+        (same > 0 && idle && (self.is_keyed() || same == all || same > 1)).then_some(same)
+    }
+}
+
+impl RecordedThreads {
+    /// The conversation that a request belongs to, and what the request is for.
+    pub(super) async fn place(&mut self, placing: &Placing<'_>) -> Result<(usize, Purpose), String> {
+        if let Some(again) = self.attempt(placing) {
+            return Ok(again);
+        }
+        let continued = self
+            .of_agent(placing)
+            .filter_map(|(at, known)| Some((at, placing.continues(known)?)))
+            .max_by_key(|(at, same)| (*same, std::cmp::Reverse(*at)))
+            .map(|(at, _)| at);
+        let main = self.of_agent(placing).find(|(_, known)| known.thread.has_turns()).map(|(at, _)| at);
+        let purpose = self.purpose(placing, continued.or(main).is_some());
+        if continued.or(main).is_none()
+            && let Some(at) = self.resume(placing).await?
+        {
+            return Ok((at, self.purpose(placing, true).unwrap_or(Purpose::Turn)));
+        }
+        let sidelong = purpose.filter(|purpose| continued.is_none() || *purpose != Purpose::Title);
+        if let Some(purpose) = sidelong {
+            let nearest = continued.or(main).or_else(|| self.of_agent(placing).next().map(|(at, _)| at));
+            return match nearest {
+                Some(at) => Ok((at, purpose)),
+                None => Ok((self.begin(placing).await?, purpose)),
+            };
+        }
+        if let Some(at) = continued {
+            return Ok((at, Purpose::Turn));
+        }
+        // A subagent may speak under the ids of the agent that started it.
+        if self.started_by(placing).is_some_and(|(_, call)| call.is_some()) {
+            return Ok((self.begin(placing).await?, Purpose::Turn));
+        }
+        match self.unbegun(placing).or_else(|| self.replaced(placing, main?)) {
+            Some(at) => Ok((at, Purpose::Turn)),
+            None => Ok((self.begin(placing).await?, Purpose::Turn)),
+        }
+    }
+
+    fn of_agent<'t>(&'t self, placing: &'t Placing<'_>) -> impl Iterator<Item = (usize, &'t KnownThread)> {
+        self.threads.iter().enumerate().filter(|(_, known)| placing.is_of(known))
+    }
+
+    fn purpose(&self, placing: &Placing<'_>, has_main: bool) -> Option<Purpose> {
+        let Placing { captured, counts, conversation, .. } = *placing;
+        let agent = &self.agent_of(captured);
+        aside(&Asking { agent, conversation, counts, compacts: captured.compacts, has_main })
+    }
+
+    /// Another attempt of a request that waits or failed.
+    fn attempt(&self, placing: &Placing<'_>) -> Option<(usize, Purpose)> {
+        let (at, known) = self.of_agent(placing).find(|(_, known)| known.thread.is_retry(placing.wire))?;
+        let purpose = self.purpose(placing, true).unwrap_or(Purpose::Turn);
+        (known.thread.in_flight.is_empty() || purpose != Purpose::Turn).then_some((at, purpose))
+    }
+
+    /// A conversation that only had requests aside so far.
+    fn unbegun(&self, placing: &Placing<'_>) -> Option<usize> {
+        let is_unbegun = |known: &KnownThread| {
+            !known.thread.has_turns() && known.thread.in_flight.iter().all(|flight| !flight.is_turn())
+        };
+        self.of_agent(placing).find(|(_, known)| is_unbegun(known)).map(|(at, _)| at)
+    }
+
+    /// An agent that names its sessions replaced the history of one: it summarised.
+    fn replaced(&self, placing: &Placing<'_>, main: usize) -> Option<usize> {
+        let known = self.threads.get(main)?;
+        (placing.is_keyed() && known.thread.in_flight.is_empty() && known.thread.has_tools()).then_some(main)
+    }
+}

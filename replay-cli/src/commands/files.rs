@@ -1,0 +1,168 @@
+//! `annals files`
+
+use crate::command_context::{CommandContext, FoundSession, Target};
+use crate::error::{CliError, FilesQuestionError, Verdict};
+use crate::event_arg::EventArg;
+use crate::json;
+use crate::layout::plain;
+use crate::style::counted;
+use annals_core::event::{FilesEvent, StepEvent};
+use annals_core::{Event, Record, Seq};
+use annals_runtime::worktree::{Changes, Tree, TreeEntries, TreeEntry};
+use annals_tools::worktree::CapturedFiles;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+
+/// Show the files of the project at an event.
+///
+/// Files are captured by `annals run` and `annals chat` in a git worktree at each step, and by `annals record --files` at
+/// each request. Without PATH the files are listed; a file is written as it was, and of a folder the files below it
+/// are listed.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// A file or folder, below the root of the worktree.
+    #[arg(value_name = "PATH")]
+    path: Option<String>,
+    /// Show what changed since EVENT.
+    #[arg(long, value_name = "EVENT", allow_negative_numbers = true)]
+    diff: Option<EventArg>,
+}
+
+/// A capture, and the event that names it.
+#[derive(Clone, Debug)]
+struct NamedCapture {
+    seq: Seq,
+    tree: Tree,
+}
+
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = cli.target(&args.target).await?;
+    let info = found.reader.view(found.session, found.until).await?.session;
+    let location = info.location.map(|location| location.directory).unwrap_or_default();
+    let capture = captured(&found, found.until).await?.ok_or(FilesQuestionError::NoCapture)?;
+    let files = CapturedFiles::open(found.reader.folder().clone(), Path::new(&location));
+    let files = files.map_err(FilesQuestionError::from)?;
+    let path = args.path.as_deref().map(|path| path.trim_start_matches("./").trim_end_matches('/'));
+    if let Some(since) = args.diff {
+        let since = since.seq(&found.reader, found.session, &cli.style).await?;
+        let from = captured(&found, since.plus(1)).await?.ok_or(FilesQuestionError::NoCapture)?;
+        let changes = files.changes(&from.tree, &capture.tree).map_err(FilesQuestionError::from)?;
+        return differences(&from, &capture, &below(changes, path), cli, out);
+    }
+    let entries = files.entries(&capture.tree).map_err(FilesQuestionError::from)?;
+    if let Some(path) = path
+        && let Some(entry) = entries.get(path)
+    {
+        let content = files.content(entry).map_err(FilesQuestionError::from)?;
+        let content = content.ok_or_else(|| FilesQuestionError::NotCaptured(path.to_owned()))?;
+        if cli.style.json {
+            let text = String::from_utf8_lossy(&content);
+            json::object(out, &json!({"seq": capture.seq, "tree": capture.tree.as_str(), "path": path, "text": text}))?;
+        } else {
+            out.write_all(&content)?;
+        }
+        return Ok(Verdict::Fine);
+    }
+    list(&capture, &entries, path, cli, out)
+}
+
+/// The newest capture before `until`.
+async fn captured(found: &FoundSession, until: Seq) -> Result<Option<NamedCapture>, CliError> {
+    let mut newest = None;
+    let visit = |record: &Record<'_>| {
+        let files = match record.event {
+            Event::Step(StepEvent::Started(started)) => started.files.as_deref(),
+            Event::Step(StepEvent::Ended(ended)) => ended.files.as_deref(),
+            Event::Files(FilesEvent::Captured(captured)) => Some(captured.tree.as_str()),
+            Event::Files(FilesEvent::Summarised(summarised)) => Some(summarised.to.as_str()),
+            _ => None,
+        };
+        if let Some(tree) = files.and_then(|files| files.parse().ok()) {
+            newest = Some(NamedCapture { seq: record.seq, tree });
+        }
+    };
+    found.reader.each(found.session, Seq::ZERO, until.min(found.until), visit).await?;
+    Ok(newest)
+}
+
+fn is_below(file: &str, path: Option<&str>) -> bool {
+    path.is_none_or(|path| {
+        file == path || file.strip_prefix(path).is_some_and(|rest| path.is_empty() || rest.starts_with('/'))
+    })
+}
+
+fn below(changes: Changes, path: Option<&str>) -> Changes {
+    let Some(path) = path else { return changes };
+    let mut changes = changes;
+    changes.files.retain(|file| is_below(&file.path, Some(path)));
+    let names = |block: &str| changes.files.iter().any(|file| block.contains(&format!("b/{}", file.path)));
+    let blocks = changes.diff.text.split("diff --git ").skip(1);
+    let kept = blocks.filter(|block| block.lines().next().is_some_and(names));
+    changes.diff.text = kept.map(|block| format!("diff --git {block}")).collect();
+    changes
+}
+
+fn list(
+    capture: &NamedCapture,
+    entries: &TreeEntries,
+    path: Option<&str>,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
+    let listed: Vec<(&String, &TreeEntry)> = entries.iter().filter(|(file, _)| is_below(file, path)).collect();
+    if let (Some(path), true) = (path, listed.is_empty()) {
+        return Err(FilesQuestionError::NoFile { path: path.to_owned(), seq: capture.seq }.into());
+    }
+    if cli.style.json {
+        let files: Vec<Value> = listed.iter().map(|(path, entry)| json!({"path": path, "kind": kind(entry)})).collect();
+        json::object(out, &json!({"seq": capture.seq, "tree": capture.tree.as_str(), "files": files}))?;
+        return Ok(Verdict::Fine);
+    }
+    for (path, entry) in &listed {
+        match entry {
+            TreeEntry::File { executable: false, .. } => writeln!(out, "{}", plain(path))?,
+            entry => writeln!(out, "{}  ({})", plain(path), kind(entry))?,
+        }
+    }
+    let count = counted(listed.len() as u64, "file");
+    cli.remark(&format!("{count}, captured at event {}; to see one: annals files SESSION PATH", capture.seq));
+    Ok(Verdict::Fine)
+}
+
+fn kind(entry: &TreeEntry) -> &'static str {
+    match entry {
+        TreeEntry::File { executable: false, .. } => "file",
+        TreeEntry::File { executable: true, .. } => "executable",
+        TreeEntry::Link { .. } => "link",
+        TreeEntry::Uncaptured { .. } => "not captured",
+    }
+}
+
+fn differences(
+    from: &NamedCapture,
+    to: &NamedCapture,
+    changes: &Changes,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
+    let verdict = if changes.files.is_empty() { Verdict::Fine } else { Verdict::BadNews };
+    if cli.style.json {
+        let side = |side: &NamedCapture| json!({"seq": side.seq, "tree": side.tree.as_str()});
+        let (files, diff) = (&changes.files, &changes.diff.text);
+        json::object(out, &json!({"from": side(from), "to": side(to), "files": files, "diff": diff}))?;
+        return Ok(verdict);
+    }
+    if changes.files.is_empty() {
+        cli.remark(&format!("no file differs between events {} and {}", from.seq, to.seq));
+        return Ok(verdict);
+    }
+    for file in &changes.files {
+        writeln!(out, "{:<8} {}  +{} -{}", file.status, plain(&file.path), file.additions, file.deletions)?;
+    }
+    write!(out, "\n{}", changes.diff.text)?;
+    cli.remark(&format!("from event {} to event {}", from.seq, to.seq));
+    Ok(verdict)
+}
