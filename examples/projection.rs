@@ -50,7 +50,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args_os().nth(1).map_or_else(|| RECORDED.into(), PathBuf::from);
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     import(&log, &recognise(&file)?, &ImportOptions::default(), &mut |_| {}).await?;
-    for head in log.sessions().await? {
+    for head in log.sessions().all().await? {
         let mut view = ToolUse::default();
         for slice in log.read(head.session, Seq::ZERO, usize::MAX).await? {
             slice.records().for_each(|record| view.apply(&record));

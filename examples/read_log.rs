@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // `SharedLog::open` opens a store instead, and `annals_store::exchange::import_file` reads an export of ours.
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     import(&log, &recognise(&file)?, &ImportOptions::default(), &mut |_| {}).await?;
-    for head in log.sessions().await? {
+    for head in log.sessions().all().await? {
         for slice in log.read(head.session, Seq::ZERO, usize::MAX).await? {
             for record in slice.records() {
                 println!("{:>4}  {}", record.seq, record.event.kind().name());

@@ -3,7 +3,8 @@
 use crate::writer::IndexWriter;
 use crate::{IndexError, IndexPlace};
 use annals_core::Batch;
-use annals_store::{EventLog, Followed, Position, Scope};
+use annals_inspect::search::IndexedUpTo;
+use annals_store::{EventLog, Followed, ReadError, Scope, StoreCursor};
 use futures_util::StreamExt;
 
 /// After how many events what was written is made durable: an interruption loses no more.
@@ -36,6 +37,14 @@ pub async fn fill(
     }
 }
 
+/// Whether the log holds the last batch that an index covers where the index ends.
+pub(crate) async fn holds(log: &dyn EventLog, upto: &IndexedUpTo) -> Result<bool, ReadError> {
+    match log.last_before(&upto.cursor).await {
+        Err(ReadError::ForeignCursor(_)) => Ok(false),
+        last => Ok(last?.is_some_and(|last| last.batch.digest == upto.digest)),
+    }
+}
+
 async fn fill_from(
     log: &dyn EventLog,
     mut writer: IndexWriter,
@@ -43,28 +52,20 @@ async fn fill_from(
     progress: &(impl Fn(u64) + Send),
 ) -> Result<FillReport, IndexError> {
     let covered = writer.covered();
-    let before = Position(covered.position.0.saturating_sub(1));
-    let mut following = log.follow(Scope::All { from: before });
-    if covered.position > Position(0) {
-        let holds = match following.next().await.transpose()? {
-            Some(Followed::Batch { slice, position }) => {
-                position == Some(before) && slice.batch.digest == covered.digest
-            }
-            Some(Followed::Synced) | None => false,
-        };
-        if !holds {
-            // The log is another one, or was set back.
-            drop(writer);
-            writer = IndexWriter::anew(place)?;
-            following = log.follow(Scope::All { from: Position(0) });
-        }
+    let mut from = covered.cursor.clone();
+    if !from.is_start() && !holds(log, &covered).await? {
+        // The log is another one, or was set back.
+        drop(writer);
+        writer = IndexWriter::anew(place)?;
+        from = StoreCursor::START;
     }
+    let mut following = log.follow(Scope::All { from });
     let (blobs, first) = (log.blobs(), writer.events());
     let mut durable = first;
     while let Some(followed) = following.next().await.transpose()? {
-        let Followed::Batch { slice, position: Some(position) } = followed else { break };
+        let Followed::Batch { slice, place: Some(place) } = followed else { break };
         let batch: &Batch = &slice.batch;
-        writer.take(batch, position, &*blobs)?;
+        writer.take(batch, place, &*blobs)?;
         if writer.events() - durable >= DURABLE {
             writer.commit(&*blobs)?;
             durable = writer.events();

@@ -14,7 +14,7 @@ use annals_inspect::touched_files::touched_files;
 use annals_projections::{
     Body, Catalogue, Content, Messages, Projection, RequestIndex, Transcript, UsageByModel, UsageTotals,
 };
-use annals_store::Position;
+use annals_store::StorePlace;
 use proptest::prelude::*;
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -32,7 +32,7 @@ fn empty() -> IndexWriter {
 
 fn take(writer: &mut IndexWriter, batches: &[Batch], from: usize) {
     for (at, batch) in batches.iter().enumerate() {
-        writer.take(batch, Position((from + at) as u64), &NoBlobs).unwrap();
+        writer.take(batch, StorePlace::dense((from + at) as u64), &NoBlobs).unwrap();
     }
 }
 

@@ -64,7 +64,7 @@ impl IndexReader {
 
 impl SearchIndex for IndexReader {
     fn indexed_up_to(&self) -> IndexedUpTo {
-        self.covered
+        self.covered.clone()
     }
 
     fn candidates(&self, query: &CandidateQuery<'_>) -> Option<Vec<SearchCandidate>> {

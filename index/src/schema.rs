@@ -4,7 +4,7 @@ use annals_core::Kind;
 use rusqlite::{Connection, params};
 
 /// The number of this schema, of what fills it, and of how texts are folded: another one is made again.
-pub(crate) const VERSION: i32 = 1;
+pub(crate) const VERSION: i32 = 2;
 /// Says that a file of SQLite is an index of Annals: "Anix".
 pub(crate) const APPLICATION: i32 = 0x416e_6978;
 
@@ -27,7 +27,7 @@ pragma secure_delete = off;
 ";
 
 const TABLES: &str = "
-create table _covered (position integer not null, digest blob not null, events integer not null);
+create table _covered (cursor text not null, digest blob not null, events integer not null);
 insert into _covered values (0, x'', 0);
 create table _kind (number integer primary key, name text not null);
 create table _session (

@@ -1,9 +1,10 @@
 //! Queries in SQL over the tables of a store (`docs/sql.md`).
 
+use crate::fill::holds;
 use crate::reader::ChangeGuard;
 use crate::writer::{IndexContent, IndexWriter, covered};
 use crate::{IndexError, IndexPlace, schema};
-use annals_store::{EventLog, Followed, Position, Scope};
+use annals_store::{EventLog, Followed, Scope};
 use futures_util::StreamExt;
 use rusqlite::backup::Backup;
 use rusqlite::fallible_iterator::FallibleIterator;
@@ -108,18 +109,11 @@ impl SqlTables {
     pub async fn open(log: &dyn EventLog, place: Option<&IndexPlace>) -> Result<Self, IndexError> {
         let base = place.and_then(Base::open);
         let Some(base) = base else { return Self::copied(log, None).await };
-        let (upto, _) = base.covered;
-        let from = Position(upto.position.0.saturating_sub(1));
-        let mut following = log.follow(Scope::All { from });
-        let holds = match following.next().await.transpose()? {
-            Some(Followed::Batch { slice, position }) => {
-                position == Some(from) && slice.batch.digest == upto.digest && upto.position > Position(0)
-            }
-            Some(Followed::Synced) | None => false,
-        };
-        if !holds {
+        let (upto, _) = base.covered.clone();
+        if !holds(log, &upto).await? {
             return Self::copied(log, None).await;
         }
+        let mut following = log.follow(Scope::All { from: upto.cursor });
         match following.next().await.transpose()? {
             Some(Followed::Batch { .. }) => Self::copied(log, Some(base)).await,
             Some(Followed::Synced) | None => {
@@ -147,10 +141,10 @@ impl SqlTables {
             return Err(IndexError::Busy { path });
         };
         let blobs = log.blobs();
-        let mut following = log.follow(Scope::All { from: writer.covered().position });
+        let mut following = log.follow(Scope::All { from: writer.covered().cursor });
         while let Some(followed) = following.next().await.transpose()? {
-            let Followed::Batch { slice, position: Some(position) } = followed else { break };
-            writer.take(&slice.batch, position, &*blobs)?;
+            let Followed::Batch { slice, place: Some(place) } = followed else { break };
+            writer.take(&slice.batch, place, &*blobs)?;
         }
         writer.commit(&*blobs)?;
         Self { connection: writer.into_connection(), guard: None }.protect()

@@ -9,7 +9,7 @@ use crate::indexed_session::IndexedSession;
 use crate::{IndexError, IndexPlace, schema};
 use annals_core::{Batch, Blobs, Digest, SessionId};
 use annals_inspect::search::IndexedUpTo;
-use annals_store::Position;
+use annals_store::{StoreCursor, StorePlace};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -96,8 +96,8 @@ impl IndexWriter {
     }
 
     /// Up to where the index covers the log.
-    pub const fn covered(&self) -> IndexedUpTo {
-        self.covered
+    pub fn covered(&self) -> IndexedUpTo {
+        self.covered.clone()
     }
 
     /// How many events it covers.
@@ -106,8 +106,8 @@ impl IndexWriter {
     }
 
     /// Writes the rows of a batch, which is the next one of the store.
-    pub fn take(&mut self, batch: &Batch, position: Position, blobs: &dyn Blobs) -> Result<(), IndexError> {
-        self.write(batch, position, blobs).map_err(|source| IndexError::of(self.path.clone(), source))
+    pub fn take(&mut self, batch: &Batch, place: StorePlace, blobs: &dyn Blobs) -> Result<(), IndexError> {
+        self.write(batch, place, blobs).map_err(|source| IndexError::of(self.path.clone(), source))
     }
 
     /// Makes what was written durable. [`IndexWriter::begin`] continues.
@@ -115,9 +115,9 @@ impl IndexWriter {
         let mut commit = || {
             self.save_sessions(blobs)?;
             let mut update =
-                self.connection.prepare_cached("update _covered set position = ?, digest = ?, events = ?")?;
-            let IndexedUpTo { position, digest } = self.covered;
-            update.execute(params![position.0 as i64, digest.0, self.events as i64])?;
+                self.connection.prepare_cached("update _covered set cursor = ?, digest = ?, events = ?")?;
+            let IndexedUpTo { cursor, digest } = &self.covered;
+            update.execute(params![cursor.to_string(), digest.0, self.events as i64])?;
             drop(update);
             self.connection.execute_batch("commit")
         };
@@ -141,16 +141,16 @@ impl IndexWriter {
         &self.connection
     }
 
-    fn write(&mut self, batch: &Batch, position: Position, blobs: &dyn Blobs) -> rusqlite::Result<()> {
+    fn write(&mut self, batch: &Batch, place: StorePlace, blobs: &dyn Blobs) -> rusqlite::Result<()> {
         if self.sessions.len() >= SESSIONS {
             self.save_sessions(blobs)?;
         }
         let mut state = self.take_session(batch.session)?;
         for record in batch.records() {
-            self.record(&mut state, &record, position, blobs)?;
+            self.record(&mut state, &record, place.position, blobs)?;
             self.events += 1;
         }
-        self.covered = IndexedUpTo { position: Position(position.0 + 1), digest: batch.digest };
+        self.covered = IndexedUpTo { cursor: place.cursor, digest: batch.digest };
         self.sessions.insert(batch.session, state);
         Ok(())
     }
@@ -224,10 +224,11 @@ impl IndexWriter {
 
 /// Up to where a file covers the log, and how many events that are.
 pub(crate) fn covered(connection: &Connection) -> rusqlite::Result<(IndexedUpTo, u64)> {
-    connection.query_row("select position, digest, events from _covered", [], |row| {
+    connection.query_row("select cursor, digest, events from _covered", [], |row| {
         let digest: Vec<u8> = row.get(1)?;
         let digest = Digest(<[u8; 32]>::try_from(digest).unwrap_or_default());
-        let position = Position(row.get::<_, i64>(0)? as u64);
-        Ok((IndexedUpTo { position, digest }, row.get::<_, i64>(2)? as u64))
+        // What cannot be read is before everything: then the last batch is not there, and the index is made again.
+        let cursor = row.get::<_, String>(0)?.parse().unwrap_or(StoreCursor::START);
+        Ok((IndexedUpTo { cursor, digest }, row.get::<_, i64>(2)? as u64))
     })
 }

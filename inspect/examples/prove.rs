@@ -12,7 +12,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args().nth(1).unwrap_or_else(|| "fixtures/proved.jsonl".into());
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     exchange::import_file(&*log, std::path::Path::new(&file), &mut |_| {}).await?;
-    for session in log.sessions().await? {
+    for session in log.sessions().all().await? {
         let at = SessionAt::new(log.clone(), None, session.session, session.head.next);
         for proof in at.prove(true).await? {
             let result = match (&proof.flaw, proof.withheld) {

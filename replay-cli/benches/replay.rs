@@ -40,7 +40,7 @@ async fn read(path: &Path) -> Arc<dyn EventLog> {
 async fn replay(log: &Arc<dyn EventLog>) {
     let sound = verify_store(&**log, &mut |_| {}).await.expect("a log in memory can be read");
     assert!(sound.is_sound());
-    for session in log.sessions().await.expect("a log in memory can be read") {
+    for session in log.sessions().all().await.expect("a log in memory can be read") {
         Views::new(log.clone(), None).whole(session.session, Seq(u64::MAX)).await.expect("a Session folds");
     }
 }

@@ -169,6 +169,8 @@ impl Lane {
             match self.log.append(draft.clone()).await {
                 Ok(committed) => break committed,
                 Err(AppendError::Conflict { .. }) => return Ok(false),
+                // Whether the other one lands shows when what was missed is folded.
+                Err(AppendError::Contended { .. }) => return Ok(false),
                 Err(AppendError::Unknown) if unknown < ASKED_AGAIN => unknown += 1,
                 Err(error) => return Err(error.into()),
             }

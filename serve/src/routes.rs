@@ -180,7 +180,7 @@ pub fn operations() -> Vec<Operation> {
         path: "/v1/events",
         name: "allEvents",
         summary: "Every event of the store as it comes, from a position on; the last event of each batch has its position as id.",
-        given: of::<events::EventsAsked>(),
+        given: of::<events::StoreEventsAsked>(),
         answer: AnswerShape::Bytes("text/event-stream"),
         has_body: false,
         is_streamed: true,

@@ -52,8 +52,8 @@ pub use state::Tuning;
 
 use crate::following::following;
 use crate::log::{
-    AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, Position, ReadError, Scope, SessionHead,
-    Slice,
+    AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, PageToken, Position, Promises,
+    ReadError, Scope, SessionListPage, Slice,
 };
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId, SessionKey};
 use blobs::BlobFiles;
@@ -325,8 +325,12 @@ impl EventLog for DiskLog {
         Box::pin(async move { self.open_state(|state| state.sessions.own.get(&session).map(|own| own.head)) })
     }
 
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        Box::pin(async move { self.open_state(|state| state.sessions.heads()) })
+    fn promises(&self) -> Promises {
+        Promises::ON_DEVICE
+    }
+
+    fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
+        Box::pin(async move { self.open_state(|state| state.sessions.page(from, limit)) })
     }
 
     fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
@@ -361,6 +365,7 @@ impl EventLog for DiskLog {
             }
             Scope::All { from } => {
                 let began_at = Position(shared.lock().sessions.next);
+                let from = from.dense();
                 following(AllPages { shared, from, began_at, spare: following::Spare::new() }, end)
             }
         }

@@ -1,8 +1,8 @@
 //! A log in front of another one that changes some of the calls: guards, redaction, deaths, counts.
 
 use crate::log::{
-    AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
-    append_each,
+    AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, PageToken, Promises, ReadError, Scope,
+    SessionListPage, Slice, StoreCursor, append_each,
 };
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// batch after another. A layer whose appends are cheap to take together overrides [`LogLayer::append_all`] as well.
 ///
 /// ```
-/// # use annals_store::{Boxed, EventLog, LogLayer, MemoryLog, ReadError, SessionHead};
+/// # use annals_store::{Boxed, EventLog, LogLayer, MemoryLog, PageToken, ReadError, SessionListPage};
 /// /// A log that keeps to itself which Sessions it has.
 /// struct Unlisted(MemoryLog);
 ///
@@ -24,8 +24,8 @@ use std::sync::Arc;
 ///         &self.0
 ///     }
 ///
-///     fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-///         Box::pin(async { Ok(Vec::new()) })
+///     fn sessions_page(&self, _: Option<PageToken>, _: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
+///         Box::pin(async { Ok(SessionListPage::default()) })
 ///     }
 /// }
 ///
@@ -50,9 +50,14 @@ pub trait LogLayer: Send + Sync {
         self.inner().head(session)
     }
 
-    /// See [`EventLog::sessions`].
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        self.inner().sessions()
+    /// See [`EventLog::promises`].
+    fn promises(&self) -> Promises {
+        self.inner().promises()
+    }
+
+    /// See [`EventLog::sessions_page`].
+    fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
+        self.inner().sessions_page(from, limit)
     }
 
     /// See [`EventLog::read`].
@@ -68,6 +73,11 @@ pub trait LogLayer: Send + Sync {
     /// See [`EventLog::follow`].
     fn follow(&self, scope: Scope) -> Following {
         self.inner().follow(scope)
+    }
+
+    /// See [`EventLog::last_before`].
+    fn last_before(&self, cursor: &StoreCursor) -> Boxed<'_, Result<Option<Slice>, ReadError>> {
+        self.inner().last_before(cursor)
     }
 
     /// See [`EventLog::put_blob`].
@@ -94,8 +104,12 @@ impl<Layer: LogLayer> EventLog for Layer {
         LogLayer::head(self, session)
     }
 
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        LogLayer::sessions(self)
+    fn promises(&self) -> Promises {
+        LogLayer::promises(self)
+    }
+
+    fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
+        LogLayer::sessions_page(self, from, limit)
     }
 
     fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
@@ -108,6 +122,10 @@ impl<Layer: LogLayer> EventLog for Layer {
 
     fn follow(&self, scope: Scope) -> Following {
         LogLayer::follow(self, scope)
+    }
+
+    fn last_before(&self, cursor: &StoreCursor) -> Boxed<'_, Result<Option<Slice>, ReadError>> {
+        LogLayer::last_before(self, cursor)
     }
 
     fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {

@@ -33,7 +33,8 @@ pub use hung_owner::HungOwner;
 pub use ipc::{Ownership, SharedError, SharedLog};
 pub use layer::LogLayer;
 pub use log::{
-    AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Pages, PagesBack, Position,
-    ReadError, Scope, SessionHead, Slice,
+    Acknowledged, AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, NoCursor,
+    PageToken, Pages, PagesBack, Position, Promises, ReadError, Scope, SessionHead, SessionList, SessionListPage,
+    Slice, StoreCursor, StorePlace,
 };
 pub use memory::MemoryLog;

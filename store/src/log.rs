@@ -1,12 +1,19 @@
 //! The log as everyone sees it: append at an expected Seq, read, follow (`docs/reference/store.md#eventlog`).
 
+mod cursor;
 mod pages;
+mod promises;
+pub(crate) mod session_pages;
 
 use crate::displaced::Displaced;
 use crate::hung_owner::HungOwner;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, TextStates, Time};
+pub use cursor::{NoCursor, StoreCursor};
 use futures_core::Stream;
+use futures_util::StreamExt;
 pub use pages::{Pages, PagesBack};
+pub use promises::{Acknowledged, Promises};
+pub use session_pages::{PageToken, SessionList, SessionListPage};
 use std::future::Future;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -19,8 +26,8 @@ pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What a follower receives, in order.
 pub type Following = Pin<Box<dyn Stream<Item = Result<Followed, ReadError>> + Send>>;
 
-/// A place in the whole store: dense over all sessions, from 0, one per batch. For following and for seeing a lost
-/// tail; it means nothing inside a session and is in no digest.
+/// The number of a batch in its store: unique, and higher for each later batch of a session. In a folder and in memory it is dense over all
+/// sessions, from 0, so that a lost tail shows. It means nothing inside a session and is in no digest. To follow: [`StoreCursor`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
@@ -92,7 +99,7 @@ impl Slice {
 }
 
 /// What to follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// One session, from a Seq on, inherited facts included.
     Session {
@@ -101,10 +108,10 @@ pub enum Scope {
         /// The first Seq wanted.
         from: Seq,
     },
-    /// Every session, in the order of the store, from a position on.
+    /// Every session, each in its own order, from a place in the store on.
     All {
-        /// The first position wanted.
-        from: Position,
+        /// Behind everything that is not wanted: [`StoreCursor::START`], or one that a follower of this store got.
+        from: StoreCursor,
     },
 }
 
@@ -112,15 +119,31 @@ pub enum Scope {
 /// nothing twice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Followed {
-    /// A Batch. Its position is known when all sessions are followed.
+    /// A Batch.
     Batch {
         /// What is in view.
         slice: Slice,
-        /// Its place in the store; `None` for an inherited batch.
-        position: Option<Position>,
+        /// Where it is in the store; `None` when one session is followed.
+        place: Option<StorePlace>,
     },
     /// Everything that was there when following began has been delivered.
     Synced,
+}
+
+/// Where a batch is in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorePlace {
+    /// Its number.
+    pub position: Position,
+    /// Behind it, and behind all that this follower got before it.
+    pub cursor: StoreCursor,
+}
+
+impl StorePlace {
+    /// In a store whose positions are dense.
+    pub fn dense(position: u64) -> Self {
+        Self { position: Position(position), cursor: StoreCursor::behind(Position(position)) }
+    }
 }
 
 /// Nothing was written, unless the variant says otherwise.
@@ -135,6 +158,12 @@ pub enum AppendError {
         expected: Seq,
         /// Where the log ends.
         actual: Seq,
+    },
+    /// Another append to the session is on its way: this batch was not written, and the other one may fail. Append it again.
+    #[error("session {session} is being appended to by another writer; append again")]
+    Contended {
+        /// Which session.
+        session: SessionId,
     },
     /// The session does not exist and the batch does not create it, or it exists and the batch would create it.
     #[error("session {session}: {reason}")]
@@ -223,6 +252,9 @@ pub enum ReadError {
         #[source]
         source: Arc<std::io::Error>,
     },
+    /// The cursor is of a store of another form: follow from [`StoreCursor::START`].
+    #[error("the place to follow from ({0}) is of another store; follow from the start")]
+    ForeignCursor(StoreCursor),
     /// The process that owns the store does not answer: resume it, or end it, and read again.
     #[error(transparent)]
     OwnerHung(HungOwner),
@@ -257,8 +289,17 @@ pub trait EventLog: Send + Sync {
     /// Where a session ends; `None` when there is no such session.
     fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>>;
 
-    /// Every session, by id.
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>>;
+    /// What an acknowledgement of this log means.
+    fn promises(&self) -> Promises;
+
+    /// Up to `limit` sessions, from the start or from where an earlier page ended. A session that exists during the whole walk is in
+    /// exactly one page; pages come in the order of the ids where one machine holds the store.
+    fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>>;
+
+    /// Every session, page by page.
+    fn sessions(&self) -> SessionList<'_> {
+        SessionList::new(Box::new(move |from, limit| self.sessions_page(from, limit)))
+    }
 
     /// Up to `limit` Batches of a session from `from` on, oldest first; reads through to a fork's ancestors. Empty at
     /// the end.
@@ -287,6 +328,21 @@ pub trait EventLog: Send + Sync {
 
     /// Everything from a place on, one marker, then everything new. A slow follower never blocks a writer.
     fn follow(&self, scope: Scope) -> Following;
+
+    /// The batch that a cursor is just behind, which shows whether the cursor is of this log: `None` at the start, or when there is no
+    /// such batch (any more).
+    fn last_before(&self, cursor: &StoreCursor) -> Boxed<'_, Result<Option<Slice>, ReadError>> {
+        let before = cursor.one_back();
+        Box::pin(async move {
+            let Some(before) = before else { return Ok(None) };
+            let position = before.dense()?;
+            let first = self.follow(Scope::All { from: before }).next().await.transpose()?;
+            Ok(match first {
+                Some(Followed::Batch { slice, place: Some(place) }) if place.position == position => Some(slice),
+                _ => None,
+            })
+        })
+    }
 
     /// Makes a text durable under its content hash.
     fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>>;

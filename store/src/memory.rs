@@ -3,9 +3,10 @@
 use crate::append_rules::{self, Placement};
 use crate::following::{FollowSource, FollowedBatch, following};
 use crate::lineage::{Birth, Lineage};
+use crate::log::session_pages::behind;
 use crate::log::{
-    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
-    Slice,
+    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, PageToken, Position, Promises,
+    ReadError, Scope, SessionHead, SessionListPage, Slice, StorePlace,
 };
 use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId, SessionKey};
 use std::collections::BTreeMap;
@@ -168,13 +169,17 @@ impl EventLog for MemoryLog {
         Box::pin(async move { Ok(self.store.lock().head(session)) })
     }
 
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
+    fn promises(&self) -> Promises {
+        Promises::IN_MEMORY
+    }
+
+    fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
         Box::pin(async move {
             let state = self.store.lock();
-            let heads = state.sessions.iter().filter_map(|(session, own)| {
+            let heads = state.sessions.range(behind(from)).filter_map(|(session, own)| {
                 own.last().map(|last| SessionHead { session: *session, head: head_of(&last.batch) })
             });
-            Ok(heads.collect())
+            Ok(SessionListPage::of(heads.take(limit.saturating_add(1)).collect(), limit))
         })
     }
 
@@ -194,7 +199,7 @@ impl EventLog for MemoryLog {
                 following(MemorySessionPages { store, session, from, began_at }, length)
             }
             Scope::All { from } => {
-                let began_at = *length.borrow();
+                let (began_at, from) = (*length.borrow(), from.dense());
                 following(AllMemoryPages { store, from, began_at }, length)
             }
         }
@@ -229,7 +234,7 @@ impl FollowSource for MemorySessionPages {
             }
             let page = |slice: Slice| FollowedBatch {
                 new: slice.batch.first >= self.began_at,
-                item: Followed::Batch { slice, position: None },
+                item: Followed::Batch { slice, place: None },
             };
             Ok(slices.into_iter().map(page).collect())
         })
@@ -238,25 +243,26 @@ impl FollowSource for MemorySessionPages {
 
 struct AllMemoryPages {
     store: Arc<Store>,
-    from: Position,
+    from: Result<Position, ReadError>,
     began_at: Position,
 }
 
 impl FollowSource for AllMemoryPages {
     fn next(&mut self) -> Boxed<'_, Result<Vec<FollowedBatch>, ReadError>> {
         Box::pin(async move {
+            let from = self.from.clone()?;
             let state = self.store.lock();
-            let start = usize::try_from(self.from.0).unwrap_or(usize::MAX);
-            let found = state.order.iter().skip(start).take(PAGE).zip(self.from.0..);
+            let start = usize::try_from(from.0).unwrap_or(usize::MAX);
+            let found = state.order.iter().skip(start).take(PAGE).zip(from.0..);
             let page = |(batch, position): (&Arc<Batch>, u64)| FollowedBatch {
                 new: position >= self.began_at.0,
                 item: Followed::Batch {
                     slice: Slice { batch: batch.clone(), from: batch.first, until: batch.next() },
-                    position: Some(Position(position)),
+                    place: Some(StorePlace::dense(position)),
                 },
             };
             let pages: Vec<FollowedBatch> = found.map(page).collect();
-            self.from.0 += pages.len() as u64;
+            self.from = Ok(Position(from.0 + pages.len() as u64));
             Ok(pages)
         })
     }

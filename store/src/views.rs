@@ -8,7 +8,7 @@ mod pages;
 pub use pages::{Leaf, Page};
 
 use crate::cache::{FoldVersion, Saved, ViewCache};
-use crate::{EventLog, Followed, Position, ReadError, Scope};
+use crate::{EventLog, Followed, ReadError, Scope, StoreCursor};
 use annals_core::event::CompactionEvent;
 use annals_core::{Digest, Event, Record, Seq, SessionId};
 use annals_projections::{Catalogue, Projection, SessionView, Spending};
@@ -24,10 +24,10 @@ const WORTH_SAVING: u64 = 2_000;
 const WHOLE: FoldVersion<'static> = FoldVersion { name: "whole", version: SessionView::VERSION };
 /// A view for looking: bounded by what is shown ([`SessionView::evict`]).
 const BOUNDED: FoldVersion<'static> = FoldVersion { name: "bounded", version: SessionView::VERSION };
-/// The catalogue of the store, by [`Position`]; kept under the nil id.
-const CATALOGUE: FoldVersion<'static> = FoldVersion { name: "catalogue", version: 5 };
-/// What all sessions used, by [`Position`]; kept under the nil id.
-const SPENDING: FoldVersion<'static> = FoldVersion { name: "spending", version: 2 };
+/// The catalogue of the store, with the cursor of where it ends; kept under the nil id.
+const CATALOGUE: FoldVersion<'static> = FoldVersion { name: "catalogue", version: 6 };
+/// What all sessions used, likewise.
+const SPENDING: FoldVersion<'static> = FoldVersion { name: "spending", version: 3 };
 const NO_SESSION: SessionId = SessionId([0; 16]);
 
 /// How many records a view was made of, in addition to the saved view that it started from.
@@ -90,29 +90,31 @@ impl Views {
         fold: FoldVersion<'static>,
         apply: fn(&mut V, &Record<'_>),
     ) -> Result<V, ReadError> {
-        let saved: Option<(V, Saved)> = self.saved(NO_SESSION, fold, Seq(u64::MAX));
+        let saved: Option<((StoreCursor, V), Saved)> = self.saved(NO_SESSION, fold, Seq(u64::MAX));
         let (mut view, from) = match saved {
             // The digest is that of the last batch taken in: a store that was set back does not hold it there.
-            Some((view, saved)) if self.holds(Position(saved.seq.0), saved.digest).await => (view, saved.seq.0),
-            _ => (V::default(), 0),
+            Some(((cursor, view), saved)) if self.holds(&cursor, saved.digest).await => (view, cursor),
+            _ => (V::default(), StoreCursor::START),
         };
-        let mut following = self.log.follow(Scope::All { from: Position(from) });
+        let mut following = self.log.follow(Scope::All { from });
         let mut last = None;
         let mut records = 0;
         while let Some(followed) = following.next().await {
             match followed? {
                 Followed::Synced => break,
-                Followed::Batch { slice, position } => {
+                Followed::Batch { slice, place } => {
                     for record in slice.records() {
                         apply(&mut view, &record);
                         records += 1;
                     }
-                    last = position.map(|position| (position, slice.batch.digest)).or(last);
+                    last = place.map(|place| (place.cursor, slice.batch.digest)).or(last);
                 }
             }
         }
-        if let (Some((position, digest)), true) = (last, records >= WORTH_SAVING) {
-            self.save(NO_SESSION, fold, Seq(position.0 + 1), digest, &view);
+        if let (Some((cursor, digest)), true) = (last, records >= WORTH_SAVING) {
+            let (seq, saved) = (Seq(cursor.count()), (cursor, view));
+            self.save(NO_SESSION, fold, seq, digest, &saved);
+            return Ok(saved.1);
         }
         Ok(view)
     }
@@ -216,16 +218,9 @@ impl Views {
             .then_some((view, saved.seq))
     }
 
-    /// Whether the batch before a position has this digest.
-    async fn holds(&self, position: Position, digest: Digest) -> bool {
-        let Some(before) = position.0.checked_sub(1) else { return false };
-        let mut following = self.log.follow(Scope::All { from: Position(before) });
-        match following.next().await {
-            Some(Ok(Followed::Batch { slice, position: Some(found) })) => {
-                found == Position(before) && slice.batch.digest == digest
-            }
-            _ => false,
-        }
+    /// Whether the batch before a cursor has this digest.
+    async fn holds(&self, cursor: &StoreCursor, digest: Digest) -> bool {
+        matches!(self.log.last_before(cursor).await, Ok(Some(slice)) if slice.batch.digest == digest)
     }
 
     fn saved<V: DeserializeOwned>(

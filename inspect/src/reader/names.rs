@@ -28,7 +28,7 @@ impl Reader {
         {
             return Ok(id);
         }
-        let heads = self.log().sessions().await?;
+        let heads = self.log().sessions().all().await?;
         if heads.is_empty() {
             return Err(FindError::NoSessions { store: self.store().clone() });
         }

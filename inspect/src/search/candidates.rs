@@ -3,7 +3,7 @@
 use super::TextAuthor;
 use super::requirement::TextRequirement;
 use annals_core::{Digest, Seq, SessionId, Time};
-use annals_store::Position;
+use annals_store::StoreCursor;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -36,10 +36,10 @@ pub struct CandidateQuery<'a> {
 }
 
 /// Up to where an index covers the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedUpTo {
-    /// The first position that it does not cover.
-    pub position: Position,
+    /// Behind everything that it covers.
+    pub cursor: StoreCursor,
     /// The digest of the batch before it, which shows whether the index belongs to this log.
     pub digest: Digest,
 }

@@ -12,8 +12,7 @@ use crate::reader::{FindError, Reader};
 use crate::touched_files::touched_files;
 use annals_core::{Record, Seq, SessionId};
 use annals_projections::CatalogueEntry;
-use annals_store::{Followed, Position, Scope};
-use futures_util::StreamExt;
+use annals_store::{ReadError, StoreCursor};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -68,13 +67,13 @@ impl Reader {
         };
         searching.choose_sessions().await?;
         let covered = searching.covered(index).await?;
-        searching.choose_files(covered).await?;
-        let mut found = searching.found(covered).await?;
+        searching.choose_files(&covered).await?;
+        let mut found = searching.found(&covered).await?;
         let across = query.pattern.terms() > 1 && !searching.holds_one(&found).await?;
         if across {
             searching.pattern = query.pattern.any_term();
             searching.words.clear();
-            found = searching.found(covered).await?;
+            found = searching.found(&covered).await?;
             searching.keep_sessions_with_all(&mut found).await?;
         }
         let totals = searching.give(&found, &mut visit).await?;
@@ -109,27 +108,24 @@ impl<'a> Searching<'a> {
         Ok(())
     }
 
-    /// Takes the index if it belongs to this log. Returns the first position that it does not cover.
-    async fn covered(&mut self, index: Option<&'a dyn SearchIndex>) -> Result<Position, FindError> {
-        let Some(index) = index else { return Ok(Position(0)) };
+    /// Takes the index if it belongs to this log. Returns where it ends.
+    async fn covered(&mut self, index: Option<&'a dyn SearchIndex>) -> Result<StoreCursor, FindError> {
+        let Some(index) = index else { return Ok(StoreCursor::START) };
         let upto = index.indexed_up_to();
-        let Some(before) = upto.position.0.checked_sub(1) else { return Ok(Position(0)) };
-        let mut following = self.reader.log().follow(Scope::All { from: Position(before) });
-        let holds = match following.next().await.transpose()? {
-            Some(Followed::Batch { slice, position }) => {
-                position == Some(Position(before)) && slice.batch.digest == upto.digest
-            }
-            Some(Followed::Synced) | None => false,
+        // One that was made of a store of another form is of another log.
+        let last = match self.reader.log().last_before(&upto.cursor).await {
+            Err(ReadError::ForeignCursor(_)) => None,
+            last => last?,
         };
-        if !holds {
-            return Ok(Position(0));
+        if last.is_none_or(|last| last.batch.digest != upto.digest) {
+            return Ok(StoreCursor::START);
         }
         self.index = Some(index);
-        Ok(upto.position)
+        Ok(upto.cursor)
     }
 
     /// Leaves only the sessions that touched each file that was asked for.
-    async fn choose_files(&mut self, covered: Position) -> Result<(), FindError> {
+    async fn choose_files(&mut self, covered: &StoreCursor) -> Result<(), FindError> {
         for asked in self.query.pattern.files() {
             self.keep_sessions_touching(asked, covered).await?;
         }
@@ -137,7 +133,7 @@ impl<'a> Searching<'a> {
     }
 
     /// Every text that may match, in order.
-    async fn found(&mut self, covered: Position) -> Result<Vec<RankedCandidate>, FindError> {
+    async fn found(&mut self, covered: &StoreCursor) -> Result<Vec<RankedCandidate>, FindError> {
         let mut found = match self.indexed() {
             Some(found) => {
                 let mut found: Vec<(SearchCandidate, bool)> = found.into_iter().map(|one| (one, false)).collect();
@@ -194,7 +190,7 @@ impl<'a> Searching<'a> {
     }
 
     /// Leaves only the sessions that touched a file.
-    async fn keep_sessions_touching(&mut self, asked: &str, covered: Position) -> Result<(), FindError> {
+    async fn keep_sessions_touching(&mut self, asked: &str, covered: &StoreCursor) -> Result<(), FindError> {
         let mut touching = BTreeSet::new();
         let blobs = self.reader.blobs();
         let mut note = |record: &Record<'_>| {

@@ -114,7 +114,7 @@ async fn count_new(
     by_session: &BTreeMap<SessionId, Vec<SignedHead>>,
     found: &mut SignedStore,
 ) -> Result<(), SignedError> {
-    for now in check.log.sessions().await? {
+    for now in check.log.sessions().all().await? {
         if check.session.is_some_and(|session| session != now.session) {
             continue;
         }

@@ -120,7 +120,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let reader = cli.store(OpenMode::Create).await?;
     let secrets = ImportSecrets::of(args.redact, reader.log(), &wanted.sources, cli)?;
     let log = secrets.log();
-    let before = log.sessions().await?.len();
+    let before = log.sessions().all().await?.len();
     let (mut signals, mut fuller) = (Signals::listen()?, Vec::new());
     let bar = Bar::new(cli.shows_progress(), "importing").counting(wanted.sessions(), !args.redact);
     let interrupted = tokio::select! {
@@ -142,7 +142,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         write_report(path, &report)?;
     }
     if interrupted {
-        let sessions = counted(log.sessions().await?.len().saturating_sub(before) as u64, "session");
+        let sessions = counted(log.sessions().all().await?.len().saturating_sub(before) as u64, "session");
         cli.remark(&format!("interrupted: {sessions} imported; run the same command again to continue"));
         return Ok(Verdict::BadNews);
     }

@@ -67,7 +67,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         sessions.push(SessionHead { session, head: reader.head(session).await? });
     }
     if args.sessions.is_empty() {
-        sessions = reader.log().sessions().await?;
+        sessions = reader.log().sessions().all().await?;
     }
     let key = load_key(args.key.as_deref(), cli)?;
     let new = NewCheckpoint {

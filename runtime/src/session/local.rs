@@ -69,7 +69,7 @@ impl SessionEditor {
 pub async fn local_fork(log: &dyn EventLog, imported: SessionId) -> Result<Option<SessionId>, ReadError> {
     let head = log.head(imported).await?.ok_or(ReadError::NoSession(imported))?;
     let mark = Mark::of(imported, head.next, head.at);
-    let heads = log.sessions().await?;
+    let heads = log.sessions().all().await?;
     let marked = heads.iter().filter(|head| mark.is_of(head.session));
     // Two processes may have made one each at the same time.
     Ok(marked.max_by_key(|head| (head.head.at, head.session)).map(|head| head.session))

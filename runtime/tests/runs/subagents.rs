@@ -106,7 +106,7 @@ async fn a_child_is_resumed_by_its_id_and_an_unknown_id_is_an_error_not_a_new_ch
     assert!(all[6].contains("is done by explore, not by write"), "{}", all[6]);
     assert!(all[7].contains("Unknown agent type: nobody. Available: explore, write"), "{}", all[7]);
     assert_eq!(session.view().await?.session.children.len(), 2, "begun once, resumed once");
-    assert_eq!(world.log.sessions().await?.len(), 2);
+    assert_eq!(world.log.sessions().all().await?.len(), 2);
     Ok(())
 }
 

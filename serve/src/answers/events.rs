@@ -22,6 +22,18 @@ pub struct EventsAsked {
     pub limit: Option<usize>,
 }
 
+/// The events of a whole store.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StoreEventsAsked {
+    /// The first position (0), in a store in a folder; elsewhere the id of the last message that was received. A stream begins
+    /// after `Last-Event-ID` instead, if that is sent.
+    pub from: Option<String>,
+    /// A stream has no end: nothing is limited.
+    #[allow(dead_code, reason = "part of the interface of all lists of events")]
+    pub limit: Option<usize>,
+}
+
 /// A page of events.
 #[derive(Debug, Serialize)]
 pub struct EventPage {

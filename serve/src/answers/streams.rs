@@ -3,14 +3,14 @@
 //! A stream reads from the store when its client reads: one that is slow delays no writer, and costs its own place and one
 //! page of batches. All streams of a session are woken by one follower of the log.
 
-use super::events::{EventsAsked, events};
+use super::events::{EventsAsked, StoreEventsAsked, events};
 use crate::followers::FollowedSession;
 use crate::operation::{PathArguments, session_in, work};
 use crate::problem::ApiProblem;
 use crate::service::Service;
 use annals_core::{Blobs, Seq, SessionId};
 use annals_projections::ToJson;
-use annals_store::{Followed, Position, Scope, Slice};
+use annals_store::{Followed, Position, Scope, Slice, StoreCursor, StorePlace};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -102,7 +102,7 @@ impl SessionStream {
 /// `GET /v1/events`: every event of the store from a position on, as a stream whose ids are positions of batches.
 pub async fn store_events(
     State(service): State<Arc<Service>>,
-    given: Result<Query<EventsAsked>, QueryRejection>,
+    given: Result<Query<StoreEventsAsked>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, ApiProblem> {
     let given = given.map_err(|error| ApiProblem::bad_request(error.body_text()))?.0;
@@ -111,16 +111,16 @@ pub async fn store_events(
         return Err(ApiProblem::new(StatusCode::NOT_ACCEPTABLE, "only as a stream", detail));
     }
     let permit = permitted(&service.whole_streams)?;
-    let from = Position(begin(&headers, given.from)?);
+    let from = begin_all(&headers, given.from.as_deref())?;
     let store = service.store.now().await?;
     let blobs = store.reader.log().blobs();
     let messages = store.reader.log().follow(Scope::All { from }).flat_map(move |followed| {
         let _held = &permit;
         stream::iter(match followed {
-            Ok(Followed::Batch { slice, position }) => {
+            Ok(Followed::Batch { slice, place }) => {
                 // What a client asks next is answered with at least what it has seen.
                 service.store.expire();
-                messages(&slice, position, &*blobs)
+                messages(&slice, place.as_ref(), &*blobs)
             }
             Ok(Followed::Synced) => vec![Event::default().comment("synced")],
             Err(error) => vec![failed(&error.into())],
@@ -147,6 +147,25 @@ fn begin(headers: &HeaderMap, from: Option<u64>) -> Result<u64, ApiProblem> {
     }
 }
 
+/// The first place wanted of the whole store. In a store whose positions are dense, the id of a message is the position of its batch.
+fn begin_all(headers: &HeaderMap, from: Option<&str>) -> Result<StoreCursor, ApiProblem> {
+    let cursor = |text: &str| text.parse::<StoreCursor>().map_err(|error| ApiProblem::bad_request(error.to_string()));
+    let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or_default().trim());
+    match (last, from) {
+        (Some("" | "-1"), _) | (None, None) => Ok(StoreCursor::START),
+        (Some(last), _) => match last.parse() {
+            Ok(position) => Ok(StoreCursor::behind(Position(position))),
+            Err(_) => cursor(last),
+        },
+        (None, Some(from)) => cursor(from),
+    }
+}
+
+/// The id of a batch's last message.
+fn id(place: &StorePlace) -> String {
+    place.cursor.dense().map_or_else(|_| place.cursor.to_string(), |_| place.position.0.to_string())
+}
+
 fn permitted(streams: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiProblem> {
     let busy = |_| ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many streams are open");
     streams.clone().try_acquire_owned().map_err(busy)
@@ -163,14 +182,14 @@ fn failed(problem: &ApiProblem) -> Event {
 }
 
 /// The messages of a batch. Those of the whole store end with the position, so that a batch is received whole or again.
-fn messages(slice: &Slice, position: Option<Position>, blobs: &dyn Blobs) -> Vec<Event> {
+fn messages(slice: &Slice, place: Option<&StorePlace>, blobs: &dyn Blobs) -> Vec<Event> {
     let records: Vec<_> = slice.records().collect();
     let last = records.len().saturating_sub(1);
     let shown = records.iter().enumerate().map(|(at, record)| {
         let event = Event::default().event(record.event.kind().name());
-        let event = match position {
+        let event = match place {
             None => event.id(record.seq.to_string()),
-            Some(position) if at == last => event.id(position.0.to_string()),
+            Some(place) if at == last => event.id(id(place)),
             Some(_) => event,
         };
         event.json_data(record.to_json(blobs)).unwrap_or_default()

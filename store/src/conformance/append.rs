@@ -2,7 +2,7 @@
 
 use super::material::{KEY, admitted, begin, created, draft, promoted, session, story, two, whole};
 use super::{LawResult, hold};
-use crate::log::{AppendError, Appended, Draft, EventLog};
+use crate::log::{AppendError, Appended, Committed, Draft, EventLog};
 use annals_core::event::InputEvent;
 use annals_core::{Batch, Digest, NoBlobs, Seq};
 use futures_util::future::join_all;
@@ -15,7 +15,7 @@ pub(super) async fn a_batch_lands_whole_at_the_expected_seq(log: Arc<dyn EventLo
     let second = log.append(wanted.clone()).await?;
     hold!(!first.known && !second.known, "a new batch is not known");
     hold!(first.batch.prev.is_none(), "nothing stands before the first batch");
-    hold!(second.position > first.position, "a later batch has a later position");
+    hold!(second.position > first.position, "a later batch of a session has a higher position");
     let Batch { session: of, first: at, prev, .. } = *second.batch;
     hold!(of == s && at == Seq(1) && second.batch.at == wanted.at, "the batch is not where it was put");
     hold!(second.batch.events == wanted.events, "the events are not those that were appended");
@@ -103,6 +103,35 @@ pub(super) async fn the_same_batch_from_many_writers_lands_once(log: Arc<dyn Eve
     Ok(())
 }
 
+pub(super) async fn of_rivals_at_one_place_exactly_one_wins(log: Arc<dyn EventLog>) -> LawResult {
+    const RIVALS: u64 = 6;
+    let s = session(1);
+    begin(&*log, s).await?;
+    for round in 0..20 {
+        let tasks = (0..RIVALS).map(|rival| {
+            let log = log.clone();
+            let input = format!("round-{round}-{rival}");
+            tokio::spawn(async move { log.append(draft(s, Seq(1 + round), vec![admitted(&input, "mine")])).await })
+        });
+        let mut won = Vec::new();
+        for ended in join_all(tasks).await {
+            match ended.map_err(|error| super::Violation(format!("a writer ended: {error}")))? {
+                Ok(committed) => won.push(committed),
+                Err(AppendError::Conflict { actual, .. }) => {
+                    hold!(actual > Seq(1 + round), "a rival conflicts with a log that is at {actual}");
+                }
+                Err(AppendError::Contended { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        hold!(won.len() == 1 && !won[0].known, "round {round}: {} rivals were acknowledged", won.len());
+        let read = log.read(s, Seq(1 + round), 2).await?;
+        let stands = read.len() == 1 && read.first().map(|slice| &slice.batch) == won.first().map(|won| &won.batch);
+        hold!(stands, "round {round}: the log does not hold the batch that was acknowledged");
+    }
+    Ok(())
+}
+
 pub(super) async fn a_batch_with_another_digest_is_refused(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     let first = begin(&*log, s).await?;
@@ -136,6 +165,7 @@ pub(super) async fn concurrent_writers_make_one_dense_chain(log: Arc<dyn EventLo
                 loop {
                     match log.append(draft(s, at, vec![admitted(&input, "text"), promoted(&input)])).await {
                         Err(AppendError::Conflict { actual, .. }) if actual > at => at = actual,
+                        Err(AppendError::Contended { .. }) => tokio::task::yield_now().await,
                         other => break other.map(|_| ())?,
                     }
                 }
@@ -196,7 +226,10 @@ pub(super) async fn many_batches_land_in_order_up_to_the_first_that_is_refused(l
         committed.iter().zip(&drafts).all(|(c, d)| c.batch.session == d.session && c.batch.first == d.expected),
         "the batches are not in the order of their drafts"
     );
-    hold!(committed.windows(2).all(|pair| pair[0].position < pair[1].position), "positions are not in order");
+    let later = |pair: &[Committed]| pair[0].position < pair[1].position;
+    let within = |of| committed.iter().filter(move |c| c.batch.session == of).cloned().collect::<Vec<_>>();
+    hold!(within(s).windows(2).all(later) && within(t).windows(2).all(later), "positions are not in order");
+    hold!(committed.windows(2).all(later) || !log.promises().ordered, "positions are not in order over sessions");
     hold!(whole(&*log, s).await?.len() == 700 && whole(&*log, t).await?.len() == 20, "not every batch is there");
 
     let again = log.append_all(drafts).await;

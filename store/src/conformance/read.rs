@@ -2,7 +2,7 @@
 
 use super::material::{begin, seqs, session, story, whole};
 use super::{LawResult, hold};
-use crate::log::{EventLog, ReadError};
+use crate::log::{EventLog, ReadError, SessionListPage};
 use annals_core::Seq;
 use std::sync::Arc;
 
@@ -46,17 +46,43 @@ pub(super) async fn ranges_read_backwards(log: Arc<dyn EventLog>) -> LawResult {
 }
 
 pub(super) async fn sessions_are_listed_by_id_with_their_heads(log: Arc<dyn EventLog>) -> LawResult {
-    hold!(log.sessions().await?.is_empty(), "a new log holds sessions");
+    hold!(log.sessions().all().await?.is_empty(), "a new log holds sessions");
     for n in [5, 2, 9, 1] {
         story(&*log, session(n), n).await?;
     }
-    let listed = log.sessions().await?;
+    let listed = log.sessions().all().await?;
     let ids: Vec<_> = listed.iter().map(|one| one.session).collect();
     hold!(ids == [1, 2, 5, 9].map(session), "the sessions are listed as {ids:?}");
     for one in listed {
         let head = log.head(one.session).await?;
         hold!(head == Some(one.head), "session {} is listed at {:?}, its head is {head:?}", one.session, one.head);
         whole(&*log, one.session).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn sessions_come_in_pages_each_once(log: Arc<dyn EventLog>) -> LawResult {
+    for n in 0..9 {
+        begin(&*log, session(n)).await?;
+    }
+    for limit in [1, 2, 4, 9, 100] {
+        let (mut token, mut found, mut pages) = (None, Vec::new(), 0);
+        loop {
+            let SessionListPage { sessions, next } = log.sessions_page(token, limit).await?;
+            hold!(sessions.len() <= limit, "a page of at most {limit} sessions has {}", sessions.len());
+            found.extend(sessions.iter().map(|one| one.session));
+            // What comes meanwhile may be listed or not, and pushes nothing out.
+            begin(&*log, session(1000 + limit as u64 * 100 + pages)).await?;
+            pages += 1;
+            token = next;
+            if token.is_none() || pages > 100 {
+                break;
+            }
+        }
+        for n in 0..9 {
+            let times = found.iter().filter(|one| **one == session(n)).count();
+            hold!(times == 1, "in pages of {limit}, session {n} is listed {times} times");
+        }
     }
     Ok(())
 }

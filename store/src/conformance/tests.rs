@@ -23,7 +23,7 @@ async fn a_clone_of_a_memory_log_is_the_same_log() {
     let again = log.clone();
     super::material::begin(&log, super::material::session(1)).await.unwrap();
     drop(log);
-    assert_eq!(again.sessions().await.unwrap().len(), 1);
+    assert_eq!(again.sessions().all().await.unwrap().len(), 1);
 }
 
 #[test]

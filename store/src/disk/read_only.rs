@@ -22,8 +22,8 @@ use crate::disk::state::{SessionTable, StoreState, Tuning};
 use crate::displaced::Displaced;
 use crate::following::following;
 use crate::log::{
-    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
-    Slice,
+    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, PageToken, Position, Promises,
+    ReadError, Scope, SessionListPage, Slice,
 };
 use crate::store_id::StoreId;
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
@@ -205,7 +205,7 @@ impl ReadOnlyLog {
                 following(SessionPages { shared, session, from, began_at }, end)
             }
             Scope::All { from } => {
-                let began_at = Position(u64::MAX);
+                let (began_at, from) = (Position(u64::MAX), from.dense());
                 following(AllPages { shared, from, began_at, spare: Spare::new() }, end)
             }
         }
@@ -221,8 +221,12 @@ impl EventLog for ReadOnlyLog {
         Box::pin(async move { Ok(self.state(|state| state.sessions.own.get(&session).map(|own| own.head))) })
     }
 
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        Box::pin(async move { Ok(self.state(|state| state.sessions.heads())) })
+    fn promises(&self) -> Promises {
+        Promises::READ_ONLY
+    }
+
+    fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
+        Box::pin(async move { Ok(self.state(|state| state.sessions.page(from, limit))) })
     }
 
     fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
@@ -254,7 +258,7 @@ impl EventLog for ReadOnlyLog {
             disk: self.shared.disk.clone(),
             seen: self.seen.clone(),
             again: false,
-            source: Some(self.follow_snapshot(scope)),
+            source: Some(self.follow_snapshot(scope.clone())),
             scope,
             synced: false,
         };
@@ -298,7 +302,7 @@ impl ReopeningFollower {
                     continue;
                 }
                 match self.open() {
-                    Ok(log) => self.source = Some(log.follow_snapshot(self.scope)),
+                    Ok(log) => self.source = Some(log.follow_snapshot(self.scope.clone())),
                     Err(error) => return Some(Err(ReadError::Io { source: Arc::new(error) })),
                 }
                 self.seen = seen;
@@ -339,8 +343,10 @@ impl ReopeningFollower {
         match (followed, &mut self.scope) {
             (Followed::Synced, _) => self.synced = true,
             (Followed::Batch { slice, .. }, Scope::Session { from, .. }) => *from = slice.until,
-            (Followed::Batch { position, .. }, Scope::All { from }) => {
-                *from = position.map_or(*from, |position| Position(position.0 + 1));
+            (Followed::Batch { place, .. }, Scope::All { from }) => {
+                if let Some(place) = place {
+                    *from = place.cursor.clone();
+                }
             }
         }
     }

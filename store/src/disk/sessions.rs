@@ -3,7 +3,8 @@
 
 use crate::disk::folder::files::{Disk, read_whole, write_whole};
 use crate::lineage::Birth;
-use crate::log::{Head, SessionHead};
+use crate::log::session_pages::behind;
+use crate::log::{Head, PageToken, SessionHead, SessionListPage};
 use annals_core::codec::BatchHeader;
 use annals_core::{Digest, Seq, SessionId, Time};
 use std::collections::BTreeMap;
@@ -43,9 +44,11 @@ impl SessionHeads {
         }
     }
 
-    /// Every session and where it ends.
-    pub fn heads(&self) -> Vec<SessionHead> {
-        self.own.iter().map(|(session, own)| SessionHead { session: *session, head: own.head }).collect()
+    /// Sessions by id, and where each ends.
+    pub fn page(&self, from: Option<PageToken>, limit: usize) -> SessionListPage {
+        let heads = self.own.range(behind(from)).take(limit.saturating_add(1));
+        let heads = heads.map(|(session, own)| SessionHead { session: *session, head: own.head });
+        SessionListPage::of(heads.collect(), limit)
     }
 
     /// Makes the list durable.

@@ -109,7 +109,7 @@ fn another_format_and_a_foreign_folder_are_refused_untouched() {
 
 #[tokio::test]
 async fn followers_of_all_read_what_memory_no_longer_has() {
-    use crate::{Position, Scope};
+    use crate::Scope;
     let dir = folder();
     let tuning = super::Tuning { segment_bytes: 8 << 10, ..super::Tuning::default() };
     let open = || DiskLog::open_with(dir.path(), OpenMode::Create, tuning, Arc::new(super::files::RealDisk)).unwrap();
@@ -117,7 +117,7 @@ async fn followers_of_all_read_what_memory_no_longer_has() {
     material::story(&log, material::session(1), 300).await.unwrap();
     log.close().await.unwrap();
     let (log, _) = open();
-    let mut following = log.follow(Scope::All { from: Position(3) });
+    let mut following = log.follow(Scope::All { from: crate::StoreCursor::before(crate::Position(3)) });
     for n in 3..301 {
         let slice = material::next_slice(&mut following).await.unwrap();
         assert_eq!(slice.from, Seq(2 * n - 1));

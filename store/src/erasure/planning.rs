@@ -158,7 +158,7 @@ impl Planning {
     /// Adds the texts of other sessions that are the same blobs.
     async fn everywhere(&mut self, log: &dyn EventLog) -> Result<(), EraseError> {
         let blobs = log.blobs();
-        for other in log.sessions().await? {
+        for other in log.sessions().all().await? {
             let mut pages = log.pages(other.session, Seq::ZERO..other.head.next);
             while let Some(page) = pages.next_page().await? {
                 for slice in page.iter().filter(|slice| slice.batch.session == other.session) {
@@ -189,7 +189,7 @@ impl Planning {
         of_profile: bool,
     ) -> Result<(), EraseError> {
         let blobs = log.blobs();
-        for other in log.sessions().await? {
+        for other in log.sessions().all().await? {
             let (session, end) = (other.session, other.head.next);
             let mut from = self.first.get(&session).copied();
             for ancestor in ancestors(log, session, end).await? {

@@ -35,7 +35,7 @@ pub struct RetainedSession {
 pub async fn plan_retention(log: &dyn EventLog, rules: Vec<WithholdRule>) -> Result<RetentionPlan, EraseError> {
     let rules = WithholdRules::Withhold(rules);
     let (mut all, mut sessions, mut any_profile) = (Planning::default(), BTreeMap::new(), false);
-    for head in log.sessions().await? {
+    for head in log.sessions().all().await? {
         let Choice { planning, matched, of_profile, .. } = choose(log, head.session, &rules, true).await?;
         let Planning { plan, first, .. } = planning;
         if plan.texts == 0 {

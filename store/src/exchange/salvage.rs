@@ -4,9 +4,10 @@
 //! where an event is impossible. Nothing can be appended.
 
 use crate::lineage::{Birth, Lineage};
+use crate::log::session_pages::behind;
 use crate::log::{
-    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
-    Slice,
+    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, PageToken, Promises, ReadError, Scope,
+    SessionHead, SessionListPage, Slice, StorePlace,
 };
 use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId, SessionKey};
 use futures_util::{StreamExt, stream};
@@ -118,7 +119,7 @@ impl ExportContent {
         batches
             .map(|(batch, position)| Followed::Batch {
                 slice: Slice { batch: batch.clone(), from: batch.first, until: batch.next() },
-                position: Some(Position(position)),
+                place: Some(StorePlace::dense(position)),
             })
             .collect()
     }
@@ -133,11 +134,16 @@ impl EventLog for DamagedLog {
         Box::pin(async move { Ok(self.content.head(session)) })
     }
 
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
+    fn promises(&self) -> Promises {
+        Promises::READ_ONLY
+    }
+
+    fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
         Box::pin(async move {
             let head =
                 |session: &SessionId| Some(SessionHead { session: *session, head: self.content.head(*session)? });
-            Ok(self.content.sessions.keys().filter_map(head).collect())
+            let sessions = self.content.sessions.range(behind(from)).map(|(session, _)| session);
+            Ok(SessionListPage::of(sessions.filter_map(head).take(limit.saturating_add(1)).collect(), limit))
         })
     }
 
@@ -151,14 +157,14 @@ impl EventLog for DamagedLog {
 
     fn follow(&self, scope: Scope) -> Following {
         let found = match scope {
-            Scope::All { from } => {
+            Scope::All { from } => from.dense().map(|from| {
                 let skipped = usize::try_from(from.0).unwrap_or(usize::MAX);
-                Ok(self.content.every().into_iter().skip(skipped).collect::<Vec<_>>())
-            }
+                self.content.every().into_iter().skip(skipped).collect::<Vec<_>>()
+            }),
             Scope::Session { session, from } => self
                 .content
                 .read(session, from, usize::MAX)
-                .map(|slices| slices.into_iter().map(|slice| Followed::Batch { slice, position: None }).collect()),
+                .map(|slices| slices.into_iter().map(|slice| Followed::Batch { slice, place: None }).collect()),
         };
         match found {
             // Nothing new ever comes.

@@ -3,8 +3,8 @@
 use super::owner_connections::{ConnectError, Lost, OwnerConnections, lost, unexpected};
 use super::wire::{Answer, Ask, Malformed, committed_of};
 use crate::log::{
-    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
-    Slice,
+    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, PageToken, Promises, ReadError, Scope,
+    SessionHead, SessionListPage, Slice, StorePlace,
 };
 use crate::store_id::StoreId;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId};
@@ -76,11 +76,19 @@ impl RemoteLog {
         }
     }
 
-    pub(super) async fn sessions(&self) -> Result<Result<Vec<SessionHead>, ReadError>, Lost> {
-        match self.remote.ask(&Ask::Sessions).await? {
-            Answer::Sessions { heads } => {
+    pub(super) async fn sessions_page(
+        &self,
+        from: Option<PageToken>,
+        limit: usize,
+    ) -> Result<Result<SessionListPage, ReadError>, Lost> {
+        let after = from.and_then(|from| from.session());
+        match self.remote.ask(&Ask::Sessions { after, limit: limit as u64 }).await? {
+            Answer::Sessions { heads, more } => {
                 let heads = heads.into_iter();
-                Ok(Ok(heads.map(|(session, head)| SessionHead { session, head: head.into() }).collect()))
+                let sessions: Vec<_> =
+                    heads.map(|(session, head)| SessionHead { session, head: head.into() }).collect();
+                let next = sessions.last().filter(|_| more).map(|last| PageToken::after(last.session));
+                Ok(Ok(SessionListPage { sessions, next }))
             }
             Answer::Unreadable { reason } => Ok(Err(reason.into())),
             other => Err(unexpected(&other)),
@@ -135,24 +143,32 @@ impl RemoteLog {
         let opened = async move {
             let ask = match scope {
                 Scope::Session { session, from } => Ask::FollowSession { session, from },
-                Scope::All { from } => Ask::FollowAll { from: from.0 },
+                Scope::All { from } => match from.dense() {
+                    Ok(from) => Ask::FollowAll { from: from.0 },
+                    Err(error) => {
+                        let ended: RawFollowing = Box::pin(stream::once(async { Ok(Err(error)) }));
+                        return Ok(ended);
+                    }
+                },
             };
             let mut connection = remote.connect().await.map_err(lost)?;
             connection.send(ask.write()?).await?;
-            Ok::<_, Lost>(stream::unfold(Some((remote, connection)), |following| async move {
-                let (remote, mut connection) = following?;
-                let next = match remote.unless_hung(connection.next()).await {
-                    Ok(next) => followed(next),
-                    Err(lost) => Err(lost),
-                };
-                match next {
-                    Ok(Ok(followed)) => Some((Ok(Ok(followed)), Some((remote, connection)))),
-                    ended => Some((ended, None)),
-                }
-            }))
+            let following: RawFollowing =
+                Box::pin(stream::unfold(Some((remote, connection)), |following| async move {
+                    let (remote, mut connection) = following?;
+                    let next = match remote.unless_hung(connection.next()).await {
+                        Ok(next) => followed(next),
+                        Err(lost) => Err(lost),
+                    };
+                    match next {
+                        Ok(Ok(followed)) => Some((Ok(Ok(followed)), Some((remote, connection)))),
+                        ended => Some((ended, None)),
+                    }
+                }));
+            Ok::<_, Lost>(following)
         };
         let flattened = stream::once(opened).map(|opened| match opened {
-            Ok(followed) => followed.boxed(),
+            Ok(followed) => followed,
             Err(lost) => stream::once(async move { Err(lost) }).boxed(),
         });
         Box::pin(flattened.flatten())
@@ -163,7 +179,7 @@ fn followed(frame: Option<io::Result<bytes::BytesMut>>) -> Result<Result<Followe
     let frame = frame.unwrap_or_else(|| Err(io::ErrorKind::ConnectionAborted.into()))?;
     match Answer::read(&frame)? {
         Answer::Followed { slice, position } => {
-            Ok(Ok(Followed::Batch { slice: slice.slice()?, position: position.map(Position) }))
+            Ok(Ok(Followed::Batch { slice: slice.slice()?, place: position.map(StorePlace::dense) }))
         }
         Answer::Synced => Ok(Ok(Followed::Synced)),
         Answer::Unreadable { reason } => Ok(Err(reason.into())),
@@ -195,8 +211,12 @@ impl EventLog for RemoteLog {
         Box::pin(async move { self.head(session).await.map_err(read_error)? })
     }
 
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        Box::pin(async move { self.sessions().await.map_err(read_error)? })
+    fn promises(&self) -> Promises {
+        Promises::ON_DEVICE
+    }
+
+    fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
+        Box::pin(async move { self.sessions_page(from, limit).await.map_err(read_error)? })
     }
 
     fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {

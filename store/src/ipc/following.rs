@@ -2,7 +2,7 @@
 
 use super::client::RawFollowing;
 use super::role::{SharedState, StoreRole};
-use crate::log::{EventLog, Followed, Following, Position, ReadError, Scope};
+use crate::log::{EventLog, Followed, Following, ReadError, Scope};
 use futures_util::{StreamExt, stream};
 use std::io;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl SharedFollower {
         while !self.over {
             let (number, source) = match &mut self.source {
                 Some(source) => source,
-                none => none.insert(open(&self.shared, self.scope)),
+                none => none.insert(open(&self.shared, self.scope.clone())),
             };
             let lost = match source.next().await {
                 Some(Ok(Ok(Followed::Synced))) if self.synced => continue,
@@ -71,8 +71,10 @@ impl SharedFollower {
         match (followed, &mut self.scope) {
             (Followed::Synced, _) => self.synced = true,
             (Followed::Batch { slice, .. }, Scope::Session { from, .. }) => *from = slice.until,
-            (Followed::Batch { position, .. }, Scope::All { from }) => {
-                *from = position.map_or(*from, |position| Position(position.0 + 1));
+            (Followed::Batch { place, .. }, Scope::All { from }) => {
+                if let Some(place) = place {
+                    *from = place.cursor.clone();
+                }
             }
         }
     }

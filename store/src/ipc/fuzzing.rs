@@ -29,11 +29,12 @@ pub fn messages_of(batch: &[u8]) -> std::io::Result<Vec<Vec<u8>>> {
         Ask::Append { batch: batch.to_vec(), digest: Some(Digest::of(batch)) },
         Ask::Read { session, from, limit: 7 },
         Ask::FollowAll { from: 9 },
+        Ask::Sessions { after: Some(session), limit: 3 },
         Ask::PutBlob { text: "a text".into() },
     ];
     let answers = [
         Answer::Committed { batch: batch.to_vec(), position: 4, known: true },
-        Answer::Sessions { heads: Vec::new() },
+        Answer::Sessions { heads: Vec::new(), more: true },
         Answer::Stored { hash: BlobHash::of(b"a text") },
         Answer::Blob { text: Some("a text".into()) },
         Answer::Refused { refusal: AppendError::Unknown.into() },

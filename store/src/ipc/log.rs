@@ -5,8 +5,8 @@ use super::owner_connections::Lost;
 use super::role::{SharedError, SharedState, StoreRole, join_or_own};
 use crate::disk::{DiskLog, Examination, Folder, OpenError, OpenMode, OpeningReport, Remark, blobs_in};
 use crate::log::{
-    AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
-    append_each,
+    AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, PageToken, Promises, ReadError, Scope,
+    SessionListPage, Slice, append_each,
 };
 use crate::store_id::StoreId;
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
@@ -211,8 +211,17 @@ impl EventLog for SharedLog {
         through!(self, ReadError::Closed, unreadable, |log| log.head(session), |remote| remote.head(session))
     }
 
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        through!(self, ReadError::Closed, unreadable, |log| log.sessions(), |remote| remote.sessions())
+    fn promises(&self) -> Promises {
+        match self.shared.role().1 {
+            StoreRole::Reader(_) => Promises::READ_ONLY,
+            StoreRole::Owner(_) | StoreRole::Guest(_) | StoreRole::Closed => Promises::ON_DEVICE,
+        }
+    }
+
+    fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
+        through!(self, ReadError::Closed, unreadable, |log| log.sessions_page(from, limit), |remote| {
+            remote.sessions_page(from, limit)
+        })
     }
 
     fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {

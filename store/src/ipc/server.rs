@@ -3,10 +3,10 @@
 use super::connections::{ConnectionState, Connections};
 use super::messages::Connection;
 use super::socket;
-use super::wire::{Answer, Ask, Malformed, PAGE, draft_of, greeted, greeting, hello, understands};
+use super::wire::{Answer, Ask, LISTED, Malformed, PAGE, draft_of, greeted, greeting, hello, understands};
 use crate::disk::Layout;
 use crate::disk::files::RealDisk;
-use crate::log::{EventLog, Position, Scope};
+use crate::log::{EventLog, PageToken, Position, Scope, StoreCursor};
 use crate::store_id::StoreId;
 use futures_util::{SinkExt, StreamExt};
 use std::io;
@@ -118,7 +118,7 @@ async fn serve_one(
         state.busy();
         let scope = match Ask::read(&ask)? {
             Ask::FollowSession { session, from } => Scope::Session { session, from },
-            Ask::FollowAll { from } => Scope::All { from: Position(from) },
+            Ask::FollowAll { from } => Scope::All { from: StoreCursor::before(Position(from)) },
             ask => {
                 let answer = answer(log, ask).await?;
                 connection.send(answer.write()?).await?;
@@ -133,6 +133,7 @@ async fn answer(log: &dyn EventLog, ask: Ask) -> Result<Answer, Malformed> {
     let refused = |error: crate::log::AppendError| Answer::Refused { refusal: error.into() };
     let unreadable = |error: crate::log::ReadError| Answer::Unreadable { reason: error.into() };
     let page = |limit: u64| usize::try_from(limit).unwrap_or(PAGE).min(PAGE);
+    let listed = |limit: u64| usize::try_from(limit).unwrap_or(LISTED).min(LISTED);
     Ok(match ask {
         Ask::Append { batch, digest } => match log.append(draft_of(&batch, digest)?).await {
             Ok(committed) => Answer::committed(&committed)?,
@@ -142,8 +143,11 @@ async fn answer(log: &dyn EventLog, ask: Ask) -> Result<Answer, Malformed> {
             Ok(head) => Answer::Head { head: head.map(Into::into) },
             Err(error) => unreadable(error),
         },
-        Ask::Sessions => match log.sessions().await {
-            Ok(all) => Answer::Sessions { heads: all.into_iter().map(|one| (one.session, one.head.into())).collect() },
+        Ask::Sessions { after, limit } => match log.sessions_page(after.map(PageToken::after), listed(limit)).await {
+            Ok(page) => {
+                let heads = page.sessions.into_iter().map(|one| (one.session, one.head.into())).collect();
+                Answer::Sessions { heads, more: page.next.is_some() }
+            }
             Err(error) => unreadable(error),
         },
         Ask::Read { session, from, limit } => match log.read(session, from, page(limit)).await {

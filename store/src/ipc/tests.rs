@@ -87,7 +87,7 @@ async fn another_version_is_refused_by_both_sides() {
         String::from_utf8_lossy(&all).into_owned()
     });
     let answer = old.await.unwrap();
-    assert!(answer.contains("annals 3 "), "{answer:?}");
+    assert!(answer.contains("annals 4 "), "{answer:?}");
     server.stop().await;
 
     let listener = super::socket::listen(folder.path()).unwrap();
@@ -235,7 +235,7 @@ async fn a_guest_goes_on_with_no_other_store() {
             }
         }
         if let Some(other) = other {
-            assert_eq!(other.sessions().await.unwrap(), vec![], "nothing was written to the other store");
+            assert_eq!(other.sessions().all().await.unwrap(), vec![], "nothing was written to the other store");
             other.close().await.unwrap();
             // Also when nobody owns it.
             let refused = two(&guest, s, Seq(5)).await.unwrap_err();

@@ -15,13 +15,16 @@ use wincode::config::Configuration;
 use wincode::{SchemaRead, SchemaWrite};
 
 /// The number of this protocol.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// The largest message, in bytes: that of a blob.
 pub(super) const MESSAGE_MAX: usize = 1 << 30;
 
 /// How many batches one answer holds at most: the asking side asks again.
 pub(super) const PAGE: usize = 256;
+
+/// How many sessions one answer lists at most.
+pub(super) const LISTED: usize = 10_000;
 
 /// What a side sends first: the protocol, the kinds of events that it knows, its version for people, and the id of the store that
 /// it owns or expects (`-`: none).
@@ -70,7 +73,7 @@ impl From<Malformed> for io::Error {
 pub(super) enum Ask {
     Append { batch: Vec<u8>, digest: Option<Digest> },
     Head { session: SessionId },
-    Sessions,
+    Sessions { after: Option<SessionId>, limit: u64 },
     Read { session: SessionId, from: Seq, limit: u64 },
     ReadBack { session: SessionId, before: Seq, limit: u64 },
     FollowSession { session: SessionId, from: Seq },
@@ -83,7 +86,7 @@ pub(super) enum Ask {
 pub(super) enum Answer {
     Committed { batch: Vec<u8>, position: u64, known: bool },
     Head { head: Option<WireHead> },
-    Sessions { heads: Vec<(SessionId, WireHead)> },
+    Sessions { heads: Vec<(SessionId, WireHead)>, more: bool },
     Slices { slices: Vec<WireSlice> },
     Followed { slice: WireSlice, position: Option<u64> },
     Synced,
@@ -111,6 +114,7 @@ pub(super) struct WireSlice {
 #[derive(Debug, SchemaRead, SchemaWrite)]
 pub(super) enum WireAppendError {
     Conflict { session: SessionId, expected: Seq, actual: Seq },
+    Contended { session: SessionId },
     Misplaced { session: SessionId, reason: String },
     Diverged { session: SessionId, seq: Seq, expected: Digest, found: Digest },
     MissingBlob { session: SessionId, seq: Seq, blob: BlobHash },
@@ -200,8 +204,9 @@ impl Answer {
 
     pub fn followed(followed: &Followed) -> Result<Self, Malformed> {
         Ok(match followed {
-            Followed::Batch { slice, position } => {
-                Self::Followed { slice: WireSlice::of(slice)?, position: position.map(|position| position.0) }
+            Followed::Batch { slice, place } => {
+                let position = place.as_ref().map(|place| place.position.0);
+                Self::Followed { slice: WireSlice::of(slice)?, position }
             }
             Followed::Synced => Self::Synced,
         })
@@ -248,6 +253,7 @@ impl From<AppendError> for WireAppendError {
     fn from(error: AppendError) -> Self {
         match error {
             AppendError::Conflict { session, expected, actual } => Self::Conflict { session, expected, actual },
+            AppendError::Contended { session } => Self::Contended { session },
             AppendError::Misplaced { session, reason } => Self::Misplaced { session, reason: reason.into() },
             AppendError::Diverged { session, seq, expected, found } => Self::Diverged { session, seq, expected, found },
             AppendError::MissingBlob { session, seq, blob } => Self::MissingBlob { session, seq, blob },
@@ -278,6 +284,7 @@ impl From<WireAppendError> for AppendError {
     fn from(refusal: WireAppendError) -> Self {
         match refusal {
             WireAppendError::Conflict { session, expected, actual } => Self::Conflict { session, expected, actual },
+            WireAppendError::Contended { session } => Self::Contended { session },
             WireAppendError::Misplaced { session, reason } => {
                 let same = MISPLACED.iter().find(|known| **known == reason);
                 Self::Misplaced { session, reason: same.unwrap_or(&"the owner of the store says that it is misplaced") }
@@ -312,6 +319,8 @@ impl From<ReadError> for Unreadable {
             ReadError::NoSession(session) => Self::NoSession { session },
             ReadError::Damaged { session, seq, reason } => Self::Damaged { session, seq, reason },
             ReadError::Io { source } => Self::Io { fault: WireIoError::of(&source) },
+            // A guest asks for positions, which are never foreign.
+            error @ ReadError::ForeignCursor(_) => Self::Io { fault: WireIoError::of(&std::io::Error::other(error)) },
             ReadError::OwnerHung(hung_owner) => Self::Io { fault: WireIoError::of(&std::io::Error::other(hung_owner)) },
             ReadError::Closed => Self::Closed,
         }

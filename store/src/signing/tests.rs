@@ -35,7 +35,7 @@ impl SignedLog {
     }
 
     async fn sign(&mut self) -> Result<SignedCheckpoint, AdvanceError> {
-        let sessions = self.log.sessions().await?;
+        let sessions = self.log.sessions().all().await?;
         let salts = &mut self.salts;
         let mut random = || {
             *salts += 1;
@@ -112,7 +112,7 @@ async fn a_session_that_was_rewritten_shortened_or_removed_is_found_and_not_sign
         assert!(format!("{:?}", broken.reason).starts_with(expected), "{broken}");
         assert!(broken.to_string().starts_with(&format!("session {subject} does not continue what was signed: ")));
         let mut list = signed.heads.clone();
-        let sessions = other.sessions().await?;
+        let sessions = other.sessions().all().await?;
         let refused = advance(&mut list, &other, &sessions, &mut || Ok([0; 32])).await;
         assert_eq!(matches!(refused, Err(AdvanceError::Discontinuity(_))), number != 9);
         assert_eq!(list.heads().len(), signed.heads.heads().len(), "nothing contradictory was signed");

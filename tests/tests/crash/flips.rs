@@ -40,7 +40,7 @@ async fn store(dir: &Path) -> BTreeMap<u64, Vec<Slice>> {
 /// Everything a reader can ask, or the first error that tells of damage.
 async fn answers(log: &DiskLog) -> Result<BTreeMap<u64, Vec<Slice>>, String> {
     let mut answers = BTreeMap::new();
-    assert_eq!(log.sessions().await.unwrap().len() as u64, SESSIONS);
+    assert_eq!(log.sessions().all().await.unwrap().len() as u64, SESSIONS);
     for number in 0..SESSIONS {
         answers.insert(number, material::whole(log, session(number)).await.map_err(|violation| violation.0)?);
     }

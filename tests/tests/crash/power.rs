@@ -60,7 +60,7 @@ async fn check(dir: &Path, acknowledged: &[(u64, Seq)], told: &str) -> OpeningRe
     let (log, report) = opened.unwrap_or_else(|error| panic!("{told}: {error}"));
     assert!(!report.lost_something(), "{told}: {:?}", report.remarks);
     let mut ends: BTreeMap<u64, Seq> = acknowledged.iter().copied().collect();
-    for head in log.sessions().await.unwrap() {
+    for head in log.sessions().all().await.unwrap() {
         let number = head.session.millis() - session(0).millis();
         let at_least = ends.remove(&number).unwrap_or_default();
         let whole = crash::whole(&log, head.session, at_least).await;

@@ -113,7 +113,7 @@ async fn only_the_changed_session_of_a_database_is_imported_a_second_time() {
     assert_eq!(second.sessions.len(), 25);
     let new: Vec<&str> = second.sessions.iter().filter(|it| it.new > 0).map(|it| it.foreign.as_str()).collect();
     assert_eq!(new, [id]);
-    assert_eq!(log.sessions().await.unwrap().len(), 26);
+    assert_eq!(log.sessions().all().await.unwrap().len(), 26);
     assert_eq!(run(&log, &path).await.new_batches(), 0);
 }
 
@@ -141,7 +141,7 @@ async fn branches_of_a_session_that_was_changed_here_come_along() {
     write(&folder, "it.jsonl", &(branched + &format!("{next}\n")));
     let second = run(&log, &path).await;
     assert!(!second.has_bad_news(), "{second:#?}");
-    assert_eq!((second.sessions.len(), log.sessions().await.unwrap().len()), (2, 4));
+    assert_eq!((second.sessions.len(), log.sessions().all().await.unwrap().len()), (2, 4));
     assert_eq!(run(&log, &path).await.new_batches(), 0);
 }
 

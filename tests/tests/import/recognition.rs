@@ -49,5 +49,5 @@ async fn an_export_of_annals_is_recognised_verified_and_appended() {
     let error =
         import(&empty, &recognise(&damaged).unwrap(), &ImportOptions::default(), &mut |_| {}).await.unwrap_err();
     assert!(matches!(error, SourceImportError::Export { .. }) && error.is_of_source(), "{error}");
-    assert!(empty.sessions().await.unwrap().is_empty());
+    assert!(empty.sessions().all().await.unwrap().is_empty());
 }

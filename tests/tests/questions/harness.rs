@@ -28,7 +28,7 @@ pub async fn all_of(name: &str) -> Vec<SessionAt> {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let source = recognise(&fixtures().join(name)).unwrap();
     import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
-    let heads = log.sessions().await.unwrap();
+    let heads = log.sessions().all().await.unwrap();
     heads.iter().map(|head| SessionAt::new(Arc::clone(&log), None, head.session, head.head.next)).collect()
 }
 

@@ -118,7 +118,7 @@ impl Theatre {
         let session = match new {
             Some(new) => host.runtime.create(new).await.expect("a Session"),
             None => {
-                let all = log.sessions().await.expect("a list");
+                let all = log.sessions().all().await.expect("a list");
                 host.session(all.first().expect("one").session).await.expect("a Session")
             }
         };

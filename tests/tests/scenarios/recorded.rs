@@ -15,7 +15,7 @@ fn recordings(name: &str, file: &Path) -> Vec<Result<String, RecordError>> {
     let (log, _) = DiskLog::open(&store, OpenMode::Existing).unwrap_or_else(|error| panic!("{name}: {error}"));
     events.block_on(async {
         let mut recorded = Vec::new();
-        for head in log.sessions().await.expect("sessions") {
+        for head in log.sessions().all().await.expect("sessions") {
             recorded.push(record(&log, head.session).await);
         }
         recorded

@@ -109,14 +109,14 @@ async fn several_exports_make_one_file() {
     let (here, there) = (MemoryLog::new(), MemoryLog::new());
     grandchild(&here).await;
     let mut file = Vec::new();
-    for one in here.sessions().await.unwrap() {
+    for one in here.sessions().all().await.unwrap() {
         file.extend(exported(&here, one.session).await);
     }
     let report = verified(&file, None);
     assert!(report.is_sound(), "{:?}", report.damage);
     assert_eq!(report.sessions.len(), 3);
     assert_eq!(imported(&there, &file).await.unwrap().sessions.len(), 3);
-    assert_eq!(there.sessions().await.unwrap(), here.sessions().await.unwrap());
+    assert_eq!(there.sessions().all().await.unwrap(), here.sessions().all().await.unwrap());
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn nothing_of_a_damaged_or_shortened_file_is_imported() {
         std::fs::write(&path, lines[..shorter].concat()).unwrap();
         let refused = import_file(&there, &path, &mut quiet()).await;
         assert!(matches!(refused, Err(ImportError::Unsound(_))), "{shorter} lines: {refused:?}");
-        assert!(there.sessions().await.unwrap().is_empty());
+        assert!(there.sessions().all().await.unwrap().is_empty());
         // As a stream it is known to be short only at its end; what came before is the session's true beginning.
         let refused = imported(&there, &lines[..shorter].concat()).await;
         assert!(matches!(refused, Err(ImportError::Incomplete { line: 1, .. })), "{shorter} lines: {refused:?}");
@@ -213,7 +213,7 @@ async fn a_sound_store_verifies_whole() {
     let c = grandchild(&log).await;
     let report = verify_store(&log, &mut quiet()).await.unwrap();
     assert!(report.is_sound(), "{:?}", report.damage);
-    let heads: Vec<_> = log.sessions().await.unwrap();
+    let heads: Vec<_> = log.sessions().all().await.unwrap();
     assert_eq!(report.sessions.len(), heads.len());
     assert!(heads.iter().zip(&report.sessions).all(|(head, proven)| proven.digest == Some(head.head.digest)));
     assert_eq!((report.batches, report.events, report.blobs), (11, 19, 2));

@@ -3,7 +3,7 @@
 use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId, Time};
 use annals_store::conformance::material::{KEY, begin, draft, fork, session, story, synthetic, two};
 use annals_store::exchange::{ExportError, VerifyReport, export, verify_session, verify_store};
-use annals_store::{Boxed, EventLog, Head, LogLayer, MemoryLog, ReadError, SessionHead, Slice};
+use annals_store::{Boxed, EventLog, Head, LogLayer, MemoryLog, PageToken, ReadError, SessionListPage, Slice};
 use std::sync::Arc;
 
 /// A log whose reads give what a damaged store would.
@@ -83,10 +83,10 @@ impl LogLayer for Damaged {
         })
     }
 
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
+    fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
         Box::pin(async move {
-            let mut all = self.log.sessions().await?;
-            for one in &mut all {
+            let mut all = self.log.sessions_page(from, limit).await?;
+            for one in &mut all.sessions {
                 one.head = LogLayer::head(self, one.session).await?.unwrap_or(one.head);
             }
             Ok(all)

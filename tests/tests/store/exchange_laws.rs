@@ -69,7 +69,7 @@ async fn holds(steps: &[Step], order: Index) {
         export(&copy, *s, &mut same, &mut |_| {}).await.unwrap();
         assert_eq!(same, file);
     }
-    assert_eq!(copy.sessions().await.unwrap(), log.sessions().await.unwrap());
+    assert_eq!(copy.sessions().all().await.unwrap(), log.sessions().all().await.unwrap());
 }
 
 proptest! {

@@ -212,7 +212,7 @@ impl World {
 
     /// The only session as a file.
     pub async fn export(&self, annals: &Annals) -> String {
-        let session = self.log.sessions().await.unwrap()[0].session;
+        let session = self.log.sessions().all().await.unwrap()[0].session;
         self.export_of(annals, session).await
     }
 

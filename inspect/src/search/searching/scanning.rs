@@ -5,12 +5,12 @@ use crate::reader::FindError;
 use crate::search::SearchCandidate;
 use annals_core::event::ToolEvent;
 use annals_core::{CallId, Event, Record, Seq, SessionId};
-use annals_store::{Followed, Position, Scope, Slice};
+use annals_store::{Followed, Scope, Slice, StoreCursor};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
 
 impl Searching<'_> {
-    pub(super) async fn scan_tail(&self, covered: Position) -> Result<Vec<SearchCandidate>, FindError> {
+    pub(super) async fn scan_tail(&self, covered: &StoreCursor) -> Result<Vec<SearchCandidate>, FindError> {
         let (mut found, mut calls) = (Vec::new(), BTreeMap::new());
         let mut unknown = Vec::new();
         self.each_after(covered, |slice| {
@@ -37,8 +37,12 @@ impl Searching<'_> {
     }
 
     /// Visits what the index does not cover, in the order of the store.
-    pub(super) async fn each_after(&self, covered: Position, mut visit: impl FnMut(&Slice)) -> Result<(), FindError> {
-        let mut following = self.reader.log().follow(Scope::All { from: covered });
+    pub(super) async fn each_after(
+        &self,
+        covered: &StoreCursor,
+        mut visit: impl FnMut(&Slice),
+    ) -> Result<(), FindError> {
+        let mut following = self.reader.log().follow(Scope::All { from: covered.clone() });
         while let Some(followed) = following.next().await {
             match followed? {
                 Followed::Synced => break,

@@ -118,7 +118,7 @@ fn catch_up(shared: &StoreState, sled: &SledTree, checkpoint: u64, next: u64) ->
     }
     let mut refilled = sled_writer::refill(shared, sled, before, next).map_err(told)?;
     refilled.unread = behind.unread.or(refilled.unread);
-    let heads = shared.lock().sessions.heads();
+    let heads = shared.lock().sessions.page(None, usize::MAX).sessions;
     // Of a store of many sessions some, others each time: opening must not cost by their number. What sled lacks of the
     // others is read from the journal, and found by `doctor`.
     let step = heads.len().div_ceil(HEADS_COMPARED).max(1);

@@ -7,7 +7,7 @@ use crate::disk::journal::block::SegmentView;
 use crate::disk::maintenance::report::Remark;
 use crate::disk::state::StoreState;
 use crate::following::{FollowSource, FollowedBatch};
-use crate::log::{Boxed, Followed, Position, ReadError, Slice};
+use crate::log::{Boxed, Followed, Position, ReadError, Slice, StorePlace};
 use annals_core::{Seq, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -43,7 +43,7 @@ impl FollowSource for SessionPages {
             }
             let page = |slice: Slice| FollowedBatch {
                 new: slice.batch.first >= self.began_at,
-                item: Followed::Batch { slice, position: None },
+                item: Followed::Batch { slice, place: None },
             };
             Ok(slices.into_iter().map(page).collect())
         })
@@ -59,7 +59,7 @@ pub struct AllPages {
     /// The store.
     pub shared: Arc<StoreState>,
     /// The first position wanted.
-    pub from: Position,
+    pub from: Result<Position, ReadError>,
     /// What was found elsewhere of a damaged place that is ahead, by position.
     pub spare: Spare,
     /// How long the store was when following began.
@@ -71,7 +71,7 @@ impl FollowSource for AllPages {
         Box::pin(async move {
             // A place that holds no batch (see `frame::Gap`) is passed over.
             loop {
-                let from = self.from.0;
+                let from = self.from.clone()?.0;
                 let (found, next) = match self.shared.newest(from)? {
                     Some(found) => found,
                     None => {
@@ -85,7 +85,7 @@ impl FollowSource for AllPages {
                 if found.is_empty() && next == from {
                     return Ok(Vec::new());
                 }
-                self.from = Position(next);
+                self.from = Ok(Position(next));
                 if found.is_empty() {
                     continue;
                 }
@@ -93,7 +93,7 @@ impl FollowSource for AllPages {
                     new: position >= self.began_at.0,
                     item: Followed::Batch {
                         slice: Slice { from: batch.first, until: batch.next(), batch },
-                        position: Some(Position(position)),
+                        place: Some(StorePlace::dense(position)),
                     },
                 };
                 return Ok(found.into_iter().map(page).collect());

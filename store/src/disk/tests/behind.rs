@@ -44,7 +44,7 @@ async fn a_follower_gets_a_damaged_run_from_one_way_through_sled() {
     damage(&raw_path(&dir.path().join("journal"), 0), 40, 12);
     let (log, report) = open();
     assert_eq!(report.remarks, vec![]);
-    let mut following = log.follow(Scope::All { from: Position(0) });
+    let mut following = log.follow(Scope::All { from: crate::StoreCursor::before(crate::Position(0)) });
     for position in 0..1400u64 {
         let slice = material::next_slice(&mut following).await.unwrap();
         assert_eq!((slice.batch.session, slice.from), (material::session(position % 2), Seq(position / 2)));

@@ -97,7 +97,7 @@ async fn sled_is_rebuilt_from_the_journal_when_it_is_gone_and_the_journal_from_s
         log.close().await.unwrap();
     }
     let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
-    assert_eq!((report.remarks, log.sessions().await.unwrap().len()), (vec![], 5));
+    assert_eq!((report.remarks, log.sessions().all().await.unwrap().len()), (vec![], 5));
     assert_eq!(log.examine(|_, _| {}).unwrap().findings, vec![]);
 }
 

@@ -42,7 +42,7 @@ async fn append(log: &DiskLog, session: SessionId, events: Vec<Event>) {
 
 async fn heads(dir: &Path) -> Vec<(SessionId, Digest)> {
     let (log, _) = DiskLog::open(dir, OpenMode::Existing).unwrap();
-    let heads = log.sessions().await.unwrap().into_iter().map(|head| (head.session, head.head.digest)).collect();
+    let heads = log.sessions().all().await.unwrap().into_iter().map(|head| (head.session, head.head.digest)).collect();
     log.close().await.unwrap();
     heads
 }

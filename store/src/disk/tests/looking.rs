@@ -30,7 +30,7 @@ pub(super) fn state(dir: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
 
 async fn everything(log: &dyn EventLog) -> Vec<Vec<Slice>> {
     let mut all = Vec::new();
-    for head in log.sessions().await.unwrap() {
+    for head in log.sessions().all().await.unwrap() {
         let forwards = material::whole(log, head.session).await.unwrap();
         let mut back = log.read_back(head.session, Seq(u64::MAX), 5000).await.unwrap();
         back.reverse();
@@ -116,7 +116,7 @@ async fn what_an_owner_wrote_since_the_list_of_heads_is_seen_and_followed() {
         material::two(&log, session, Seq(at)).await.unwrap();
         assert_eq!(material::next_slice(&mut following).await.unwrap().from, Seq(at));
     }
-    let mut all = looker.follow(Scope::All { from: crate::Position(70) });
+    let mut all = looker.follow(Scope::All { from: crate::StoreCursor::before(crate::Position(70)) });
     assert_eq!(material::next_slice(&mut all).await.unwrap().from, Seq(139));
     log.close().await.unwrap();
 }

@@ -19,7 +19,7 @@ async fn store(dir: &Path) {
 }
 
 async fn is_whole(log: &dyn EventLog) {
-    assert_eq!(log.sessions().await.unwrap().len(), 3);
+    assert_eq!(log.sessions().all().await.unwrap().len(), 3);
     for n in 0..3 {
         assert_eq!(material::whole(log, material::session(n)).await.unwrap().len(), 6);
     }
@@ -195,7 +195,7 @@ async fn a_long_gap_is_one_void_and_one_line_and_followers_pass_over_it() {
     assert_eq!((examination.findings, examination.gaps.len() <= 2), (vec![], true));
     let committed = material::two(&log, material::session(1), Seq(11)).await.unwrap();
     assert_eq!(committed.position, Position(1_000_018));
-    let mut following = log.follow(Scope::All { from: Position(0) });
+    let mut following = log.follow(Scope::All { from: crate::StoreCursor::before(crate::Position(0)) });
     let mut batches = 0;
     while let Some(item) = following.next().await {
         match item.unwrap() {

@@ -49,7 +49,7 @@ pub async fn verify_sessions(
     takes: &(dyn Fn(SessionId) -> bool + Sync),
     tell: OnProgress<'_>,
 ) -> Result<VerifyReport, ReadError> {
-    let sessions: Vec<_> = log.sessions().await?.into_iter().filter(|one| takes(one.session)).collect();
+    let sessions: Vec<_> = log.sessions().all().await?.into_iter().filter(|one| takes(one.session)).collect();
     let mut begun = Vec::with_capacity(sessions.len());
     let mut total = 0;
     for one in sessions {

@@ -17,7 +17,7 @@ pub fn copy(from: &Path, to: &Path) {
         let source = SharedLog::open(from, OpenMode::Existing).await.expect("a store");
         let target = SharedLog::open(to, OpenMode::Create).await.expect("a store");
         let blobs = source.blobs();
-        for head in source.sessions().await.expect("a list") {
+        for head in source.sessions().all().await.expect("a list") {
             let slices = source.read(head.session, Seq::ZERO, 10_000).await.expect("a log");
             let mut expected = Seq::ZERO;
             for slice in slices {

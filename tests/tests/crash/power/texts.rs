@@ -40,7 +40,7 @@ fn runtime() -> tokio::runtime::Runtime {
 /// Everything that a log reads back.
 async fn read(log: &DiskLog) -> String {
     let mut all = String::new();
-    for head in log.sessions().await.unwrap() {
+    for head in log.sessions().all().await.unwrap() {
         for slice in material::whole(log, head.session).await.unwrap() {
             all += &slice.batch.to_canonical_with(&*log.blobs()).unwrap();
         }
