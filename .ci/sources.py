@@ -23,7 +23,7 @@ ARROWS = {
     "sandbox": (),
     "tools": ("core", "providers", "runtime", "sandbox"),
     "record": ("core", "projections", "providers", "runtime", "store"),
-    "serve": ("core", "index", "inspect", "projections", "store"),
+    "serve": ("core", "host", "index", "inspect", "projections", "runtime", "store"),
     "config": ("core", "providers", "runtime", "store", "tools"),
     "host": ("core", "config", "index", "inspect", "projections", "providers", "runtime", "store", "tools"),
     "scenario": ("core", "inspect", "projections", "providers", "runtime", "store"),

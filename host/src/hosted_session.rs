@@ -74,16 +74,29 @@ impl HostedSession {
         options: &RunOptions,
         found: Option<ExistingSession>,
     ) -> Result<(Self, Questions), HostError> {
+        let reader = match &found {
+            Some(found) => found.reader.clone(),
+            None => context.store(OpenMode::Create).await?,
+        };
+        Self::open_in(context, reader, options, found).await
+    }
+
+    /// The same in a store that the program has open to write.
+    ///
+    /// # Errors
+    /// See [`HostedSession::open`].
+    pub async fn open_in(
+        context: &HostContext,
+        reader: Reader,
+        options: &RunOptions,
+        found: Option<ExistingSession>,
+    ) -> Result<(Self, Questions), HostError> {
         let found = match found {
             Some(found) => Some(continued(found).await?.in_directory(options.directory.as_deref(), context)?),
             None => None,
         };
         let (put, questions) = QuestionSender::channel();
         let (parts, chosen) = configured(context, options, found.as_ref(), put)?;
-        let reader = match &found {
-            Some(found) => found.reader.clone(),
-            None => context.store(OpenMode::Create).await?,
-        };
         let host = Host::open(context, reader, parts)?.signing(&chosen.signing, context);
         let session = open(&host, found.as_ref(), &chosen).await?;
         Ok((Self { host, session, chosen }, questions))

@@ -1,6 +1,8 @@
 //! What operations answer.
 
+pub mod edits;
 pub mod events;
+pub mod prompts;
 pub mod questions;
 pub mod requests;
 pub mod sessions;

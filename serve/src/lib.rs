@@ -1,10 +1,11 @@
 //! `annals serve`: an HTTP API over a store, and the page in the browser that uses it. Described in `docs/serve.md`.
 //!
-//! Answers are those of `annals-inspect`, as JSON: the same that the command prints with `--json`. The store is only read.
+//! Answers are those of `annals-inspect`, as JSON: the same that the command prints with `--json`. The store is only read, unless [`HostedSessions`] are given: they admit prompts and run sessions.
 //!
 //! ```text
 //! browser, program ─► access (Host, Origin, token) ─► routes ─► Service ─► LiveStore ─► Reader ─► annals-inspect
 //!                                                      │          questions on threads of their own, a few at a time
+//!                                                      ├─► HostedSessions ─► annals-host (only with --write)
 //!                                                      ├─► page       web/dist, without a token
 //!                                                      └─► openapi    made of the same table of operations
 //! ```
@@ -12,6 +13,7 @@
 mod access;
 mod answers;
 mod followers;
+mod hosting;
 mod live_store;
 mod openapi;
 mod operation;
@@ -22,6 +24,7 @@ mod server;
 mod service;
 mod token;
 
+pub use hosting::HostedSessions;
 pub use live_store::LiveStore;
 pub use openapi::document as openapi_document;
 pub use problem::ApiProblem;

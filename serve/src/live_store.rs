@@ -19,8 +19,18 @@ pub struct LiveStore {
     cache: Arc<ViewCache>,
     current: Mutex<Option<Arc<StoreSnapshot>>>,
     is_stale: AtomicBool,
-    /// A log that was read from a file: nothing changes it.
-    is_fixed: bool,
+    source: StoreSource,
+}
+
+/// Where a store is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StoreSource {
+    /// In its folder, opened again and again.
+    Folder,
+    /// From a file: nothing changes it.
+    File,
+    /// In a log that this process has open to write: it has everything at any time.
+    Writer,
 }
 
 /// A store as it was at one moment.
@@ -51,18 +61,27 @@ impl LiveStore {
     pub async fn open(dir: &Path) -> Result<Self, SharedError> {
         let cache = Arc::new(ViewCache::above(dir));
         let (current, is_stale) = (Mutex::default(), AtomicBool::new(false));
-        let store = Self { dir: dir.to_owned(), cache, current, is_stale, is_fixed: false };
+        let store = Self { dir: dir.to_owned(), cache, current, is_stale, source: StoreSource::Folder };
         store.now().await?;
         Ok(store)
     }
 
     /// A log that was read whole, such as that of a file.
     pub fn of(reader: &Reader) -> Self {
-        let (dir, opened, cache) = (reader.store().clone(), Instant::now(), Arc::new(ViewCache::in_memory()));
+        Self::over(reader, Arc::new(ViewCache::in_memory()), StoreSource::File)
+    }
+
+    /// A store that this process has open to write.
+    pub fn written(reader: &Reader) -> Self {
+        Self::over(reader, Arc::new(ViewCache::above(reader.store())), StoreSource::Writer)
+    }
+
+    fn over(reader: &Reader, cache: Arc<ViewCache>, source: StoreSource) -> Self {
+        let (dir, opened) = (reader.store().clone(), Instant::now());
         let reader = Reader::new(reader.log().clone(), Some(cache.clone()), dir.clone());
         let snapshot = StoreSnapshot { reader, log: None, opened, catalogue: OnceCell::new() };
         let (current, is_stale) = (Mutex::new(Some(Arc::new(snapshot))), AtomicBool::new(false));
-        Self { dir, cache, current, is_stale, is_fixed: true }
+        Self { dir, cache, current, is_stale, source }
     }
 
     /// The folder, or the file.
@@ -82,11 +101,19 @@ impl LiveStore {
     pub async fn now(&self) -> Result<Arc<StoreSnapshot>, SharedError> {
         let mut current = self.current.lock().await;
         let is_stale = self.is_stale.swap(false, Ordering::AcqRel);
-        let fresh = |opened: &&Arc<StoreSnapshot>| self.is_fixed || (!is_stale && opened.opened.elapsed() < FRESH);
+        let fresh = |opened: &&Arc<StoreSnapshot>| {
+            self.source == StoreSource::File || (!is_stale && opened.opened.elapsed() < FRESH)
+        };
         if let Some(opened) = current.as_ref().filter(fresh) {
             return Ok(opened.clone());
         }
         let opened = Instant::now();
+        if let Some(before) = current.as_ref().filter(|_| self.source == StoreSource::Writer) {
+            let reader = before.reader.clone();
+            let opened = Arc::new(StoreSnapshot { reader, log: None, opened, catalogue: OnceCell::new() });
+            *current = Some(opened.clone());
+            return Ok(opened);
+        }
         // The owner of a store gives what is there now; a snapshot has to be taken again.
         let log = current.as_ref().and_then(|opened| opened.log.as_ref());
         let log = match log.filter(|log| log.ownership() == Ownership::Guest) {

@@ -2,22 +2,23 @@
 
 use crate::operation::{AnswerShape, Operation};
 use crate::problem::ApiProblem;
-use crate::routes::operations;
+use crate::routes::{operations, writing};
 use annals_core::schema::of;
 use annals_core::{BlobHash, SessionId};
 use annals_inspect::schema::named;
 use annals_inspect::views;
 use serde_json::{Map, Value, json};
 
-/// The document (OpenAPI 3.1), as `/openapi.json` gives it.
-pub fn document() -> Value {
+/// The document (OpenAPI 3.1), as `/openapi.json` gives it: of a server that only reads, or of one that `writes` as well.
+pub fn document(writes: bool) -> Value {
     let mut schemas = Schemas::default();
     let problem = schemas.add("Problem", of::<ApiProblem>());
     let mut paths = Map::new();
-    for operation in operations() {
+    let served = operations().into_iter().chain(writes.then(writing).into_iter().flatten());
+    for operation in served {
         let entry = schemas.operation(&operation, &problem);
         let method = if operation.has_body { "post" } else { "get" };
-        paths.insert(operation.path.to_owned(), json!({ method: entry }));
+        paths.entry(operation.path).or_insert_with(|| json!({}))[method] = entry;
     }
     json!({
         "openapi": "3.1.0",

@@ -1,10 +1,13 @@
 //! Why a request has no answer, as RFC 9457 says it.
 
+use annals_host::{EditError, HostError};
 use annals_index::{IndexError, SqlError};
 use annals_inspect::AskError;
+use annals_inspect::pins::PinError;
 use annals_inspect::reader::FindError;
 use annals_inspect::requests::RebuildError;
 use annals_inspect::search::SearchPatternError;
+use annals_runtime::Refusal;
 use annals_store::{ReadError, SharedError};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -44,6 +47,11 @@ impl ApiProblem {
     /// The question has no answer in this log.
     pub fn unanswerable(detail: impl ToString) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "no answer", detail)
+    }
+
+    /// What is asked for cannot be done now.
+    pub fn conflict(detail: impl ToString) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
     /// The store cannot be read.
@@ -96,6 +104,36 @@ impl From<RebuildError> for ApiProblem {
             RebuildError::Read(error) => error.into(),
             RebuildError::NoRequest { .. } => Self::not_found(error),
             error => Self::unanswerable(error),
+        }
+    }
+}
+
+impl From<HostError> for ApiProblem {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Find(error) => error.into(),
+            HostError::Read(error) => error.into(),
+            HostError::Refused(refusal) | HostError::Edit(EditError::Refused { refusal, .. }) => refusal.into(),
+            error => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", error),
+        }
+    }
+}
+
+impl From<Refusal> for ApiProblem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotFound(_) => Self::not_found(refusal),
+            Refusal::Conflict(_) | Refusal::Busy | Refusal::Outdated => Self::conflict(refusal),
+            refusal => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", refusal),
+        }
+    }
+}
+
+impl From<PinError> for ApiProblem {
+    fn from(error: PinError) -> Self {
+        match error {
+            PinError::OtherKind(_) => Self::unanswerable(error),
+            PinError::Pinned(_) | PinError::NotPinned(_) => Self::conflict(error),
         }
     }
 }

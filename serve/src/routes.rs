@@ -1,6 +1,6 @@
 //! Every operation of the API.
 
-use crate::answers::{events, questions, requests, sessions, streams, timeline, whole_store};
+use crate::answers::{edits, events, prompts, questions, requests, sessions, streams, timeline, whole_store};
 use crate::operation::{AnswerShape, Operation, get, post};
 use annals_core::schema::of;
 use annals_inspect::compactions::ListedCompaction;
@@ -187,4 +187,67 @@ pub fn operations() -> Vec<Operation> {
         handler: axum::routing::get(streams::store_events),
     });
     all
+}
+
+/// The operations that change sessions, and those about what runs here. A server that only reads refuses them.
+pub fn writing() -> Vec<Operation> {
+    let json = AnswerShape::Json;
+    vec![
+        post(
+            "/v1/sessions",
+            "createSession",
+            "Start a session in a directory, with a first prompt if there is one.",
+            json(of::<prompts::InputTaken>),
+            prompts::create,
+        ),
+        post(
+            "/v1/sessions/{session}/inputs",
+            "admitInput",
+            "Admit a prompt and run the session. An id that was admitted before is not admitted again.",
+            json(of::<prompts::InputTaken>),
+            prompts::admit,
+        ),
+        get(
+            "/v1/sessions/{session}/run",
+            "getRun",
+            "Whether this server runs the session, how its last run ended, and the permission questions that wait.",
+            json(of::<prompts::RunState>),
+            prompts::run,
+        ),
+        post(
+            "/v1/sessions/{session}/permissions/{permission}",
+            "answerPermission",
+            "Answer a permission question that waits.",
+            json(of::<prompts::PermissionTaken>),
+            prompts::answer,
+        ),
+        post(
+            "/v1/sessions/{session}/interrupt",
+            "interrupt",
+            "Interrupt the turn that runs here; what arrived is kept.",
+            json(of::<prompts::Interrupted>),
+            prompts::interrupt,
+        ),
+        post(
+            "/v1/sessions/{session}/fork",
+            "forkSession",
+            "Branch a session at a cut (no copy).",
+            json(of::<edits::ForkMade>),
+            edits::fork,
+        ),
+        post(
+            "/v1/sessions/{session}/revert",
+            "revertSession",
+            "Stage an undo of a message and everything after it, apply it, or drop it.",
+            json(of::<edits::RevertDone>),
+            edits::revert,
+        ),
+        post(
+            "/v1/sessions/{session}/pins",
+            "pinMessage",
+            "Pin a message, so that compactions keep it word for word, or unpin it.",
+            json(of::<edits::PinDone>),
+            edits::pin,
+        ),
+    ]
 }

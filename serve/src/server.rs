@@ -1,11 +1,12 @@
 //! The server: listens, and answers until it is dropped.
 
 use crate::access::{AccessRules, check};
+use crate::hosting::HostedSessions;
 use crate::live_store::LiveStore;
 use crate::openapi;
 use crate::page;
 use crate::problem::ApiProblem;
-use crate::routes::operations;
+use crate::routes::{operations, writing};
 use crate::service::Service;
 use crate::token::ServerToken;
 use annals_core::{Seq, SessionId};
@@ -63,7 +64,12 @@ impl ApiServer {
     ///
     /// # Errors
     /// See [`ServeError`].
-    pub async fn bind(store: LiveStore, pricing: Pricing, settings: &ServerSettings) -> Result<Self, ServeError> {
+    pub async fn bind(
+        store: LiveStore,
+        pricing: Pricing,
+        hosted: Option<Arc<HostedSessions>>,
+        settings: &ServerSettings,
+    ) -> Result<Self, ServeError> {
         let failed = |source| ServeError::Listen { address: settings.listen.clone(), source };
         let listener = TcpListener::bind(&settings.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -71,7 +77,7 @@ impl ApiServer {
             return Err(ServeError::BeyondLoopback(address));
         }
         let access = Arc::new(AccessRules::new(settings.token.clone(), address, &settings.names));
-        let router = router(Arc::new(Service::new(store, pricing)), access);
+        let router = router(Arc::new(Service::new(store, pricing, hosted)), access);
         Ok(Self { listener, address, token: settings.token.clone(), router })
     }
 
@@ -102,10 +108,10 @@ impl ApiServer {
 
 fn router(service: Arc<Service>, access: Arc<AccessRules>) -> Router {
     // Every connection has a copy of the router: of bytes that are shared.
-    let document = Bytes::from(openapi::document().to_string());
+    let document = Bytes::from(openapi::document(service.writes()).to_string());
     let json = [(header::CONTENT_TYPE, "application/json")];
     let mut router = page::files().route("/openapi.json", get(move || async move { (json, document) }));
-    for operation in operations() {
+    for operation in operations().into_iter().chain(writing()) {
         router = router.route(operation.path, operation.handler);
     }
     let missing = |request: Request| async move {

@@ -1,12 +1,14 @@
 //! What all requests share: the store, prices, indexes of sessions, and the places of questions that are worked on.
 
 use crate::followers::Followers;
+use crate::hosting::HostedSessions;
 use crate::live_store::LiveStore;
 use crate::problem::ApiProblem;
 use annals_core::SessionId;
 use annals_inspect::SessionAt;
 use annals_inspect::pricing::Pricing;
 use annals_inspect::report::SessionIndex;
+use axum::http::StatusCode;
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
@@ -26,6 +28,8 @@ pub struct Service {
     pub store: Arc<LiveStore>,
     /// Prices of models.
     pub pricing: Pricing,
+    /// The sessions that are run here; `None` when the store is only read.
+    hosted: Option<Arc<HostedSessions>>,
     indexes: std::sync::Mutex<VecDeque<(SessionId, SharedIndex)>>,
     pub(crate) questions: Arc<Semaphore>,
     pub(crate) streams: Arc<Semaphore>,
@@ -35,17 +39,32 @@ pub struct Service {
 
 impl Service {
     /// A service that works on as many questions at a time as there are cores, and one more.
-    pub fn new(store: LiveStore, pricing: Pricing) -> Self {
+    pub fn new(store: LiveStore, pricing: Pricing, hosted: Option<Arc<HostedSessions>>) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Self {
             store: Arc::new(store),
             pricing,
+            hosted,
             indexes: std::sync::Mutex::default(),
             questions: Arc::new(Semaphore::new(cores + 1)),
             streams: Arc::new(Semaphore::new(STREAMS)),
             whole_streams: Arc::new(Semaphore::new(WHOLE_STREAMS)),
             followers: Followers::default(),
         }
+    }
+
+    /// Whether sessions can be changed.
+    pub fn writes(&self) -> bool {
+        self.hosted.is_some()
+    }
+
+    /// The sessions that are run here.
+    ///
+    /// # Errors
+    /// When the store is only read.
+    pub(crate) fn hosted(&self) -> Result<&Arc<HostedSessions>, ApiProblem> {
+        let detail = "this server only reads; annals serve --write starts one that can change sessions";
+        self.hosted.as_ref().ok_or_else(|| ApiProblem::new(StatusCode::FORBIDDEN, "read only", detail))
     }
 
     /// The turns and files of a session up to the end of `past`; costs what was appended since it was asked last.

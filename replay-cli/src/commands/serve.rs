@@ -4,15 +4,17 @@ use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, ServingError, Verdict};
 use crate::event_arg::EventArg;
 use annals_host::Signals;
-use annals_runtime::ports::{Ids, SeededIds};
-use annals_serve::{ApiServer, LiveStore, ServerSettings, ServerToken};
+use annals_runtime::ports::{Ids, SeededIds, SystemClock};
+use annals_serve::{ApiServer, HostedSessions, LiveStore, ServerSettings, ServerToken};
+use annals_store::OpenMode;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Show the sessions in a browser, at any moment.
 ///
 /// Prints a link to a page on this machine; everyone who has the link can read the store. The page follows sessions that are
-/// running. The same answers are given to programs as JSON (see docs/serve.md). Nothing is written. Ctrl-C ends it.
+/// running. The same answers are given to programs as JSON (see docs/serve.md). Nothing is written without --write. Ctrl-C ends it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Open the page at this session, or show this FILE instead of the store.
@@ -21,6 +23,10 @@ pub struct Args {
     /// Open it right after EVENT: its number, turn:N, -N from the end, a time.
     #[arg(long, value_name = "EVENT", allow_negative_numbers = true, requires = "session")]
     at: Option<EventArg>,
+    /// Allow prompts, answers to permission questions, interruptions, forks, undos and pins: whoever has the link can let
+    /// agents work on this machine, with your configuration.
+    #[arg(long)]
+    write: bool,
     /// Listen on this address; port 0 chooses a free one. Other machines are answered only with --token-file.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: String,
@@ -47,9 +53,17 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         None => None,
     };
     let of_file = cli.file.is_some() || args.session.as_ref().is_some_and(|name| Path::new(name).exists());
-    let store = match &found {
-        Some(found) if of_file => LiveStore::of(&found.reader),
-        None if of_file => LiveStore::of(&cli.reader().await?),
+    if args.write && of_file {
+        return Err(ServingError::FileIsRead.into());
+    }
+    let hosted = match args.write {
+        true => Some(Arc::new(hosted(cli).await?)),
+        false => None,
+    };
+    let store = match (&hosted, &found) {
+        (Some(hosted), _) => LiveStore::written(hosted.reader()),
+        (None, Some(found)) if of_file => LiveStore::of(&found.reader),
+        (None, None) if of_file => LiveStore::of(&cli.reader().await?),
         _ => LiveStore::open(cli.place.dir()).await?,
     };
     let settings = ServerSettings {
@@ -58,7 +72,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         beyond_loopback: args.token_file.is_some(),
         names: args.host.clone(),
     };
-    let server = ApiServer::bind(store, cli.pricing(), &settings).await.map_err(ServingError::from)?;
+    let server = ApiServer::bind(store, cli.pricing(), hosted.clone(), &settings).await.map_err(ServingError::from)?;
     let link = match &found {
         Some(found) => server.link_to(found.session, args.at.map(|_| found.until)),
         None => server.link(),
@@ -67,9 +81,20 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     out.flush()?;
     cli.remark("open this link in a browser; Ctrl-C ends the server");
     let mut signals = Signals::listen()?;
-    tokio::select! {
-        ended = server.run() => ended?,
-        _ = signals.next() => {}
+    let ended = tokio::select! {
+        ended = server.run() => ended,
+        _ = signals.next() => Ok(()),
+    };
+    if let Some(hosted) = hosted {
+        hosted.close().await;
     }
+    ended?;
     Ok(Verdict::Fine)
+}
+
+/// The sessions of the store, which is created if there is none.
+async fn hosted(cli: &CommandContext) -> Result<HostedSessions, CliError> {
+    let reader = cli.store(OpenMode::Create).await?;
+    // What is recorded has the time at which it happens.
+    Ok(HostedSessions::new(cli.host.clone().at(Arc::new(SystemClock::local())), reader))
 }

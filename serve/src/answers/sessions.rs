@@ -105,7 +105,7 @@ pub async fn info(asked: Question<Nothing>) -> Result<AsJson<ServerInfo>, ApiPro
     Ok(AsJson(ServerInfo {
         version: env!("CARGO_PKG_VERSION"),
         store: asked.service.store.dir().to_string_lossy().into_owned(),
-        write: false,
+        write: asked.service.writes(),
         sessions: asked.store.catalogue().await?.sessions.len(),
     }))
 }
