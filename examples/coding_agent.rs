@@ -16,8 +16,8 @@ use annals_runtime::ports::{SystemClock, now_of};
 use annals_runtime::{Boxed, NewSession, Settings};
 use annals_store::disk::StorePath;
 use annals_store::{OpenMode, SharedLog};
-use annals_tools::LocalServices;
 use annals_tools::mcp::McpServers;
+use annals_tools::{BackgroundCommands, LocalServices};
 use std::error::Error;
 use std::io::{IsTerminal, Write, stdin, stdout};
 use std::path::Path;
@@ -67,6 +67,13 @@ async fn asked(environment: &Environment, store: &Path, prompt: &str) -> Result<
             sandbox: None,
             output: config.output(),
             mcp: McpServers::new(config.mcp()),
+            command_limit_ms: config.command_limit_ms(),
+            commands: BackgroundCommands::default(),
+            search: config.search(),
+            servers: config.language_servers(),
+            user: None,
+            custom_tools: config.custom_tools(),
+            context: config.context_programs(),
         }),
         subagents: config.subagents(),
         clock: Arc::new(config.clock()),

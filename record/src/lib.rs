@@ -23,6 +23,7 @@ mod coding;
 mod conversation;
 mod cut;
 mod facts;
+mod files;
 mod gemini;
 mod headers;
 mod protocol;

@@ -16,7 +16,7 @@ const SUMMARISES: [&str; 5] = [
 ];
 
 /// A request, as far as its purpose depends on it.
-pub(crate) struct Asking<'c> {
+pub(crate) struct Requester<'c> {
     pub(crate) agent: &'c str,
     pub(crate) conversation: &'c WireConversation,
     /// Whether it only counts tokens.
@@ -28,7 +28,7 @@ pub(crate) struct Asking<'c> {
 }
 
 /// What a request is for that is no turn of a conversation; `None` for one that may be.
-pub(crate) fn aside(asking: &Asking<'_>) -> Option<Purpose> {
+pub(crate) fn aside(asking: &Requester<'_>) -> Option<Purpose> {
     let conversation = asking.conversation;
     if asking.counts || conversation.output_limit == Some(1) {
         return Some(Purpose::Other);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     fn purpose(agent: &str, conversation: &WireConversation, has_main: bool) -> Option<Purpose> {
-        aside(&Asking { agent, conversation, counts: false, compacts: false, has_main })
+        aside(&Requester { agent, conversation, counts: false, compacts: false, has_main })
     }
 
     #[test]

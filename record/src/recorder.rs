@@ -12,7 +12,6 @@ use annals_runtime::ports::{Clock, Ids};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::worktree::Files;
 use annals_store::EventLog;
-pub(crate) use recorded_threads::RecordedFiles;
 use recorded_threads::RecordedThreads;
 use std::sync::Arc;
 use tokio::task::JoinHandle;

@@ -10,7 +10,7 @@ mod resumed;
 use crate::body::{CutBody, KnownPieces};
 use crate::conversation::{Unit, WireConversation};
 use crate::facts::Transcriber;
-use crate::recorder::RecordedFiles;
+use crate::files::RecordedFiles;
 use annals_core::event::{
     ChildOutcome, Failure, Location, Prices, Purpose, RequestRecorded, RequestSent, RetryScheduled, SessionCreated,
     Usage,

@@ -24,7 +24,6 @@ use annals_core::{Digest, ModelName, SessionId};
 use annals_providers::wire::Protocol;
 use annals_runtime::host::Lease;
 use annals_store::EventLog;
-pub(crate) use files::RecordedFiles;
 use placing::Placing;
 use serde_json::Value;
 use std::borrow::Cow;

@@ -119,7 +119,7 @@ impl Thread {
         rest.get(kept_units.len()..).unwrap_or_default()
     }
 
-    /// The recording ends, and no request followed the summary: it stands as it was answered.
+    /// The recording ends, and no request followed the summary: it is recorded as it was answered.
     pub(super) fn summary_kept(&mut self, facts: &mut Facts) {
         let Some(PendingSummary { text, usage, cost }) = self.summary.take() else { return };
         let reason = CompactionReason::Auto;

@@ -23,7 +23,7 @@ pub struct Args {
     /// Open it right after EVENT: its number, turn:N, -N from the end, a time.
     #[arg(long, value_name = "EVENT", allow_negative_numbers = true, requires = "session")]
     at: Option<EventArg>,
-    /// Allow prompts, answers to permission questions, interruptions, forks, undos and pins: whoever has the link can let
+    /// Allow prompts, answers to permission questions, interruptions, forks, undos and pins: with the link, people can let
     /// agents work on this machine, with your configuration.
     #[arg(long)]
     write: bool,

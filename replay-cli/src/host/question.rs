@@ -3,7 +3,7 @@
 use crate::escape::exact;
 use crate::layout::{clip, plain, wrap};
 use crate::style::{Emphasis, counted};
-use annals_runtime::permission::{PermissionAnswer, PermissionQuestion};
+use annals_runtime::permission::PermissionQuestion;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;

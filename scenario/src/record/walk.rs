@@ -23,7 +23,7 @@ pub(super) struct ScriptBuilder<'a> {
     recording: &'a RecordedSession,
     /// The views before the next event.
     view: SessionView,
-    /// What inputs bring beside their texts; recorded right after their admission.
+    /// What inputs bring in addition to their texts; recorded right after their admission.
     configured: BTreeMap<InputId, InputConfigured>,
     sources: RecordedSources,
     tools: RecordedTools,
@@ -250,7 +250,7 @@ impl<'a> ScriptBuilder<'a> {
     }
 }
 
-/// What the inputs of a session bring beside their texts.
+/// What the inputs of a session bring in addition to their texts.
 pub(super) fn configured(facts: &[RecordedEvent]) -> BTreeMap<InputId, InputConfigured> {
     let of = |fact: &RecordedEvent| match &fact.event {
         Event::Input(InputEvent::Configured(configured)) => Some((configured.input.clone(), configured.clone())),

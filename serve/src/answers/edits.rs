@@ -58,7 +58,7 @@ pub struct RevertGiven {
 pub struct RevertDone {
     /// The session that was changed. For an imported one, the fork that takes changes.
     session: SessionId,
-    /// What stands now.
+    /// The present state of the undo.
     state: RevertState,
     /// The event that says so; null when no undo was staged.
     seq: Option<Seq>,
@@ -70,7 +70,7 @@ pub struct RevertDone {
     files_stay: Option<String>,
 }
 
-/// What stands after an undo.
+/// The state after an undo.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RevertState {
@@ -154,7 +154,14 @@ async fn stage(hosted: &HostedSessions, named: SessionId, to: Seq, files: bool) 
         RevertFiles::ConversationOnly { why } => (0, Some(why.clone())),
     };
     let first_removed = Some(plan.first_removed);
-    Ok(RevertDone { session: editor.id(), state: RevertState::Staged, seq: Some(seq), first_removed, files, files_stay })
+    Ok(RevertDone {
+        session: editor.id(),
+        state: RevertState::Staged,
+        seq: Some(seq),
+        first_removed,
+        files,
+        files_stay,
+    })
 }
 
 async fn end(hosted: &HostedSessions, named: SessionId, commit: bool) -> Result<RevertDone, ApiProblem> {

@@ -28,7 +28,7 @@ pub enum PromptDelivery {
 pub struct PromptGiven {
     /// Its id: sending the same prompt twice under one id admits it once. One is made without it.
     id: Option<InputId>,
-    /// What the model is told.
+    /// What the model reads.
     text: String,
     /// When it joins.
     #[serde(default)]
@@ -231,7 +231,9 @@ pub async fn answer(asked: Question<PermissionGiven>) -> Result<AsJson<Permissio
         None => hosted.all().await,
     };
     let asks = |entry: &HostedEntry| {
-        entry.questions(|asked| asked.asked.permission == permission && (entry.id() == session || asked.asked.session == session))
+        entry.questions(|asked| {
+            asked.asked.permission == permission && (entry.id() == session || asked.asked.session == session)
+        })
     };
     let found = entries.iter().find(|entry| entries.len() == 1 || asks(entry).contains(&true));
     if !found.is_some_and(|entry| entry.answer(&permission, Answered::by_user(answer))) {

@@ -75,7 +75,9 @@ impl HostedEntry {
             None => new_id()?,
         };
         let hosted = self.shared.hosted.read().await;
-        let Some(hosted) = hosted.as_ref() else { return Err(ApiProblem::conflict("the session is being closed; try again")) };
+        let Some(hosted) = hosted.as_ref() else {
+            return Err(ApiProblem::conflict("the session is being closed; try again"));
+        };
         let admitted = hosted.admit(NewInput { id: Some(id.clone()), ..input }).await?;
         self.shared.run().used = Instant::now();
         self.shared.wanted.notify_one();
@@ -176,7 +178,9 @@ async fn runs(state: Arc<EntryState>) {
                     };
                     ("failed", Some(message), false)
                 }
-                Ok(ended) => (ended.as_str(), None, matches!(ended, RunEnd::Idle | RunEnd::Empty(_) | RunEnd::Elsewhere)),
+                Ok(ended) => {
+                    (ended.as_str(), None, matches!(ended, RunEnd::Idle | RunEnd::Empty(_) | RunEnd::Elsewhere))
+                }
                 Err(error) => ("failed", Some(error.to_string()), false),
             };
             *state.run() = LastRun { runs: false, used: Instant::now(), ended: Some((word, message)) };

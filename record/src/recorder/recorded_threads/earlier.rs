@@ -64,7 +64,7 @@ impl RecordedThreads {
             Some(earlier) => earlier,
             None => {
                 let mut earlier = HashMap::new();
-                for head in self.log.sessions().await.map_err(|error| error.to_string())? {
+                for head in self.log.sessions().all().await.map_err(|error| error.to_string())? {
                     if let Some(origin) = self.origin(head.session).await {
                         earlier.insert((origin.agent, origin.id), head.session);
                     }
@@ -88,7 +88,7 @@ impl RecordedThreads {
 
     /// The sessions of an agent that were recorded last.
     async fn newest(&self, agent: &str) -> Result<Vec<SessionId>, String> {
-        let mut heads = self.log.sessions().await.map_err(|error| error.to_string())?;
+        let mut heads = self.log.sessions().all().await.map_err(|error| error.to_string())?;
         heads.sort_by_key(|head| std::cmp::Reverse((head.head.at, head.session)));
         let mut newest = Vec::new();
         for head in heads {

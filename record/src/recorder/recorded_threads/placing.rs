@@ -4,7 +4,7 @@ use super::{KnownThread, RecordedThreads};
 use crate::capture::CapturedRequest;
 use crate::conversation::WireConversation;
 use crate::protocol::RecordedProtocol;
-use crate::purpose::{Asking, aside};
+use crate::purpose::{Requester, aside};
 use annals_core::Digest;
 use annals_core::event::Purpose;
 
@@ -87,7 +87,7 @@ impl RecordedThreads {
     fn purpose(&self, placing: &Placing<'_>, has_main: bool) -> Option<Purpose> {
         let Placing { captured, counts, conversation, .. } = *placing;
         let agent = &self.agent_of(captured);
-        aside(&Asking { agent, conversation, counts, compacts: captured.compacts, has_main })
+        aside(&Requester { agent, conversation, counts, compacts: captured.compacts, has_main })
     }
 
     /// Another attempt of a request that waits or failed.
