@@ -108,7 +108,7 @@ impl Screen {
     }
 
     pub(super) fn ask_for_reply(&mut self) {
-        let choices = "  y once · a always · w always, saved · e always exactly this · n no · n WHY › ";
+        let choices = "  y once · a always · w always, saved · e exactly · n no · n WHY no, because › ";
         let end = if self.above_a_prompt { "\n" } else { "" };
         self.remarks.write(&(self.remarks.style().paint(Emphasis::Strong, choices) + end));
     }

@@ -112,7 +112,7 @@ fn played(person: &Person, model: &Model, steps: Vec<Step>) -> usize {
     for step in &steps {
         if let Some(typed) = step.typed {
             questions += 1;
-            terminal.expect("n WHY › ");
+            terminal.expect("n WHY no, because › ");
             terminal.send(&format!("{typed}\r"));
         }
     }
