@@ -306,7 +306,7 @@ pub struct SegmentWriter {
 /// The most of a segment that is filled with zeros at a time, before frames are written there. It takes some 2 ms, and the
 /// next groups the half of what they take otherwise: more makes the one who waits for it wait longer, less makes more
 /// of them wait.
-static ZEROS: [u8; 1024 * 1024] = [0; 1024 * 1024];
+const AHEAD_MAX: usize = 1024 * 1024;
 
 /// How much it is at first: who writes little pays little, and never more than as much again as was written.
 const FIRST_AHEAD: usize = 64 * 1024;
@@ -344,9 +344,9 @@ impl SegmentWriter {
             self.zeroed_until = end;
             if frames.len() <= SMALL {
                 let zeros_ahead = self.room.saturating_sub(end).min(self.zeros_ahead as u64) as usize;
-                file.write_at(&ZEROS[..zeros_ahead], end)?;
+                file.write_at(&vec![0; zeros_ahead], end)?;
                 self.zeroed_until += zeros_ahead as u64;
-                self.zeros_ahead = ZEROS.len().min(self.zeros_ahead * 2);
+                self.zeros_ahead = AHEAD_MAX.min(self.zeros_ahead * 2);
             }
         }
         file.sync_data()?;
