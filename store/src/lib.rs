@@ -24,6 +24,8 @@ mod layer;
 pub mod lineage;
 pub mod log;
 pub mod memory;
+#[cfg(feature = "nats")]
+pub mod nats;
 pub mod signing;
 mod store_id;
 pub mod views;

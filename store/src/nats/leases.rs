@@ -1,0 +1,130 @@
+//! The right to run a session: a key with a time to live, renewed while its holder runs.
+
+use super::api::{ApiError, GetMessage, GotMessage, NO_MESSAGE, PubAck, WRONG_LAST, WRONG_LAST_PENDING};
+use super::connection::Connection;
+use super::layout::{LEASE_SECONDS, StoreLayout};
+use super::message::{EXPECTED_LAST, from_leader};
+use annals_core::SessionId;
+use async_nats::HeaderMap;
+use bytes::Bytes;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How often a lease is renewed.
+const RENEWED: Duration = Duration::from_secs(LEASE_SECONDS / 3);
+const OPERATION: &str = "KV-Operation";
+
+/// The rights to run sessions of a store in a cluster.
+#[derive(Clone, Debug)]
+pub struct NatsLeases {
+    connection: Arc<Connection>,
+    layout: StoreLayout,
+}
+
+/// The right to run a session. Held until dropped; 15 seconds after its process is gone another one may take it.
+#[derive(Debug)]
+pub struct NatsLease {
+    shared: Arc<LeaseState>,
+    /// Dropped with the lease: ends its renewal.
+    _end: oneshot::Sender<()>,
+}
+
+#[derive(Debug)]
+struct LeaseState {
+    connection: Arc<Connection>,
+    subject: String,
+    holder: Bytes,
+    /// The number of the message that is the lease.
+    seq: Mutex<u64>,
+    lost: AtomicBool,
+}
+
+impl NatsLeases {
+    pub(super) const fn new(connection: Arc<Connection>, layout: StoreLayout) -> Self {
+        Self { connection, layout }
+    }
+
+    /// Takes the right to run a session; `None` while another process has it.
+    ///
+    /// # Errors
+    /// When the cluster does not answer or refuses.
+    pub async fn take(&self, session: SessionId, holder: &str) -> Result<Option<NatsLease>, ApiError> {
+        let subject = self.layout.lease_subject(session);
+        let get = GetMessage { last_by_subj: Some(subject.clone()), ..GetMessage::default() };
+        let stream = self.layout.lease_stream();
+        let got = self.connection.ask::<GotMessage>(&format!("$JS.API.STREAM.MSG.GET.{stream}"), &get).await;
+        let before = match got {
+            Ok(got) => {
+                let message = from_leader(got.message)?;
+                if message.header(OPERATION).is_none() {
+                    return Ok(None);
+                }
+                message.seq
+            }
+            Err(error) if error.is(NO_MESSAGE) => 0,
+            Err(error) => return Err(error),
+        };
+        let shared = LeaseState {
+            connection: self.connection.clone(),
+            subject,
+            holder: Bytes::copy_from_slice(holder.as_bytes()),
+            seq: Mutex::new(before),
+            lost: AtomicBool::new(false),
+        };
+        match shared.write(false).await {
+            Ok(_) => {}
+            Err(error) if error.is(WRONG_LAST) || error.is(WRONG_LAST_PENDING) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let (shared, (end, ended)) = (Arc::new(shared), oneshot::channel());
+        self.connection.spawn(renewing(shared.clone(), ended));
+        Ok(Some(NatsLease { shared, _end: end }))
+    }
+}
+
+impl NatsLease {
+    /// Whether another process may have it by now: it could not be renewed in time.
+    pub fn is_lost(&self) -> bool {
+        self.shared.lost.load(Ordering::Acquire)
+    }
+}
+
+impl LeaseState {
+    /// Writes the key anew, or that it is given up.
+    async fn write(&self, ends: bool) -> Result<PubAck, ApiError> {
+        let before = *self.seq.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut headers = HeaderMap::new();
+        headers.insert(EXPECTED_LAST, before.to_string().as_str());
+        headers.insert("Nats-TTL", format!("{LEASE_SECONDS}s").as_str());
+        if ends {
+            headers.insert(OPERATION, "DEL");
+        }
+        let payload = if ends { Bytes::new() } else { self.holder.clone() };
+        let ack = self.connection.publish(self.subject.clone(), headers, payload).await?;
+        *self.seq.lock().unwrap_or_else(PoisonError::into_inner) = ack.seq;
+        Ok(ack)
+    }
+}
+
+async fn renewing(lease: Arc<LeaseState>, mut ended: oneshot::Receiver<()>) {
+    loop {
+        tokio::select! {
+            _ = &mut ended => {
+                drop(lease.write(true).await);
+                return;
+            }
+            () = tokio::time::sleep(RENEWED) => {}
+        }
+        match lease.write(false).await {
+            Ok(_) => {}
+            Err(error) if error.is(WRONG_LAST) => {
+                lease.lost.store(true, Ordering::Release);
+                tracing::warn!(subject = lease.subject, "the lease of a session was lost to another process");
+                return;
+            }
+            Err(error) => tracing::debug!(%error, "a lease was not renewed; the next try follows"),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A store in a cluster as an [`EventLog`].
+
+use super::address::NatsAddress;
+use super::api::ApiError;
+use super::appending::Writers;
+use super::blobs::{LocalBlobs, NatsBlobs};
+use super::connection::{Connection, OnNotice};
+use super::error::NatsError;
+use super::layout::{StoreLayout, SyncChoice};
+use super::leases::NatsLeases;
+use super::reading::KnownPlaces;
+use super::sessions::Listing;
+use super::{create, following};
+use crate::log::{
+    Acknowledged, AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, PageToken, Promises,
+    ReadError, Scope, SessionListPage, Slice, StoreCursor,
+};
+use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
+use std::fmt::{self, Debug};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// How a store in a cluster is opened.
+#[derive(Clone)]
+pub struct NatsOptions {
+    /// Where large texts are kept on this machine; in memory without one.
+    pub cache: Option<PathBuf>,
+    /// Hears that a call waits for the cluster.
+    pub notice: OnNotice,
+}
+
+impl Default for NatsOptions {
+    fn default() -> Self {
+        Self { cache: None, notice: Arc::new(|_| {}) }
+    }
+}
+
+impl Debug for NatsOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NatsOptions").field("cache", &self.cache).finish_non_exhaustive()
+    }
+}
+
+/// An [`EventLog`] in a cluster. A clone is the same log.
+#[derive(Clone, Debug)]
+pub struct NatsLog {
+    pub(super) store: Arc<NatsStore>,
+}
+
+#[derive(Debug)]
+pub(super) struct NatsStore {
+    pub address: NatsAddress,
+    pub connection: Arc<Connection>,
+    pub layout: StoreLayout,
+    pub blobs: Arc<NatsBlobs>,
+    pub writers: Writers,
+    pub places: KnownPlaces,
+    pub listing: Mutex<Option<Listing>>,
+    pub leases: NatsLeases,
+}
+
+impl NatsLog {
+    /// Opens a store in a cluster, and checks that it keeps what it acknowledges.
+    ///
+    /// # Errors
+    /// See [`NatsError`].
+    pub async fn open(address: &NatsAddress, options: NatsOptions) -> Result<Self, NatsError> {
+        let connection = Arc::new(Connection::open(address, options.notice).await?);
+        let layout = create::check(address, &connection).await?;
+        let (stream, name) = (layout.blob_stream(), layout.name.clone());
+        let blobs = Arc::new(NatsBlobs::new(connection.clone(), stream, &name, options.cache));
+        let leases = NatsLeases::new(connection.clone(), layout.clone());
+        let store = NatsStore {
+            address: address.clone(),
+            connection,
+            layout,
+            blobs,
+            writers: Writers::default(),
+            places: KnownPlaces::default(),
+            listing: Mutex::default(),
+            leases,
+        };
+        Ok(Self { store: Arc::new(store) })
+    }
+
+    /// Which store it is.
+    pub fn address(&self) -> &NatsAddress {
+        &self.store.address
+    }
+
+    /// The rights to run sessions.
+    pub fn leases(&self) -> &NatsLeases {
+        &self.store.leases
+    }
+
+    /// Over how many streams sessions are spread.
+    pub fn shards(&self) -> u32 {
+        self.store.layout.shards
+    }
+}
+
+pub(super) fn unreadable(error: ApiError) -> ReadError {
+    ReadError::Io { source: Arc::new(io::Error::other(error)) }
+}
+
+pub(super) fn unwritable(error: ApiError) -> AppendError {
+    match error {
+        ApiError::NoAnswer(_) => AppendError::Unknown,
+        refused @ ApiError::Refused { .. } => AppendError::Io { source: Arc::new(io::Error::other(refused)) },
+    }
+}
+
+impl EventLog for NatsLog {
+    fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
+        Box::pin(async move { self.store.append(draft).await })
+    }
+
+    fn append_all(&self, drafts: Vec<Draft>) -> Boxed<'_, Appended> {
+        Box::pin(async move { self.store.append_all(drafts).await })
+    }
+
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
+        Box::pin(async move { Ok(self.store.last(session).await?.map(|last| last.head)) })
+    }
+
+    fn promises(&self) -> Promises {
+        let replicas = u16::try_from(self.store.layout.replicas).unwrap_or(u16::MAX);
+        let acknowledged = match self.store.layout.choice {
+            SyncChoice::Monitors(_) => Acknowledged::OnQuorum { replicas },
+            SyncChoice::Unsynced => Acknowledged::InQuorumMemory { replicas },
+        };
+        Promises { acknowledged, ordered: false }
+    }
+
+    fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
+        Box::pin(async move { self.store.sessions_page(from, limit).await })
+    }
+
+    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        Box::pin(async move { self.store.read(session, from, limit).await })
+    }
+
+    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        Box::pin(async move { self.store.read_back(session, before, limit).await })
+    }
+
+    fn follow(&self, scope: Scope) -> Following {
+        following::follow(self.store.clone(), scope)
+    }
+
+    fn last_before(&self, cursor: &StoreCursor) -> Boxed<'_, Result<Option<Slice>, ReadError>> {
+        let cursor = cursor.clone();
+        Box::pin(async move { self.store.last_before(&cursor).await })
+    }
+
+    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
+        Box::pin(async move {
+            let hash = Digest::of(text.as_bytes());
+            self.store.blobs.put(hash, &text).await.map_err(unwritable)?;
+            Ok(hash)
+        })
+    }
+
+    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
+        Arc::new(LocalBlobs(self.store.blobs.clone()))
+    }
+}
