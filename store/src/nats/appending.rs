@@ -50,7 +50,7 @@ fn unread(error: ReadError) -> AppendError {
 /// What the tries of one append came to so far.
 #[derive(Default)]
 struct Tries {
-    /// A try whose answer was lost: its batch may stand.
+    /// A try whose answer was lost: its batch may be stored.
     unknown: Option<Digest>,
     /// Another writer's message was on its way.
     contended: bool,
@@ -78,7 +78,7 @@ impl NatsStore {
                 Ok(committed) => return Ok(committed),
                 Err(error) => error,
             };
-            // Read what stands now: the answer was lost, or another writer was faster.
+            // Read what is there now: the answer was lost, or another writer was faster.
             *known = None;
             if !patience.again(&error).await {
                 return Err(match (tries.unknown, tries.contended) {

@@ -1,8 +1,8 @@
 //! Large texts: in a stream of their own, in chunks, and on this machine by their hash.
 
 use super::api::{ApiError, GetMessage, GotMessage, NO_MESSAGE, WRONG_LAST, WRONG_LAST_PENDING};
-use super::connection::{Connection, Patience};
-use super::message::{EXPECTED_LAST, EXPECTED_STREAM, Message, from_leader};
+use super::connection::{NatsConnection, Patience};
+use super::message::{EXPECTED_LAST, EXPECTED_STREAM, StreamMessage, from_leader};
 use annals_core::{BlobHash, Blobs, Digest};
 use async_nats::HeaderMap;
 use bytes::Bytes;
@@ -27,7 +27,7 @@ const CHUNKS: &str = "Blob-Chunks";
 /// The texts of a store in a cluster.
 #[derive(Debug)]
 pub struct NatsBlobs {
-    connection: Arc<Connection>,
+    connection: Arc<NatsConnection>,
     stream: String,
     /// The beginning of every subject.
     prefix: String,
@@ -98,7 +98,7 @@ fn tempfile_in(folder: &std::path::Path, hash: &BlobHash) -> PathBuf {
 }
 
 impl NatsBlobs {
-    pub fn new(connection: Arc<Connection>, stream: String, name: &str, folder: Option<PathBuf>) -> Self {
+    pub fn new(connection: Arc<NatsConnection>, stream: String, name: &str, folder: Option<PathBuf>) -> Self {
         let cache = BlobCache { folder, memory: Mutex::default() };
         Self { connection, stream, prefix: format!("{name}.blob"), cache, durable: Mutex::default() }
     }
@@ -124,7 +124,7 @@ impl NatsBlobs {
                 .buffer_unordered(AT_A_TIME)
                 .try_collect::<Vec<()>>()
                 .await?;
-            // Last: whoever finds it finds the chunks.
+            // Last: a reader that finds it finds the chunks.
             let whole = if chunks == 0 { bytes } else { Bytes::new() };
             self.store(format!("{}.{hash}", self.prefix), chunks, whole).await?;
             self.note_durable(hash);
@@ -162,7 +162,7 @@ impl NatsBlobs {
         Ok(found)
     }
 
-    async fn last(&self, subject: String) -> Result<Option<Message>, ApiError> {
+    async fn last(&self, subject: String) -> Result<Option<StreamMessage>, ApiError> {
         let get = GetMessage { last_by_subj: Some(subject), ..GetMessage::default() };
         if let Ok(found) = self.connection.direct(&self.stream, &get).await
             && let Some(message) = found.into_iter().next()
@@ -195,7 +195,7 @@ impl NatsBlobs {
         let bytes = match chunks {
             0 => whole.payload.to_vec(),
             _ => {
-                let parts: Vec<Option<Message>> = stream::iter(0..chunks)
+                let parts: Vec<Option<StreamMessage>> = stream::iter(0..chunks)
                     .map(|at| self.last(format!("{}.{hash}.{at}", self.prefix)))
                     .buffered(AT_A_TIME)
                     .try_collect()
@@ -232,7 +232,7 @@ impl Blobs for LocalBlobs {
         let wait = || receive.recv_timeout(WAIT).ok().flatten().map(|text| text.to_string());
         let flavor = tokio::runtime::Handle::try_current().map(|handle| handle.runtime_flavor());
         match flavor {
-            // Other tasks go on meanwhile.
+            // Other tasks continue meanwhile.
             Ok(tokio::runtime::RuntimeFlavor::MultiThread) => tokio::task::block_in_place(wait),
             _ => wait(),
         }

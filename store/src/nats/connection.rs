@@ -1,9 +1,9 @@
 //! The connection to a cluster: it reconnects by itself, on a thread of its own.
 
 use super::address::NatsAddress;
-use super::api::{ApiError, Envelope, GetMessage, PubAck};
+use super::api::{ApiEnvelope, ApiError, GetMessage, PubAck};
 use super::error::NatsError;
-use super::message::{Message, from_direct};
+use super::message::{StreamMessage, from_direct};
 use async_nats::{Client, ConnectOptions, HeaderMap, Request};
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -23,24 +23,24 @@ const PAUSE: Duration = Duration::from_millis(150);
 /// After how long it is said that a call waits.
 const NOTICE: Duration = Duration::from_secs(1);
 
-/// Hears what a user should know: that a call waits for the cluster, and when it goes on.
+/// Hears what a user should know: that a call waits for the cluster, and when it continues.
 pub type OnNotice = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A connected client.
-pub struct Connection {
+pub struct NatsConnection {
     pub client: Client,
     /// Taken when dropped.
     runtime: Option<Runtime>,
     notice: OnNotice,
 }
 
-impl Debug for Connection {
+impl Debug for NatsConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connection").finish_non_exhaustive()
+        f.debug_struct("NatsConnection").finish_non_exhaustive()
     }
 }
 
-impl Drop for Connection {
+impl Drop for NatsConnection {
     fn drop(&mut self) {
         // Also inside of another runtime, where waiting is not allowed.
         if let Some(runtime) = self.runtime.take() {
@@ -49,7 +49,7 @@ impl Drop for Connection {
     }
 }
 
-impl Connection {
+impl NatsConnection {
     pub async fn open(address: &NatsAddress, notice: OnNotice) -> Result<Self, NatsError> {
         let failed = |reason: String| NatsError::Connect { address: Box::new(address.clone()), reason };
         let options = options(address)?;
@@ -113,7 +113,7 @@ impl Connection {
     }
 
     /// Messages from any replica, which may lag: in order, up to `get.batch`.
-    pub async fn direct(&self, stream: &str, get: &GetMessage) -> Result<Vec<Message>, ApiError> {
+    pub async fn direct(&self, stream: &str, get: &GetMessage) -> Result<Vec<StreamMessage>, ApiError> {
         let no_answer = |error: &dyn std::fmt::Display| ApiError::NoAnswer(error.to_string());
         let body: Bytes = serde_json::to_vec(get).map_err(|error| no_answer(&error))?.into();
         let inbox = self.client.new_inbox();
@@ -139,7 +139,7 @@ impl Connection {
 
 fn parsed<T: DeserializeOwned>(payload: &[u8]) -> Result<T, ApiError> {
     let malformed = |error: serde_json::Error| ApiError::NoAnswer(format!("an answer that makes no sense: {error}"));
-    let envelope: Envelope = serde_json::from_slice(payload).map_err(malformed)?;
+    let envelope: ApiEnvelope = serde_json::from_slice(payload).map_err(malformed)?;
     match envelope.error {
         Some(error) => Err(ApiError::Refused { code: error.err_code, description: error.description }),
         None => serde_json::from_slice(payload).map_err(malformed),
@@ -148,13 +148,13 @@ fn parsed<T: DeserializeOwned>(payload: &[u8]) -> Result<T, ApiError> {
 
 /// How long a call still tries.
 pub struct Patience<'a> {
-    connection: &'a Connection,
+    connection: &'a NatsConnection,
     since: Instant,
     told: bool,
 }
 
 impl<'a> Patience<'a> {
-    pub fn new(connection: &'a Connection) -> Self {
+    pub fn new(connection: &'a NatsConnection) -> Self {
         Self { connection, since: Instant::now(), told: false }
     }
 

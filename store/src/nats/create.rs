@@ -2,7 +2,7 @@
 
 use super::address::NatsAddress;
 use super::api::{ApiError, AskInfo, NO_STREAM, StreamConfig, StreamInfo};
-use super::connection::Connection;
+use super::connection::NatsConnection;
 use super::error::NatsError;
 use super::layout::{StoreLayout, SyncChoice};
 use super::log::NatsOptions;
@@ -43,7 +43,7 @@ pub async fn create(
     wanted: &NatsCreate,
     options: NatsOptions,
 ) -> Result<NatsCreated, NatsError> {
-    let connection = Connection::open(address, options.notice).await?;
+    let connection = NatsConnection::open(address, options.notice).await?;
     check_version(address, &connection.client.server_info().version)?;
     let choice =
         if wanted.accept_unsynced { SyncChoice::Unsynced } else { SyncChoice::Monitors(wanted.monitors.clone()) };
@@ -85,7 +85,7 @@ fn says(wanted: &StreamConfig, found: &StreamConfig) -> bool {
 }
 
 /// Reads what a store is, and refuses one that could lose or hide what it acknowledges.
-pub async fn check(address: &NatsAddress, connection: &Connection) -> Result<StoreLayout, NatsError> {
+pub async fn check(address: &NatsAddress, connection: &NatsConnection) -> Result<StoreLayout, NatsError> {
     check_version(address, &connection.client.server_info().version)?;
     let first = info(address, connection, &format!("{}_SESS_0", address.name)).await?;
     let first = first.ok_or_else(|| NatsError::NoStore { address: Box::new(address.clone()) })?;
@@ -107,7 +107,11 @@ pub async fn check(address: &NatsAddress, connection: &Connection) -> Result<Sto
     Ok(layout)
 }
 
-async fn info(address: &NatsAddress, connection: &Connection, stream: &str) -> Result<Option<StreamInfo>, NatsError> {
+async fn info(
+    address: &NatsAddress,
+    connection: &NatsConnection,
+    stream: &str,
+) -> Result<Option<StreamInfo>, NatsError> {
     match connection.ask(&format!("$JS.API.STREAM.INFO.{stream}"), &AskInfo::default()).await {
         Ok(info) => Ok(Some(info)),
         Err(error) if error.is(NO_STREAM) => Ok(None),

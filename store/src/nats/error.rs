@@ -54,7 +54,7 @@ pub enum NatsError {
         /// The command that mends it.
         command: String,
     },
-    /// A server acknowledges before it flushes, or nobody knows whether it does.
+    /// A server acknowledges before it flushes, or it is not known whether it does.
     #[error(
         "{address}: {reason}; set `jetstream {{ sync_interval: always }}` on every server, or accept that a power failure may lose acknowledged events: annals store create {address} --accept-unsynced"
     )]

@@ -3,7 +3,7 @@
 use super::api::{AskInfo, GetMessage, StreamInfo};
 use super::connection::Patience;
 use super::log::{NatsStore, unreadable};
-use super::message::Message;
+use super::message::StreamMessage;
 use super::reading::damaged;
 use crate::following::{FollowSource, FollowedBatch, following};
 use crate::log::{Boxed, Followed, Following, Position, ReadError, Scope, Slice, StoreCursor, StorePlace};
@@ -113,13 +113,13 @@ struct NatsAllPages {
     heard: Heard,
     /// The next number of each shard that was not given yet.
     from: Result<Vec<u64>, ReadError>,
-    parts: Vec<Part>,
+    parts: Vec<FollowedShard>,
 }
 
 /// One stream.
-struct Part {
+struct FollowedShard {
     /// What was read and not given.
-    ready: VecDeque<(Message, Arc<Batch>)>,
+    ready: VecDeque<(StreamMessage, Arc<Batch>)>,
     /// The next number to read.
     next: u64,
     /// The last number when following began.
@@ -133,7 +133,7 @@ impl FollowSource for NatsAllPages {
             if self.parts.is_empty() {
                 for (shard, next) in (0..self.store.layout.shards).zip(&from) {
                     let began_at = self.last_of(shard).await?;
-                    self.parts.push(Part { ready: VecDeque::new(), next: (*next).max(1), began_at });
+                    self.parts.push(FollowedShard { ready: VecDeque::new(), next: (*next).max(1), began_at });
                 }
             }
             let mut given = Vec::new();
@@ -149,7 +149,7 @@ impl FollowSource for NatsAllPages {
                 {
                     given.push(self.given(&mut from, shard, message.seq, batch));
                 }
-                if !given.is_empty() || !self.parts.iter().any(Part::is_behind) {
+                if !given.is_empty() || !self.parts.iter().any(FollowedShard::is_behind) {
                     break;
                 }
             }
@@ -168,7 +168,7 @@ fn named(item: &Followed) -> Vec<annals_core::BlobHash> {
     }
 }
 
-impl Part {
+impl FollowedShard {
     /// Whether something that was there when following began has to be read first.
     fn is_behind(&self) -> bool {
         self.ready.is_empty() && self.next <= self.began_at
@@ -194,7 +194,7 @@ impl NatsAllPages {
     }
 
     /// Reads on in one stream, if nothing of it is ready. Gives what it found and the next number.
-    async fn read(&self, shard: usize) -> Result<(Vec<(Message, Arc<Batch>)>, u64), ReadError> {
+    async fn read(&self, shard: usize) -> Result<(Vec<(StreamMessage, Arc<Batch>)>, u64), ReadError> {
         let Some(part) = self.parts.get(shard) else { return Ok((Vec::new(), 0)) };
         if !part.ready.is_empty() {
             return Ok((Vec::new(), part.next));
@@ -217,9 +217,9 @@ impl NatsAllPages {
                         Err(error) => return Err(unreadable(error)),
                     }
                 }
-                true => self.store.from_leader(&stream, &get).await?.into_iter().collect(),
+                true => self.store.ask_leader(&stream, &get).await?.into_iter().collect(),
             };
-            let found: Vec<Message> = found.into_iter().filter(|message| message.seq >= part.next).collect();
+            let found: Vec<StreamMessage> = found.into_iter().filter(|message| message.seq >= part.next).collect();
             match found.last().map(|message| message.seq) {
                 Some(last) => {
                     let next = last + 1;
@@ -241,11 +241,11 @@ impl NatsAllPages {
     }
 
     /// The next batch of all streams: the oldest of those that are due.
-    fn take(&mut self) -> Option<(usize, Message, Arc<Batch>)> {
+    fn take(&mut self) -> Option<(usize, StreamMessage, Arc<Batch>)> {
         // What was there when following began comes before what is new.
-        let old = |part: &Part| part.ready.front().is_some_and(|(message, _)| message.seq <= part.began_at);
+        let old = |part: &FollowedShard| part.ready.front().is_some_and(|(message, _)| message.seq <= part.began_at);
         let any_old = self.parts.iter().any(old);
-        if self.parts.iter().any(Part::is_behind) {
+        if self.parts.iter().any(FollowedShard::is_behind) {
             // Another page has to be read first, so that times are compared.
             return None;
         }
@@ -269,7 +269,7 @@ impl NatsAllPages {
 
     /// The shard in which a batch before `cut` of a session was read and not given.
     fn waiting(&self, session: SessionId, cut: Seq) -> Option<usize> {
-        let holds = |(_, batch): &(Message, Arc<Batch>)| batch.session == session && batch.first < cut;
+        let holds = |(_, batch): &(StreamMessage, Arc<Batch>)| batch.session == session && batch.first < cut;
         self.parts.iter().position(|part| part.ready.iter().any(holds))
     }
 }

@@ -1,4 +1,4 @@
-//! How a store lies in streams.
+//! The streams of a store.
 
 use super::address::NatsAddress;
 use super::api::{Republish, StreamConfig, StreamInfo};

@@ -1,7 +1,7 @@
 //! The right to run a session: a key with a time to live, renewed while its holder runs.
 
 use super::api::{ApiError, GetMessage, GotMessage, NO_MESSAGE, PubAck, WRONG_LAST, WRONG_LAST_PENDING};
-use super::connection::Connection;
+use super::connection::NatsConnection;
 use super::layout::{LEASE_SECONDS, StoreLayout};
 use super::message::{EXPECTED_LAST, from_leader};
 use annals_core::SessionId;
@@ -19,7 +19,7 @@ const OPERATION: &str = "KV-Operation";
 /// The rights to run sessions of a store in a cluster.
 #[derive(Clone, Debug)]
 pub struct NatsLeases {
-    connection: Arc<Connection>,
+    connection: Arc<NatsConnection>,
     layout: StoreLayout,
 }
 
@@ -33,7 +33,7 @@ pub struct NatsLease {
 
 #[derive(Debug)]
 struct LeaseState {
-    connection: Arc<Connection>,
+    connection: Arc<NatsConnection>,
     subject: String,
     holder: Bytes,
     /// The number of the message that is the lease.
@@ -42,7 +42,7 @@ struct LeaseState {
 }
 
 impl NatsLeases {
-    pub(super) const fn new(connection: Arc<Connection>, layout: StoreLayout) -> Self {
+    pub(super) const fn new(connection: Arc<NatsConnection>, layout: StoreLayout) -> Self {
         Self { connection, layout }
     }
 

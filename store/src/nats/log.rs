@@ -4,12 +4,12 @@ use super::address::NatsAddress;
 use super::api::ApiError;
 use super::appending::Writers;
 use super::blobs::{LocalBlobs, NatsBlobs};
-use super::connection::{Connection, OnNotice};
+use super::connection::{NatsConnection, OnNotice};
 use super::error::NatsError;
 use super::layout::{StoreLayout, SyncChoice};
 use super::leases::NatsLeases;
 use super::reading::KnownPlaces;
-use super::sessions::Listing;
+use super::sessions::SubjectListing;
 use super::{create, following};
 use crate::log::{
     Acknowledged, AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, PageToken, Promises,
@@ -51,12 +51,12 @@ pub struct NatsLog {
 #[derive(Debug)]
 pub(super) struct NatsStore {
     pub address: NatsAddress,
-    pub connection: Arc<Connection>,
+    pub connection: Arc<NatsConnection>,
     pub layout: StoreLayout,
     pub blobs: Arc<NatsBlobs>,
     pub writers: Writers,
     pub places: KnownPlaces,
-    pub listing: Mutex<Option<Listing>>,
+    pub listing: Mutex<Option<SubjectListing>>,
     pub leases: NatsLeases,
 }
 
@@ -66,7 +66,7 @@ impl NatsLog {
     /// # Errors
     /// See [`NatsError`].
     pub async fn open(address: &NatsAddress, options: NatsOptions) -> Result<Self, NatsError> {
-        let connection = Arc::new(Connection::open(address, options.notice).await?);
+        let connection = Arc::new(NatsConnection::open(address, options.notice).await?);
         let layout = create::check(address, &connection).await?;
         let (stream, name) = (layout.blob_stream(), layout.name.clone());
         let blobs = Arc::new(NatsBlobs::new(connection.clone(), stream, &name, options.cache));

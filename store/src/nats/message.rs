@@ -17,7 +17,7 @@ pub const EXPECTED_LAST: &str = "Nats-Expected-Last-Subject-Sequence";
 
 /// A message of a stream.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct StreamMessage {
     pub subject: String,
     /// Its number in the stream: the token of the next append.
     pub seq: u64,
@@ -27,7 +27,7 @@ pub struct Message {
     pub payload: Bytes,
 }
 
-impl Message {
+impl StreamMessage {
     pub fn header(&self, name: &str) -> Option<&str> {
         let named = |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
         self.headers.iter().find(named).map(|(_, value)| value.as_str())
@@ -91,7 +91,7 @@ pub fn written(batch: &Batch, encoded: &[u8], stream: &str, token: u64, key_at: 
 }
 
 /// A message from a replica.
-pub fn from_direct(message: async_nats::Message) -> Result<Message, ApiError> {
+pub fn from_direct(message: async_nats::Message) -> Result<StreamMessage, ApiError> {
     let missing = || ApiError::NoAnswer("a message without its headers".to_owned());
     let map = message.headers.ok_or_else(missing)?;
     let headers: Vec<(String, String)> = map
@@ -102,11 +102,11 @@ pub fn from_direct(message: async_nats::Message) -> Result<Message, ApiError> {
     let seq = get("Nats-Sequence").and_then(|seq| seq.parse().ok()).ok_or_else(missing)?;
     let subject = get("Nats-Subject").ok_or_else(missing)?;
     let time = get("Nats-Time-Stamp").unwrap_or_default();
-    Ok(Message { subject, seq, time, headers, payload: message.payload })
+    Ok(StreamMessage { subject, seq, time, headers, payload: message.payload })
 }
 
 /// A message from the leader.
-pub fn from_leader(stored: StoredMessage) -> Result<Message, ApiError> {
+pub fn from_leader(stored: StoredMessage) -> Result<StreamMessage, ApiError> {
     let decoded = |text: &str| {
         STANDARD.decode(text).map_err(|error| ApiError::NoAnswer(format!("a message that makes no sense: {error}")))
     };
@@ -118,5 +118,5 @@ pub fn from_leader(stored: StoredMessage) -> Result<Message, ApiError> {
     };
     let headers = lines.split("\r\n").skip(1).filter_map(header).collect();
     let payload = decoded(&stored.data)?.into();
-    Ok(Message { subject: stored.subject, seq: stored.seq, time: stored.time, headers, payload })
+    Ok(StreamMessage { subject: stored.subject, seq: stored.seq, time: stored.time, headers, payload })
 }

@@ -2,7 +2,7 @@
 
 use super::api::{GetMessage, GotMessage, NO_MESSAGE};
 use super::log::{NatsStore, unreadable};
-use super::message::{Message, from_leader};
+use super::message::{StreamMessage, from_leader};
 use crate::lineage::{Birth, Lineage, slice};
 use crate::log::{Head, Position, ReadError, Slice, StoreCursor};
 use annals_core::{Batch, Seq, SessionId};
@@ -23,7 +23,7 @@ const PLACES: usize = 4096;
 /// The last batch of a session.
 #[derive(Clone, Debug)]
 pub struct Last {
-    pub message: Message,
+    pub message: StreamMessage,
     pub first: Seq,
     pub head: Head,
 }
@@ -72,11 +72,6 @@ impl KnownPlaces {
             (before, after)
         })
     }
-
-    /// Forgets a session: it was erased.
-    pub fn forget(&self, session: SessionId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
-    }
 }
 
 pub fn damaged(session: SessionId, seq: Seq, reason: &str) -> ReadError {
@@ -85,7 +80,7 @@ pub fn damaged(session: SessionId, seq: Seq, reason: &str) -> ReadError {
 
 impl NatsStore {
     /// A message from the leader of a stream.
-    pub async fn from_leader(&self, stream: &str, get: &GetMessage) -> Result<Option<Message>, ReadError> {
+    pub async fn ask_leader(&self, stream: &str, get: &GetMessage) -> Result<Option<StreamMessage>, ReadError> {
         let subject = format!("$JS.API.STREAM.MSG.GET.{stream}");
         match self.connection.ask::<GotMessage>(&subject, get).await {
             Ok(got) => from_leader(got.message).map(Some).map_err(unreadable),
@@ -98,7 +93,7 @@ impl NatsStore {
     pub async fn last(&self, session: SessionId) -> Result<Option<Last>, ReadError> {
         let get = GetMessage { last_by_subj: Some(self.layout.subject(session)), ..GetMessage::default() };
         let stream = self.layout.stream(self.layout.shard_of(session));
-        let Some(message) = self.from_leader(&stream, &get).await? else { return Ok(None) };
+        let Some(message) = self.ask_leader(&stream, &get).await? else { return Ok(None) };
         let (Some(first), Some(head)) = (message.first(), message.head()) else {
             return Err(damaged(session, Seq::ZERO, "its last message has no valid headers"));
         };
@@ -107,10 +102,10 @@ impl NatsStore {
     }
 
     /// The first message of a session from a number in its stream on.
-    pub async fn next_from(&self, session: SessionId, seq: u64) -> Result<Option<Message>, ReadError> {
+    pub async fn next_from(&self, session: SessionId, seq: u64) -> Result<Option<StreamMessage>, ReadError> {
         let next_by_subj = Some(self.layout.subject(session));
         let get = GetMessage { seq: Some(seq.max(1)), next_by_subj, ..GetMessage::default() };
-        self.from_leader(&self.layout.stream(self.layout.shard_of(session)), &get).await
+        self.ask_leader(&self.layout.stream(self.layout.shard_of(session)), &get).await
     }
 
     /// How a session's own log begins.
@@ -244,7 +239,7 @@ impl NatsStore {
     fn take(
         &self,
         session: SessionId,
-        message: &Message,
+        message: &StreamMessage,
         due: &mut Option<Seq>,
         found: &mut Vec<NatsBatch>,
     ) -> Result<(), ReadError> {
@@ -331,7 +326,7 @@ impl NatsStore {
         let before = next.get(shard as usize).and_then(|next| next.checked_sub(1)).filter(|before| *before > 0);
         let Some(before) = before else { return Ok(None) };
         let get = GetMessage { seq: Some(before), ..GetMessage::default() };
-        let message = self.from_leader(&self.layout.stream(shard), &get).await?;
+        let message = self.ask_leader(&self.layout.stream(shard), &get).await?;
         let batch = message.and_then(|message| message.batch());
         Ok(batch.map(|batch| Slice { from: batch.first, until: batch.next(), batch }))
     }

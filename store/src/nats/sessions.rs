@@ -1,4 +1,4 @@
-//! Listing sessions: the subjects of one stream after another.
+//! SubjectListing sessions: the subjects of one stream after another.
 
 use super::api::{AskInfo, StreamInfo};
 use super::log::{NatsStore, unreadable};
@@ -15,7 +15,7 @@ const FRESH: Duration = Duration::from_secs(30);
 
 /// The sessions of one stream, by id.
 #[derive(Clone, Debug)]
-pub struct Listing {
+pub struct SubjectListing {
     shard: u32,
     since: Instant,
     sessions: Arc<[SessionId]>,
@@ -72,7 +72,7 @@ impl NatsStore {
         sessions.sort_unstable();
         sessions.dedup();
         let sessions: Arc<[SessionId]> = sessions.into();
-        let listing = Listing { shard, since, sessions: sessions.clone() };
+        let listing = SubjectListing { shard, since, sessions: sessions.clone() };
         *self.listing.lock().unwrap_or_else(PoisonError::into_inner) = Some(listing);
         Ok(sessions)
     }

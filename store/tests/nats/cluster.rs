@@ -1,0 +1,193 @@
+//! Real servers of NATS, in a folder of their own.
+
+use annals_store::nats::{NatsAddress, NatsCreate, NatsLog, NatsOptions, create};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The variable that names the program `nats-server`.
+pub const PROGRAM: &str = "ANNALS_NATS_SERVER";
+
+/// One server.
+pub struct Node {
+    child: Option<Child>,
+    config: PathBuf,
+    pub client: u16,
+    pub monitor: u16,
+}
+
+/// Servers that replicate to each other, or one alone. They end with it.
+pub struct Cluster {
+    pub nodes: Vec<Node>,
+    folder: TempDir,
+    stores: AtomicU32,
+}
+
+fn free_ports<const N: usize>() -> [u16; N] {
+    let bound = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    bound.map(|listener| listener.local_addr().unwrap().port())
+}
+
+/// The program: of the variable, or in the path. `None` without one, except in CI, where that is a failure.
+pub fn program() -> Option<OsString> {
+    let named = std::env::var_os(PROGRAM).filter(|path| !path.is_empty());
+    let program = named.unwrap_or_else(|| "nats-server".into());
+    let found = Command::new(&program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match found {
+        Ok(status) if status.success() => Some(program),
+        _ => {
+            assert!(std::env::var_os("CI").is_none(), "nats-server is missing: .ci/run installs it from PyPI");
+            eprintln!("SKIPPED: nats-server is missing ({PROGRAM} names it)");
+            None
+        }
+    }
+}
+
+impl Cluster {
+    /// So many servers that flush before they acknowledge; `None` where the program is missing.
+    pub fn start(servers: usize) -> Option<Self> {
+        Self::start_with(servers, "sync_interval: always", "")
+    }
+
+    /// With other words in the block `jetstream`, and at the end of the configuration.
+    pub fn start_with(servers: usize, jetstream: &str, more: &str) -> Option<Self> {
+        let program = program()?;
+        let folder = tempfile::tempdir().unwrap();
+        let ports: Vec<[u16; 3]> = (0..servers).map(|_| free_ports()).collect();
+        let routes: Vec<String> = ports.iter().map(|[_, _, route]| format!("nats-route://127.0.0.1:{route}")).collect();
+        let mut nodes = Vec::new();
+        for (number, [client, monitor, route]) in (1..).zip(&ports) {
+            let store = folder.path().join(format!("n{number}"));
+            let cluster = match servers {
+                1 => String::new(),
+                _ => {
+                    format!("cluster {{ name: annals, listen: 127.0.0.1:{route}, routes: [{}] }}\n", routes.join(", "))
+                }
+            };
+            let text = format!(
+                "server_name: n{number}\nlisten: 127.0.0.1:{client}\nhttp: 127.0.0.1:{monitor}\n\
+                 jetstream {{ store_dir: \"{}\", max_file: 20G, {jetstream} }}\n{cluster}{more}\n",
+                store.display()
+            );
+            let config = folder.path().join(format!("n{number}.conf"));
+            fs::write(&config, text).unwrap();
+            nodes.push(Node { child: None, config, client: *client, monitor: *monitor });
+        }
+        let mut cluster = Self { nodes, folder, stores: AtomicU32::new(0) };
+        for node in 0..servers {
+            cluster.run(&program, node);
+        }
+        cluster.await_healthy();
+        Some(cluster)
+    }
+
+    fn run(&mut self, program: &OsString, node: usize) {
+        let log = fs::File::options().create(true).append(true).open(self.folder.path().join(format!("n{node}.log")));
+        let log = log.unwrap();
+        let child = Command::new(program)
+            .arg("-c")
+            .arg(&self.nodes[node].config)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn();
+        self.nodes[node].child = Some(child.unwrap());
+    }
+
+    /// Starts a server again.
+    pub fn restart(&mut self, node: usize) {
+        let program = program().unwrap();
+        self.run(&program, node);
+    }
+
+    /// Ends a server as a crash does.
+    pub fn kill(&mut self, node: usize) {
+        if let Some(mut child) = self.nodes[node].child.take() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+
+    /// The process of a server.
+    pub fn pid(&self, node: usize) -> Option<i32> {
+        self.nodes[node].child.as_ref().map(|child| child.id().cast_signed())
+    }
+
+    /// Waits until every server that runs says that it is well.
+    pub fn await_healthy(&self) {
+        let end = Instant::now() + Duration::from_secs(60);
+        for node in self.nodes.iter().filter(|node| node.child.is_some()) {
+            while !http(node.monitor, "/healthz").is_some_and(|answer| answer.contains("\"ok\"")) {
+                assert!(Instant::now() < end, "a server does not become healthy: {}", self.logs());
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+
+    /// What the servers printed.
+    pub fn logs(&self) -> String {
+        let of = |node| fs::read_to_string(self.folder.path().join(format!("n{node}.log"))).unwrap_or_default();
+        (0..self.nodes.len()).map(of).collect()
+    }
+
+    pub fn monitors(&self) -> Vec<String> {
+        self.nodes.iter().map(|node| format!("http://127.0.0.1:{}", node.monitor)).collect()
+    }
+
+    /// The address of a store of this name.
+    pub fn address(&self, name: &str) -> NatsAddress {
+        let servers: Vec<String> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.client)).collect();
+        format!("nats://{}/{name}", servers.join(",")).parse().unwrap()
+    }
+
+    /// How a store is created here.
+    pub fn wanted(&self, shards: u32) -> NatsCreate {
+        NatsCreate { replicas: self.nodes.len(), shards, monitors: self.monitors(), accept_unsynced: false }
+    }
+
+    /// Creates a new store.
+    pub async fn new_store(&self, shards: u32) -> NatsAddress {
+        let address = self.address(&format!("s{}", self.stores.fetch_add(1, Ordering::Relaxed)));
+        create(&address, &self.wanted(shards), NatsOptions::default()).await.unwrap();
+        address
+    }
+
+    /// Opens a new store.
+    pub async fn new_log(&self, shards: u32) -> NatsLog {
+        NatsLog::open(&self.new_store(shards).await, NatsOptions::default()).await.unwrap()
+    }
+
+    /// The server that leads a stream.
+    pub fn leader(&self, stream: &str) -> Option<usize> {
+        let answer = self.nodes.iter().filter(|node| node.child.is_some()).find_map(|node| {
+            let answer = http(node.monitor, "/jsz?streams=true")?;
+            let at = answer.find(&format!("\"name\": \"{stream}\""))?;
+            let rest = &answer[at..];
+            let leader = rest.find("\"leader\": \"n").map(|at| &rest[at + 12..])?;
+            leader.split('"').next()?.parse::<usize>().ok()
+        });
+        answer.map(|number| number - 1)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        (0..self.nodes.len()).for_each(|node| self.kill(node));
+    }
+}
+
+/// What a monitoring port answers.
+pub fn http(port: u16, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(3))).ok()?;
+    write!(stream, "GET {path} HTTP/1.0\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
