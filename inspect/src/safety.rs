@@ -15,14 +15,16 @@ mod summary;
 pub use call::{AuditedCall, CallDecision, CallOutcome, CommandConfinement};
 pub use summary::SafetySummary;
 
+use crate::SessionAt;
 use crate::reader::{FindError, Reader};
 use annals_core::event::Rule;
 use annals_core::{ModelName, Seq, SessionId};
-use annals_projections::Catalogue;
+use annals_projections::{Catalogue, ToJson};
 use annals_store::{ReadError, Slice};
 use fold::SafetyFold;
 use network::{could_send, mcp_server};
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 
@@ -251,6 +253,32 @@ impl Reader {
             counts.audit.unreadable.extend(damage.map(unreadable));
         }
         Ok(counts.end())
+    }
+}
+
+impl SessionAt {
+    /// The answer of `annals usage SESSION --json`: tokens and recorded cost, and what was allowed. Reads every event.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn audited_usage(&self, reader: &Reader, root: &dyn Fn(&str) -> PathBuf) -> Result<Value, FindError> {
+        let usage = self.usage().await?;
+        let mut answer = usage.total.to_json(self.blobs());
+        let summary = self.safety(reader, root).await?;
+        if let (Some(fields), Ok(summary)) = (answer.as_object_mut(), serde_json::to_value(summary)) {
+            fields.insert("safety".to_owned(), summary);
+        }
+        Ok(answer)
+    }
+
+    /// What was allowed in this session up to here, in numbers.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn safety(&self, reader: &Reader, root: &dyn Fn(&str) -> PathBuf) -> Result<SafetySummary, FindError> {
+        let (sessions, until) = (vec![self.session], Some(self.until));
+        let query = SafetyQuery { sessions, limit: 0, every_call: false, inherited: true, until };
+        Ok(reader.safety(&query, root).await?.summary())
     }
 }
 

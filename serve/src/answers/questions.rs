@@ -3,6 +3,7 @@
 use crate::operation::{AsJson, AtCut, Nothing, Question, past};
 use crate::problem::ApiProblem;
 use annals_core::SessionId;
+use annals_host::project::root;
 use annals_inspect::cache::{self, Asking, Cached};
 use annals_inspect::compactions::ListedCompaction;
 use annals_inspect::tree::TreeSession;
@@ -10,11 +11,11 @@ use annals_inspect::view_diff::changes;
 use annals_inspect::when::When;
 use annals_inspect::why::Why;
 use annals_inspect::{diff, views};
-use annals_projections::ToJson;
 use annals_store::exchange::VerifyReport;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use std::path::Path;
 
 /// Seconds that a provider keeps an unused prefix, as the command assumes.
 const TTL: u64 = 300;
@@ -138,7 +139,7 @@ pub async fn compactions(asked: Question<AtCut>) -> Result<AsJson<Vec<ListedComp
 /// `GET /v1/sessions/{session}/usage`
 pub async fn usage(asked: Question<AtCut>) -> Result<AsJson<Value>, ApiProblem> {
     let past = asked.past(asked.given.at).await?;
-    Ok(AsJson(past.usage().await?.total.to_json(past.blobs())))
+    Ok(AsJson(past.audited_usage(asked.reader(), &|directory| root(Path::new(directory))).await?))
 }
 
 /// `GET /v1/sessions/{session}/verify`

@@ -8,7 +8,7 @@ import { PAUSE, type TabProps } from '.';
 const ROWS: [keyof Usage, string][] = [['input', 'Input, not from a cache'], ['cache_read', 'Input read from a cache'], ['cache_write', 'Input written to a cache'], ['output', 'Output'], ['reasoning', 'Reasoning']];
 
 export function UsageTab({ api, id, at }: TabProps) {
-  const loaded = useLoad(`${id}@${at}`, (signal) => api.get<Usage>(of(id, '/usage'), { at }, signal), PAUSE);
+  const loaded = useLoad(`${id}@${at}`, (signal) => api.get<Usage>(of(id, '/views/usage'), { at }, signal), PAUSE);
   return (
     <Panel loaded={loaded}>
       {(usage) => {

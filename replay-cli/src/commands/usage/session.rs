@@ -9,8 +9,8 @@ use annals_core::ModelName;
 use annals_host::project::root;
 use annals_inspect::SessionAt;
 use annals_inspect::pricing::{Cost, Pricing};
-use annals_inspect::safety::{SafetyQuery, SafetySummary};
-use annals_projections::{ToJson, UsageByModel, UsageTotals};
+use annals_inspect::safety::SafetySummary;
+use annals_projections::{UsageByModel, UsageTotals};
 use std::io::Write;
 use std::path::Path;
 
@@ -21,19 +21,13 @@ use std::path::Path;
 pub async fn run(target: &Target, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(target).await?;
     let at = SessionAt::from(&found);
-    let usage = at.usage().await?;
-    let query =
-        SafetyQuery { sessions: vec![at.session], limit: 0, every_call: false, inherited: true, until: Some(at.until) };
-    let audit = found.reader.safety(&query, &|directory| root(Path::new(directory))).await?;
-    let safety = audit.summary();
+    let project = |directory: &str| root(Path::new(directory));
     if cli.style.json {
-        let mut answer = usage.total.to_json(found.reader.blobs());
-        if let (Some(fields), Ok(safety)) = (answer.as_object_mut(), serde_json::to_value(safety)) {
-            fields.insert("safety".to_owned(), safety);
-        }
-        json::object(out, &answer)?;
+        json::object(out, &at.audited_usage(&found.reader, &project).await?)?;
         return Ok(Verdict::Fine);
     }
+    let usage = at.usage().await?;
+    let safety = at.safety(&found.reader, &project).await?;
     if usage.total.attempts == 0 && usage.total.cost == 0 {
         cli.remark("no usage recorded");
         counts(&safety, &cli.style, out)?;
