@@ -2,6 +2,7 @@
 
 use crate::context::HostContext;
 use crate::error::HostError;
+use crate::live::LiveSender;
 use crate::project::root;
 use crate::remarks::HostRemarks;
 use crate::short_id::short;
@@ -26,6 +27,7 @@ pub struct Host {
     remarks: Arc<dyn HostRemarks>,
     environment: Environment,
     signer: Option<AutomaticSigner>,
+    _live: LiveSender,
     /// Set once the temporary files of killed processes were removed.
     tidied: OnceCell<()>,
 }
@@ -46,8 +48,9 @@ impl Host {
     pub fn open(context: &HostContext, reader: Reader, parts: HostParts) -> Result<Self, HostError> {
         let (log, saved, store) = (reader.log().clone(), reader.saved().cloned(), reader.folder().clone());
         let over_store = StoreHost::open(log, saved, store, parts)?;
+        let live = LiveSender::start(reader.folder(), over_store.runtime.bus());
         let (remarks, environment) = (context.remarks.clone(), context.environment.clone());
-        Ok(Self { over_store, reader, remarks, environment, signer: None, tidied: OnceCell::new() })
+        Ok(Self { over_store, reader, remarks, environment, signer: None, _live: live, tidied: OnceCell::new() })
     }
 
     /// The same, which signs sessions once they are idle, if that is configured.

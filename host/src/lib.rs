@@ -9,7 +9,8 @@
 //!
 //! [`HostedSession`] does all of it for one session: it opens it, admits prompts, runs it, hands out permission questions on a channel and
 //! interrupts. The parts are there for programs that need them one by one: [`editing`] changes sessions without a model, [`erasing`]
-//! removes texts, [`AutomaticSigner`] signs what was appended.
+//! removes texts, [`AutomaticSigner`] signs what was appended, [`live`] shows
+//! other processes what is on its way.
 #![warn(missing_docs)]
 
 pub mod advice;
@@ -25,6 +26,7 @@ mod host;
 mod hosted_session;
 mod index_keeper;
 mod launcher;
+pub mod live;
 mod opening;
 pub mod project;
 mod remarks;

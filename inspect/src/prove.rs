@@ -29,6 +29,18 @@ pub struct Proof {
 /// # Errors
 /// When the log cannot be read. A request that is not proved is in the answer.
 pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadError> {
+    prove_each(past, wire, |_, _| ()).await
+}
+
+/// The same; `seen` is shown each body before its bytes are dropped, with the event of its request.
+///
+/// # Errors
+/// See [`prove_all`].
+pub(crate) async fn prove_each(
+    past: &SessionAt,
+    wire: bool,
+    mut seen: impl FnMut(Seq, &Wire),
+) -> Result<Vec<Proof>, ReadError> {
     let (mut fold, mut requests) = (RequestFold::default(), Requests::default());
     let (mut proofs, mut withheld): (Vec<Proof>, _) = (Vec::new(), WithheldBefore::default());
     let mut pieces = RecordedPieces::default();
@@ -61,6 +73,11 @@ pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadE
                         Err(Unproved::Flaw(flaw)) => (Some(flaw), None),
                         Err(Unproved::Withheld(parts)) => (None, Some(parts)),
                     };
+                    // The bytes are not kept: there may be many.
+                    let wire = wire.map(|wire| {
+                        seen(mark.seq, &wire);
+                        bare(wire)
+                    });
                     proofs.push(Proof { mark, flaw, withheld, wire });
                 }
             }
@@ -77,8 +94,7 @@ enum Unproved {
     Withheld(WithheldParts),
 }
 
-/// Whether a request is proved by the view before it, and the result for the body that `session` sent. The
-/// bytes of a proved body are not kept: there may be many.
+/// Whether a request is proved by the view before it, and the result for the body that `session` sent.
 fn prove(
     fold: &mut RequestFold,
     sent: &RequestSent,
@@ -103,7 +119,7 @@ fn prove(
     let Some(session) = session else { return (Ok(()), None) };
     let body = pieces.wire(sent, blobs).unwrap_or_else(|| Ok(body_of(&built.request(), sent, session)));
     match body {
-        Ok(body) => (Ok(()), Some(bare(body))),
+        Ok(body) => (Ok(()), Some(body)),
         Err(parts) => (Err(Unproved::Withheld(parts)), None),
     }
 }

@@ -4,6 +4,7 @@
 //! Nothing is stored per cut: messages, spans and the like are in a pool, each once, and a view is a list of changes. What would
 //! grow with the square of the session (requests whole) is limited to [`REQUESTS`]; what was left out is named.
 
+mod bodies;
 mod index;
 mod pool;
 mod turns;
@@ -21,6 +22,7 @@ use annals_core::event::Purpose;
 use annals_core::{Blobs, Digest, Record, Seq, SessionId};
 use annals_projections::{Request, ToJson};
 use annals_store::exchange::VerifyReport;
+use bodies::{ReportBodies, ReportBody};
 use pool::{Pool, Runs};
 use serde::Serialize;
 use serde_json::Value;
@@ -30,7 +32,7 @@ use turns::TurnFold;
 use views::ViewChanges;
 
 /// The shape of [`ReportData`], for the page.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// How many requests are shown whole at most.
 pub const REQUESTS: usize = 200;
 /// How many spans of requests are looked up, about: what decides how long it takes to write a report of a long session.
@@ -38,8 +40,9 @@ const SPANS: usize = 200_000;
 /// Milliseconds that a provider keeps an unused prefix, as `annals cache` assumes.
 const TTL_MS: u64 = 300_000;
 
-/// Everything that a report of a session shows.
+/// Everything that a report of a session shows: the block `annals-data` of its file.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportData {
     format: u32,
     /// The session.
@@ -52,6 +55,7 @@ pub struct ReportData {
     events: Vec<Value>,
     requests: Vec<ListedRequest>,
     rebuilt: Vec<ShownRequest>,
+    bodies: Vec<ReportBody>,
     seen: Vec<SeenRequest>,
     /// Number, event and purpose of every request that is shown or left out.
     steps: Vec<(u64, Seq, Purpose)>,
@@ -61,6 +65,7 @@ pub struct ReportData {
     /// The files that events name.
     pub files: Vec<ReportFile>,
     views: ViewChanges,
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<Value>"))]
     pool: Vec<Box<RawValue>>,
     /// What verifying the export that is in the file gave.
     pub verified: VerifyReport,
@@ -68,6 +73,7 @@ pub struct ReportData {
 
 /// The session that a report is about.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportSession {
     /// Its id.
     pub session: SessionId,
@@ -81,7 +87,8 @@ pub struct ReportSession {
     pub agent: String,
     /// The session that started it.
     pub parent: Option<SessionId>,
-    children: [SessionId; 0],
+    /// The sub-agents that the turns that are shown started.
+    pub children: Vec<SessionId>,
     /// How many events it has, those that are not shown included.
     pub events: u64,
     /// How many turns are shown.
@@ -93,6 +100,7 @@ pub struct ReportSession {
 
 /// The end of what is shown.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportHead {
     /// The first event that is not shown.
     pub seq: Seq,
@@ -121,6 +129,7 @@ impl ReportFile {
 
 /// A recorded request; its lists are in the pool.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShownRequest {
     seq: Seq,
     rest: Value,
@@ -129,6 +138,7 @@ struct ShownRequest {
 
 /// What the model saw with one request; its spans are in the pool.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SeenRequest {
     step: IndexedRequest,
     spans: Runs,
@@ -159,6 +169,7 @@ impl SessionAt {
         requests.retain(|request| request.seq >= from);
         let is_whole = verified.withheld.is_none();
         let rebuilt = self.rebuilt(&wanted, is_whole, &mut requests, &mut pool).await?;
+        let bodies = ReportBodies::of(self, &wanted).await?;
         let seen = self.seen_requests(&wanted, &shown.turns, &mut pool).await?;
         let mut cache = cache::ask(self, Asking { last: None, ttl_ms: TTL_MS }).await?;
         cache.requests.retain(|request| request.step.seq >= from);
@@ -177,7 +188,7 @@ impl SessionAt {
                 model: info.model.to_string(),
                 agent: info.agent.to_string(),
                 parent: info.parent.map(|parent| parent.session),
-                children: [],
+                children: shown.turns.iter().flat_map(|turn| &turn.calls).filter_map(|call| call.child).collect(),
                 events: statistics.events,
                 turns: shown.turns.len(),
                 head: ReportHead { seq: self.until, digest: shown.digest },
@@ -190,6 +201,7 @@ impl SessionAt {
             steps: wanted.iter().map(|step| (step.number, step.seq, step.purpose)).collect(),
             requests,
             rebuilt,
+            bodies,
             seen,
             cache,
             compactions,

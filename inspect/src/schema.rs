@@ -4,6 +4,7 @@
 
 use crate::certify::{Difference, Report};
 use crate::compactions::ListedCompaction;
+use crate::report::ReportData;
 use crate::requests::ListedRequest;
 use crate::safety::{SafetyAudit, SafetySummary};
 use crate::search::{IndexStatus, SearchMatch};
@@ -25,8 +26,8 @@ use std::collections::BTreeMap;
 
 /// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions`, `audit`, `replay` (its
 /// counts), `verify`, `sign`, `verify --signed`, `prove` and `witness`, spending, the state of
-/// the index, rows of SQL, and lists of sessions, of a tree, of matches and of requests.
-pub const ANSWERS: [&str; 24] = [
+/// the index, rows of SQL, and lists of sessions, of a tree, of matches and of requests; the data in a report.
+pub const ANSWERS: [&str; 25] = [
     "why",
     "when",
     "cache",
@@ -46,6 +47,7 @@ pub const ANSWERS: [&str; 24] = [
     "spending",
     "tree",
     "request-list",
+    "report",
     "verify",
     "signed-checkpoint",
     "signed-store",
@@ -117,6 +119,7 @@ fn answer(name: &str) -> Option<Value> {
         "spending" => of::<SpendingTable>(),
         "tree" => of::<Vec<TreeSession>>(),
         "request-list" => of::<Vec<ListedRequest>>(),
+        "report" => of::<ReportData>(),
         "verify" => of::<VerifiedLog>(),
         "signed-checkpoint" => of::<signing::SignedCheckpointFile>(),
         "signed-store" => of::<signing::SignedStore>(),

@@ -214,6 +214,13 @@ pub fn writing() -> Vec<Operation> {
             json(of::<prompts::RunState>),
             prompts::run,
         ),
+        get(
+            "/v1/permissions",
+            "listPermissions",
+            "The permission questions that wait, of all sessions that this server runs.",
+            json(of::<prompts::PermissionList>),
+            prompts::permissions,
+        ),
         post(
             "/v1/sessions/{session}/permissions/{permission}",
             "answerPermission",

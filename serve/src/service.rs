@@ -5,12 +5,13 @@ use crate::hosting::HostedSessions;
 use crate::live_store::LiveStore;
 use crate::problem::ApiProblem;
 use annals_core::SessionId;
+use annals_host::live::LiveReader;
 use annals_inspect::SessionAt;
 use annals_inspect::pricing::Pricing;
 use annals_inspect::report::SessionIndex;
 use axum::http::StatusCode;
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
 
 /// How many sessions have an index of their turns in memory.
@@ -35,6 +36,7 @@ pub struct Service {
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) whole_streams: Arc<Semaphore>,
     pub(crate) followers: Followers,
+    live: std::sync::Mutex<Weak<LiveReader>>,
 }
 
 impl Service {
@@ -50,6 +52,7 @@ impl Service {
             streams: Arc::new(Semaphore::new(STREAMS)),
             whole_streams: Arc::new(Semaphore::new(WHOLE_STREAMS)),
             followers: Followers::default(),
+            live: std::sync::Mutex::default(),
         }
     }
 
@@ -65,6 +68,21 @@ impl Service {
     pub(crate) fn hosted(&self) -> Result<&Arc<HostedSessions>, ApiProblem> {
         let detail = "this server only reads; annals serve --write starts one that can change sessions";
         self.hosted.as_ref().ok_or_else(|| ApiProblem::new(StatusCode::FORBIDDEN, "read only", detail))
+    }
+
+    /// What is on its way in all processes that run sessions of the store; read while this is held.
+    ///
+    /// # Errors
+    /// When the store cannot be opened.
+    pub(crate) async fn live(&self) -> Result<Arc<LiveReader>, ApiProblem> {
+        let folder = self.store.now().await?.reader.folder().clone();
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = live.upgrade() {
+            return Ok(known);
+        }
+        let started = Arc::new(LiveReader::start(&folder));
+        *live = Arc::downgrade(&started);
+        Ok(started)
     }
 
     /// The turns and files of a session up to the end of `past`; costs what was appended since it was asked last.

@@ -24,6 +24,9 @@ export async function open(origin) {
   });
   await context.route('**/*', (route) => {
     const url = route.request().url();
+    // PAGE=dist shows what was built since the program was compiled.
+    const file = /^\/(app\.(?:js|css))$/.exec(new URL(url).pathname);
+    if (file && process.env.PAGE === 'dist') return route.fulfill({ path: new URL(`../dist/${file[1]}`, import.meta.url).pathname, contentType: file[1].endsWith('js') ? 'text/javascript' : 'text/css' });
     if (url.startsWith(origin) || url.startsWith('blob:')) return route.continue();
     foreign.push(url);
     return route.abort();

@@ -2,10 +2,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { open } from './chromium.mjs';
 import { million } from './million.mjs';
 import { serveOverrides, serveStore } from './server.mjs';
+import { startModel } from './model.mjs';
 import { annals, makeStores } from './stores.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -20,6 +24,12 @@ function using(options) {
   const at = {};
   before(async () => {
     const given = options();
+    if (given.cwd) {
+      at.model = await startModel([]);
+      for (const folder of [given.cwd, join(given.env.HOME, '.config/annals')]) mkdirSync(folder, { recursive: true });
+      const config = ['model = "mock/one"', 'titles = false', '[providers.mock]', 'protocol = "openai-chat"', `base_url = "${at.model.url}"`, 'key_env = "MOCK_KEY"', ''];
+      writeFileSync(join(given.env.HOME, '.config/annals/config.toml'), config.join('\n'));
+    }
     at.server = await (given.overrides ? serveOverrides : serveStore)({ annals, env: stores.env, ...given });
     at.browser = await open(at.server.origin);
     at.page = await at.browser.page();
@@ -27,6 +37,7 @@ function using(options) {
   after(async () => {
     await at.browser?.close();
     at.server?.close();
+    at.model?.close();
   });
   at.go = async (hash, ready = '.tabs') => {
     await at.page.goto('about:blank');
@@ -340,6 +351,106 @@ describe('with --write', () => {
     await page.click('text=Fork here');
     await page.waitForFunction((id) => location.hash.includes(id), at.child);
     assert.deepEqual(server.asked.filter((one) => one.path.endsWith('/fork')).map((one) => one.body), [{ at: 13 }]);
+    at.sound();
+  });
+});
+
+describe('sessions that the server runs', { timeout: 240_000 }, () => {
+  let model;
+  const home = () => join(stores.env.HOME, 'ada');
+  const at = using(() => ({ store: join(stores.env.HOME, 'written'), env: person(), cwd: join(home(), 'project'), options: ['--write'] }));
+  const person = () => ({ ...stores.env, HOME: home(), MOCK_KEY: 'sk-test' });
+  const annalsIn = (...args) => spawn(annals, [...args, '--store', join(stores.env.HOME, 'written')], { env: person(), cwd: join(home(), 'project'), stdio: 'ignore' });
+
+  test('a session is started, asks for permission above every page, and writes after an answer', async () => {
+    const { page } = at;
+    model = at.model;
+    model.say({ calls: [{ id: 'c1', name: 'write', input: { path: 'jars.txt', content: 'seven jars\n' } }] }, { text: 'There are seven jars.' });
+    await at.go('#/', '.list');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('n');
+    await page.fill('.start textarea', 'How many jars are there? Write it down.');
+    await accessible(page, 'new session');
+    await page.keyboard.press('Control+Enter');
+    await page.waitForSelector('.question');
+    await settled(page);
+    assert.match(await page.locator('.question .what').innerText(), /write asks for/);
+    await screen(page, 'permission');
+    await accessible(page, 'permission');
+    await page.evaluate(() => { location.hash = '#/'; });
+    await page.waitForSelector('.list');
+    assert.equal(await page.locator('.question').count(), 1, 'the question is above the list as well');
+    assert.ok(!existsSync(join(home(), 'project/jars.txt')));
+    await page.locator('.start, .filter input').first().evaluate((field) => field.blur());
+    await page.keyboard.press('p');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.asking', { state: 'detached' });
+    await page.locator('.srow:not(.head)').first().click();
+    await page.waitForSelector('.actions');
+    await page.keyboard.press('4');
+    await page.waitForFunction(() => /There are seven jars/.test(document.querySelector('.panel').innerText));
+    assert.ok(existsSync(join(home(), 'project/jars.txt')));
+    at.sound();
+  });
+
+  test('a prompt is answered live, and an answer is interrupted', async () => {
+    const { page } = at;
+    model.say({ text: 'Counting them once more now', held: true });
+    await page.keyboard.press('i');
+    await page.keyboard.type('Count again');
+    await page.keyboard.press('Control+Enter');
+    await page.waitForFunction(() => /Counting them once more/.test(document.querySelector('.onitsway')?.innerText ?? ''));
+    await screen(page, 'live');
+    await accessible(page, 'live');
+    model.release();
+    await page.waitForFunction(() => /Counting them once more now/.test(document.querySelector('.panel').innerText));
+    await page.waitForSelector('.onitsway', { state: 'detached' });
+    model.say({ text: 'This takes long', held: true });
+    await page.fill('.actions textarea', 'And again');
+    await page.keyboard.press('Control+Enter');
+    await page.waitForFunction(() => /This takes/.test(document.querySelector('.onitsway')?.innerText ?? ''));
+    await page.click('text=Interrupt');
+    await page.waitForSelector('.onitsway', { state: 'detached' });
+    await page.waitForFunction(() => /This takes/.test(document.querySelector('.panel').innerText));
+    model.release();
+    at.sound();
+  });
+
+  test('an undo is staged, dropped and applied, a message is pinned, a fork is opened', async () => {
+    const { page } = at;
+    const head = await position(page);
+    await page.locator('.actions textarea').evaluate((field) => field.blur());
+    await page.keyboard.press('[');
+    await page.keyboard.press('[');
+    await page.waitForFunction((was) => Number(document.querySelector('[role=slider]').getAttribute('aria-valuenow')) < was, head);
+    await page.click('text=Undo after here');
+    await page.waitForSelector('.staged');
+    await accessible(page, 'staged');
+    await page.click('text=Drop');
+    await page.waitForSelector('.staged', { state: 'detached' });
+    await page.click('text=Undo after here');
+    await page.waitForSelector('.staged');
+    await page.click('text=Apply');
+    await page.waitForSelector('.staged', { state: 'detached' });
+    await page.click('text=Pin');
+    await page.waitForFunction(() => /is pinned/.test(document.querySelector('.here').innerText));
+    const before = page.url();
+    await page.click('text=Fork here');
+    await page.waitForFunction((url) => location.href.split('@')[0] !== url.split('@')[0], before);
+    await page.waitForSelector('.tabs');
+    at.sound();
+  });
+
+  test('the answer of a run in a terminal is seen while it streams', async () => {
+    const { page, server } = at;
+    const session = await sessionOf(server, '');
+    await at.go(`#/s/${session.id}`);
+    model.say({ text: 'From the terminal, slowly', held: true });
+    const run = annalsIn('run', '-s', session.id, 'Speak slowly');
+    await page.waitForFunction(() => /From the terminal/.test(document.querySelector('.onitsway')?.innerText ?? ''));
+    model.release();
+    await page.waitForSelector('.onitsway', { state: 'detached' });
+    await new Promise((ended) => run.once('exit', ended));
     at.sound();
   });
 });

@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 
 /** Starts `annals serve`: `{ origin, token, close() }`. */
-export async function serveStore({ store, annals, env }) {
-  const server = spawn(annals, ['serve', '--store', store], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+export async function serveStore({ store, annals, env, cwd, options = [] }) {
+  const server = spawn(annals, ['serve', ...options, '--store', store], { env, cwd, stdio: ['ignore', 'pipe', 'ignore'] });
   const link = await new Promise((resolve, reject) => {
     createInterface({ input: server.stdout }).once('line', resolve);
     server.once('error', reject).once('exit', (status) => reject(new Error(`annals serve ended with ${status}`)));

@@ -10,6 +10,7 @@ const KEYS: [string, string][] = [
   ['m', 'mark this place; Changes compares with it'],
   ['1 … 0', 'the views, in order'],
   ['c', 'copy a link to exactly this'],
+  ['n i p', 'with --write: a new session, a prompt, the first permission question'],
   ['/', 'filter the sessions; /text searches in all texts'],
   ['↑ ↓ Enter', 'choose and open a session'],
   ['Esc', 'back to the list'],

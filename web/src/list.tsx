@@ -3,13 +3,14 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Api } from './api';
 import { ago, brief, count, dollars, oneLine, plural, short } from './format';
 import { linkTo } from './route';
-import type { Hit, SessionPage, SessionRow } from './types';
+import { NewSession } from './start';
+import type { Hit, Info, SessionPage, SessionRow } from './types';
 import { Empty, Panel, typing, useLoad, Virtual } from './ui';
 
 const ROW = 46;
 const PAGE = 200;
 
-export function SessionList({ api, query, search }: { api: Api; query: string; search: (query: string) => void }) {
+export function SessionList({ api, info, query, search }: { api: Api; info: Info; query: string; search: (query: string) => void }) {
   const [rows, setRows] = useState<SessionRow[]>([]);
   const [total, setTotal] = useState<number | null>(null);
   const [next, setNext] = useState<string | null>(null);
@@ -60,6 +61,8 @@ export function SessionList({ api, query, search }: { api: Api; query: string; s
       if (event.key === '/' && !typing(event)) {
         event.preventDefault();
         field.current!.focus();
+      } else if (event.target instanceof Element && event.target.closest('.start, .asking')) {
+        return;
       } else if (event.key === 'ArrowDown' || (event.key === 'j' && !typing(event))) {
         event.preventDefault();
         setChosen((at) => Math.min(rows.length - 1, at + 1));
@@ -90,6 +93,7 @@ export function SessionList({ api, query, search }: { api: Api; query: string; s
         <output aria-live="polite">
           {texts ? '' : total === null ? '' : `${plural(total, 'session')}${spent ? ` · ${dollars(spent)}${next ? ' so far' : ''}` : ''}`}
         </output>
+        {info.write && <NewSession api={api} directories={[...new Set(rows.map((row) => row.directory))].slice(0, 50)} />}
       </div>
       {error && <p class="problem" role="alert">{error}</p>}
       {texts ? <Hits api={api} text={texts} /> : (

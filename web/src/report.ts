@@ -10,13 +10,14 @@ type Changes = [cut: number, id: number][];
 interface Data {
   format: number; session: Session; from: number; turns: Turn[]; cuts: number[]; events: LogEvent[];
   requests: RequestRow[]; rebuilt: { seq: number; rest: { [member: string]: Json }; lists: { [member: string]: Runs } }[];
+  bodies: { seq: number; proof: string; digest: string; start: number; end: number; text: string }[];
   seen: { step: Step; spans: Runs; of: number; lacks: string[] }[]; steps: [number: number, seq: number, purpose: string][];
   cache: Cache; compactions: Compaction[]; files: { event: number; action: string; path: string }[];
   views: { history: [cut: number, same: number, runs: Runs][]; transcript: [cut: number, seq: number, id: number][]; baseline: Changes; snapshot: Changes; epochs: Changes; usage: Changes };
   pool: Json[]; verified: { [member: string]: Json };
 }
 
-const FORMAT = 1;
+const FORMAT = 2;
 const absent = (detail: string) => new Problem(404, 'not in this report', detail);
 
 /** Decodes a block of the file; null if there is none: then this is the page of a server. */
@@ -47,11 +48,23 @@ export class ReportApi extends Api {
     return this.answer(path, query) as T;
   }
 
-  /** The exact bytes of a request are not in a report; its export is. */
+  /** The exact bytes of a request, put together from what each adds to the one before it; and the export. */
   override async bytes(path: string): Promise<ArrayBuffer> {
     if (path === '/export') return (await block('annals-export'))!.buffer;
-    const step = /requests\/(\d+)/.exec(path)?.[1] ?? 'N';
-    throw absent(`Its exact bytes are not in this page (annals requests FILE.html --step ${step} --wire prints them); this is the request in neutral form`);
+    const step = Number(/requests\/(\d+)/.exec(path)?.[1] ?? NaN);
+    const { bodies, requests } = this.data;
+    const wanted = bodies.findIndex((body) => body.seq === requests.find((row) => row.number === step)?.seq);
+    if (wanted < 0) throw absent(`Its exact bytes are not in this report (annals requests FILE.html --step ${step} --wire prints them, if they are recorded); this is the request in neutral form`);
+    let bytes = new Uint8Array();
+    for (const { start, end, text } of bodies.slice(0, wanted + 1)) {
+      const between = new TextEncoder().encode(text);
+      const next = new Uint8Array(start + between.length + end);
+      next.set(bytes.subarray(0, start));
+      next.set(between, start);
+      next.set(bytes.subarray(bytes.length - end), start + between.length);
+      bytes = next;
+    }
+    return bytes.buffer;
   }
 
   override async post<T>(): Promise<T> {

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { Actions } from './actions';
 import { of, type Api } from './api';
 import { clock, count, oneLine, short, visible } from './format';
+import { heard, Live, type LiveTexts, type LiveUpdate } from './live';
 import { format, linkTo, TABS, type Place, type Route } from './route';
 import { Scrubber } from './scrubber';
 import { SessionStore } from './store';
@@ -31,6 +32,7 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
   const [live, setLive] = useState<'off' | 'on' | 'lost'>('off');
   const [going, setGoing] = useState(false);
   const [say, setSay] = useState('');
+  const [onItsWay, setOnItsWay] = useState<LiveTexts>(new Map());
   const place = useRef(at);
   place.current = at;
   const following = useRef(route.place.at === null);
@@ -99,9 +101,19 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
         if (follow) go(store.head.seq);
       }, 100);
     };
-    void api.follow(of(id, '/events'), String(store.head.seq - 1), ending.signal, (message) => {
+    void api.follow(of(id, '/events?deltas=true'), String(store.head.seq - 1), ending.signal, (message) => {
+      if (message.event === 'delta' || message.event === 'settled') {
+        const update = JSON.parse(message.data) as LiveUpdate;
+        // Its event is drawn a moment later.
+        setTimeout(() => setOnItsWay((texts) => heard(texts, update)), update.type === 'settled' ? 400 : 0);
+        return;
+      }
       if (message.id !== null && Number(message.id) >= store.head.seq) appended();
-    }, (connected) => setLive(connected ? 'on' : 'lost'));
+    }, (connected) => {
+      setLive(connected ? 'on' : 'lost');
+      // What is on its way is sent again from its beginning.
+      if (connected) setOnItsWay(new Map());
+    });
     return () => {
       ending.abort();
       clearTimeout(timer);
@@ -153,6 +165,9 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
     } else if (event.key === 'g') {
       event.preventDefault();
       setGoing(true);
+    } else if (event.key === 'i' && info.write) {
+      event.preventDefault();
+      document.querySelector<HTMLElement>('.actions textarea')?.focus();
     } else if (event.key === 'c') copy();
     else if (/^[1-9]$/.test(event.key)) setTab(tabs[Number(event.key) - 1]!);
     else if (event.key === '0') setTab(tabs[9]!);
@@ -231,7 +246,8 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
             </section>
           ))}
         </div>
-        {info.write && <Actions api={api} id={id} at={at} running={session.running} say={setSay} />}
+        <Live texts={onItsWay} />
+        {info.write && <Actions api={api} id={id} at={at} head={store.head.seq} say={setSay} />}
       </div>
     </main>
   );

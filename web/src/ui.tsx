@@ -123,6 +123,11 @@ export function Virtual({ count, height, version, row, label, focus, seen, class
   );
 }
 
+/** A name that nothing else has; `crypto.randomUUID` is missing where a page is not of this machine. */
+export function newId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
 /** Whether a key press belongs to a field that is typed into. */
 export function typing(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement | null;

@@ -5,12 +5,12 @@ import { build } from 'esbuild';
 
 const { outputFiles } = await build({
   stdin: {
-    contents: ['format', 'route', 'sse', 'cuts', 'api', 'store'].map((name) => `export * as ${name} from './${name}';`).join('\n'),
+    contents: ['format', 'route', 'sse', 'cuts', 'api', 'store', 'live'].map((name) => `export * as ${name} from './${name}';`).join('\n'),
     resolveDir: new URL('../src', import.meta.url).pathname,
   },
   bundle: true, format: 'esm', write: false,
 });
-const { format, route, sse, cuts, api, store } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
+const { format, route, sse, cuts, api, store, live } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
 
 test('characters that hide or reorder text are shown by their codes', () => {
   assert.equal(format.visible('a\u202eb\u0000c\u200bd\u2066'), 'a\\u{202e}b\\u{0}c\\u{200b}d\\u{2066}');
@@ -146,4 +146,13 @@ test('a query leaves out what is not given', () => {
 test('a call that did not complete is an error', () => {
   assert.deepEqual(cuts.errorsOf([{ first: 0, last: 9, error: true, marks: [], calls: [{ status: 'error', first: 1, last: 3 }, { status: 'completed', first: 4, last: 5 }, { status: 'running', first: 6, last: null }] }]), [4]);
   assert.deepEqual(cuts.errorsOf([{ first: 0, last: 9, error: true, marks: [], calls: [] }]), [10]);
+});
+
+test('what is on its way is joined by fragment, and is gone when it is settled', () => {
+  const update = (type, place, text) => ({ type, session: 's', request: 'r', of: 'text', place, text });
+  let texts = new Map();
+  for (const one of [update('delta', 0, 'Seven '), update('delta', 1, 'Also'), update('delta', 0, 'jars')]) texts = live.heard(texts, one);
+  assert.deepEqual([...texts.values()].map((one) => one.text), ['Seven jars', 'Also']);
+  texts = live.heard(texts, update('settled', 0));
+  assert.deepEqual([...texts.values()].map((one) => one.text), ['Also']);
 });

@@ -29,6 +29,7 @@ impl Pool {
 
 /// A list of numbers as runs: the first number and how many follow each other.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Runs(Vec<(u32, u32)>);
 
 impl Runs {

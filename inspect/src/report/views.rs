@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 /// The changes of each view that is shown, oldest first. A view at a cut is what the changes up to it give.
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct ViewChanges {
     /// The cut, how many messages stay, and those that follow them.
     history: Vec<(Seq, usize, Runs)>,

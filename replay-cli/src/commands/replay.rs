@@ -1,5 +1,6 @@
 //! `annals replay`
 
+mod follow;
 mod head;
 mod step;
 
@@ -36,12 +37,15 @@ pub struct Args {
     /// Play it N times as fast as it happened (default 10); pauses are at most 2 seconds.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10", value_parser = speed)]
     speed: Option<f64>,
+    /// Continue with new events until interrupted; on a terminal also with text that a model is still sending.
+    #[arg(long, short = 'f', conflicts_with_all = ["at", "step", "speed"])]
+    follow: bool,
 }
 
 impl Args {
     /// Whether it is shown as it goes.
     pub fn is_live(&self) -> bool {
-        self.step || self.speed.is_some()
+        self.step || self.speed.is_some() || self.follow
     }
 }
 
@@ -67,6 +71,9 @@ const LONG: u64 = 5_000;
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(&args.target).await?;
     let past = SessionAt::from(&found);
+    if args.follow && cli.style.json {
+        return follow::follow_as_json(&found, out).await;
+    }
     if found.until.0 >= LONG && !cli.style.json {
         match past.statistics().await {
             Ok(statistics) => return shown_first(args, &found, &statistics, cli, out).await,
@@ -89,7 +96,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let mut sheet = sheet(&statistics, cli, out);
     head::head(&statistics, &mut sheet)?;
     head::verdict(&report, &mut sheet)?;
-    timeline(args, &found, &statistics, &report.damage, &mut sheet).await?;
+    timeline(args, &found, &statistics, &report.damage, cli, &mut sheet).await?;
     head::foot(&statistics, &report, cost(&statistics, cli), &mut sheet)?;
     Ok(verdict)
 }
@@ -110,7 +117,7 @@ async fn shown_first(
     let mut sheet = sheet(statistics, cli, out);
     head::head(statistics, &mut sheet)?;
     head::verified_last(statistics.events, &mut sheet)?;
-    let readable = timeline(args, found, statistics, &[], &mut sheet).await?;
+    let readable = timeline(args, found, statistics, &[], cli, &mut sheet).await?;
     let report = SessionAt::from(found).integrity().await?;
     writeln!(sheet.out)?;
     head::verdict(&report, &mut sheet)?;
@@ -133,6 +140,7 @@ async fn timeline(
     found: &FoundSession,
     statistics: &Statistics,
     damage: &[Damage],
+    cli: &CommandContext,
     sheet: &mut Sheet<'_>,
 ) -> Result<bool, CliError> {
     let reader = &found.reader;
@@ -164,6 +172,10 @@ async fn timeline(
         while let Some(entry) = timeline.pop() {
             show(&entry, &mut pace, sheet, &detail, reader).await?;
         }
+    }
+    if args.follow && unreadable.is_none() {
+        follow::follow(found, timeline, &detail, sheet, cli.watched).await?;
+        return Ok(true);
     }
     for entry in timeline.finish() {
         show(&entry, &mut pace, sheet, &detail, reader).await?;

@@ -20,6 +20,9 @@ pub struct EventsAsked {
     pub from: Option<u64>,
     /// How many events at most (200; at most 5,000). A stream has no end.
     pub limit: Option<usize>,
+    /// Whether a stream also brings pieces of answers that are not in the log yet, as messages `delta` and `settled` without an id
+    /// (false).
+    pub deltas: Option<bool>,
 }
 
 /// The events of a whole store.

@@ -96,6 +96,13 @@ pub struct PermissionShown {
     input: String,
 }
 
+/// The permission questions that wait.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PermissionList {
+    /// Of all sessions that this server runs, by session.
+    permissions: Vec<PermissionShown>,
+}
+
 /// An answer to a permission question.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -211,6 +218,13 @@ fn shown(asked: &AskedPermission) -> PermissionShown {
         resources: asked.resources.clone(),
         input: asked.input.clone(),
     }
+}
+
+/// `GET /v1/permissions`
+pub async fn permissions(asked: Question<Nothing>) -> Result<AsJson<PermissionList>, ApiProblem> {
+    let entries = asked.service.hosted()?.all().await;
+    let permissions = entries.iter().flat_map(|entry| entry.questions(shown)).collect();
+    Ok(AsJson(PermissionList { permissions }))
 }
 
 /// `POST /v1/sessions/{session}/permissions/{permission}`

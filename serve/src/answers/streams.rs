@@ -9,6 +9,7 @@ use crate::operation::{PathArguments, session_in, work};
 use crate::problem::ApiProblem;
 use crate::service::Service;
 use annals_core::{Blobs, Seq, SessionId};
+use annals_host::live::{LiveCursor, LiveReader, LiveUpdate};
 use annals_projections::ToJson;
 use annals_store::{Followed, Position, Scope, Slice, StoreCursor, StorePlace};
 use axum::extract::rejection::QueryRejection;
@@ -43,7 +44,13 @@ pub async fn session_events(
     let next = Seq(begin(&headers, given.from)?);
     let followed = service.followers.follow(&service.store, session).await?;
     let head = followed.head();
-    let stream = SessionStream { service, session, next, head, synced: false, over: false, _held: (permit, followed) };
+    let live = match given.deltas {
+        Some(true) => Some(service.live().await?),
+        _ => None,
+    };
+    let live = live.map(|reader| LiveDeltas { cursor: reader.follow(session), _reader: reader });
+    let stream =
+        SessionStream { service, session, next, head, live, synced: false, over: false, _held: (permit, followed) };
     let messages = stream::unfold(stream, |mut stream| async move { Some((stream.step().await?, stream)) });
     Ok(sent(messages.flat_map(stream::iter)))
 }
@@ -54,9 +61,30 @@ struct SessionStream {
     session: SessionId,
     next: Seq,
     head: watch::Receiver<Seq>,
+    live: Option<LiveDeltas>,
     synced: bool,
     over: bool,
     _held: (OwnedSemaphorePermit, Arc<FollowedSession>),
+}
+
+/// What is on its way in one session.
+struct LiveDeltas {
+    cursor: LiveCursor,
+    _reader: Arc<LiveReader>,
+}
+
+impl LiveDeltas {
+    /// What happened; never, where nothing is asked for.
+    async fn next(live: &mut Option<Self>) -> Vec<Event> {
+        match live {
+            Some(live) => live.cursor.next().await.iter().map(on_its_way).collect(),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn on_its_way(update: &LiveUpdate) -> Event {
+    Event::default().event(update.name()).json_data(update).unwrap_or_default()
 }
 
 impl SessionStream {
@@ -82,7 +110,11 @@ impl SessionStream {
                 self.synced = true;
                 return Some(vec![Event::default().comment("synced")]);
             }
-            if self.head.changed().await.is_err() {
+            let changed = tokio::select! {
+                changed = self.head.changed() => changed,
+                updates = LiveDeltas::next(&mut self.live) => return Some(updates),
+            };
+            if changed.is_err() {
                 self.over = true;
                 return Some(vec![failed(&ApiProblem::unreadable("the session is no longer followed; connect again"))]);
             }

@@ -13,6 +13,7 @@ mod person;
 mod picker;
 mod processes;
 mod protocols;
+mod serving;
 mod signing;
 mod stage;
 mod stopping;
