@@ -89,6 +89,7 @@ const COMMANDS: &str = "it would run a command";
 const OWN_RULES: &str = "a project cannot say what is erased; put it into your own configuration";
 const OWN_PROJECTS: &str = "only your own configuration has rules by project";
 const OWN_KEY: &str = "only your own configuration may say what is signed with your key";
+const LIMITS: &str = "it could lift the limits of calls";
 const CONFINES: &str = "it could let commands do or see more";
 const REDIRECTS: &str = "it could send keys and code to another server";
 
@@ -273,7 +274,8 @@ const TOOLS: &[ConfigKey] = &[
         "repeat_limit",
         ValueKind::Count,
         "Equal failures in a row after which a call is not repeated; 0 means no limit.",
-    ),
+    )
+    .for_project(Project::Trusted(LIMITS)),
     key(
         "env",
         ValueKind::Added,
@@ -284,12 +286,14 @@ const TOOLS: &[ConfigKey] = &[
         "time_limits",
         ValueKind::Counts,
         "Time limits of calls in milliseconds, by the name of the tool; of `bash` the limit of a command without another.",
-    ),
+    )
+    .for_project(Project::Trusted(LIMITS)),
     key(
         "diagnostics_ms",
         ValueKind::Count,
         "How long errors of language servers are waited for after an edit, in milliseconds; 0 means that none are.",
-    ),
+    )
+    .for_project(Project::Trusted(LIMITS)),
 ];
 
 const SANDBOX: &[ConfigKey] = &[
@@ -319,7 +323,8 @@ const TASKS: &[ConfigKey] = &[key(
     "depth",
     ValueKind::Count,
     "How deep tasks nest: 1 means that subagents delegate none; 0 means no tasks at all.",
-)];
+)
+.for_project(Project::Trusted(LIMITS))];
 
 const INSTRUCTIONS: &[ConfigKey] = &[
     key(

@@ -3,7 +3,7 @@
 use super::*;
 
 /// What a project may not do by itself: its lines, and what is said of the first of them.
-const DANGEROUS: [(&str, &str); 19] = [
+const DANGEROUS: [(&str, &str); 35] = [
     (
         "[providers.openai]\nbase_url = \"http://evil\"",
         ":2: `providers.openai.base_url`: it could send keys and code to another server",
@@ -38,6 +38,27 @@ const DANGEROUS: [(&str, &str); 19] = [
     ("[models.\"openai/x\".options]\nstore = true", ":2: `models.\"openai/x\".options.store`: it could send keys"),
     ("[instructions]\nnames = [\".env\"]", ":2: `instructions.names`: the rules for `read` protect \".env\" more"),
     ("[agents.x]\ntext_file = \"~/.ssh/id\"", ":2: `agents.x.text_file`: \"~/.ssh/id\" leads out of the project"),
+    // Limits of what runs.
+    ("[tools.time_limits]\nbash = 9_000_000", ":2: `tools.time_limits"),
+    ("[tools]\ndiagnostics_ms = 0", ":2: `tools.diagnostics_ms`: it could lift the limits of calls"),
+    ("[tools]\nrepeat_limit = 0", ":2: `tools.repeat_limit`: it could lift the limits of calls"),
+    ("[tools]\nenv = [\"AWS_*\"]", ":2: `tools.env`: it could let commands do or see more"),
+    ("[tasks]\ndepth = 9", ":2: `tasks.depth`: it could lift the limits of calls"),
+    ("[sandbox]\nmode = \"off\"", ":2: `sandbox.mode`: it could let commands do or see more"),
+    ("[sandbox]\nnetwork = true", ":2: `sandbox.network`: it could let commands do or see more"),
+    ("approval = \"all\"", ":1: `approval`: it could let commands do or see more"),
+    // Programs.
+    ("[mcp.x]\ncommand = [\"sh\"]", ":2: `mcp.x.command`: it would run a command"),
+    ("[lsp.x]\ncommand = [\"sh\"]\nextensions = [\"rs\"]", ":2: `lsp.x.command`: it would run a command"),
+    ("[lsp.rust-analyzer]\nenabled = true", ":2: `lsp.rust-analyzer.enabled`: it would run a command"),
+    ("[websearch]\ncommand = [\"sh\"]", ":2: `websearch.command`: it would run a command"),
+    (
+        "[custom_tools.x]\ncommand = [\"sh\"]\ndescription = \"y\"",
+        ":2: `custom_tools.x.command`: it would run a command",
+    ),
+    ("[context.x]\ncommand = [\"sh\"]", ":2: `context.x.command`: it would run a command"),
+    ("[hooks.x]\non = \"boundary\"\ncommand = [\"sh\"]", ":2: `hooks.x.on`: it would run a command"),
+    ("[hooks.x]\ncommand = [\"sh\"]\non = \"before_tool\"", ":2: `hooks.x.command`: it would run a command"),
 ];
 
 #[test]

@@ -11,10 +11,10 @@ use std::path::Path;
 /// A rule and the reply that gave it.
 type FoundRule<'a> = (&'a Rule, Option<Seq>);
 
-/// The decisions on a call that were made without a question. `resource` is what its action was judged on, if that is known.
+/// The decisions on a call that were made without a question. `resources` are what its action was judged on; none if that is not known.
 pub(super) fn unasked(
     call: &AuditedCall,
-    resource: Option<&str>,
+    resources: &[String],
     rules: RulesInForce<'_>,
     settled: Option<&ToolSettled>,
     blobs: &dyn Blobs,
@@ -23,7 +23,7 @@ pub(super) fn unasked(
     let error = error.and_then(|error| error.read(blobs));
     if let Some((action, resource)) = error.as_deref().and_then(denial) {
         let rule = rules.last(action, Some(resource)).filter(|(rule, _)| rule.effect == Effect::Deny);
-        return vec![by_rule(action, Some(resource), CallOutcome::Denied, rule)];
+        return vec![by_rule(action, &[resource], CallOutcome::Denied, rule)];
     }
     let asked = |action: &str| call.decisions.iter().any(|decision| decision.action == action);
     let allows = |action: &str, resource: Option<&str>| {
@@ -33,25 +33,30 @@ pub(super) fn unasked(
     if let Some(path) = call.outside_project.first().filter(|_| !asked(EXTERNAL)) {
         let folder = Path::new(path).parent().unwrap_or(Path::new(path)).to_string_lossy().into_owned();
         let rule = allows(EXTERNAL, Some(&folder)).or_else(|| allows(EXTERNAL, Some(path)));
-        found.extend(rule.map(|rule| by_rule(EXTERNAL, Some(path), CallOutcome::Allowed, Some(rule))));
+        found.extend(rule.map(|rule| by_rule(EXTERNAL, &[path], CallOutcome::Allowed, Some(rule))));
     }
     let action = action_of(&call.tool);
     // A question that was not answered with yes ended the call before its other needs were judged.
     if !asked(action) && !call.decisions.iter().any(CallDecision::stops) {
-        let rule = allows(action, resource);
+        let rule = rules.last_of_all(action, resources).filter(|(rule, _)| rule.effect == Effect::Allow);
         let completed = settled.is_some_and(|settled| settled.outcome == ToolOutcome::Completed);
         let outcome = if rule.is_some() || completed { CallOutcome::Allowed } else { CallOutcome::Unknown };
-        found.push(by_rule(action, resource, outcome, rule));
+        found.push(by_rule(action, resources, outcome, rule));
     }
     found
 }
 
-fn by_rule(action: &str, resource: Option<&str>, outcome: CallOutcome, rule: Option<FoundRule<'_>>) -> CallDecision {
+fn by_rule(
+    action: &str,
+    resources: &[impl AsRef<str>],
+    outcome: CallOutcome,
+    rule: Option<FoundRule<'_>>,
+) -> CallDecision {
     CallDecision {
         asked: None,
         replied: None,
         action: beginning(action),
-        resources: resource.map(beginning).into_iter().collect(),
+        resources: resources.iter().take(NAMED).map(|resource| beginning(resource.as_ref())).collect(),
         outcome,
         by: if outcome == CallOutcome::Unknown { String::new() } else { "rule".to_owned() },
         rule: rule.map(|(rule, _)| rule.clone()),

@@ -4,7 +4,7 @@ use super::call::{AuditedCall, CallDecision, CallOutcome, CommandConfinement};
 use super::ended::{confine, unasked};
 use super::network::{could_send, named_hosts};
 use super::paths::SessionPlace;
-use super::rules::{RulesInForce, resource_of};
+use super::rules::{RulesInForce, resources_of};
 use super::{SHOWN, SafetyCounts};
 use annals_core::event::{
     MessageEvent, PermissionAsked, PermissionEvent, PermissionReplied, ProfileEvent, Purpose, Reply, Rule,
@@ -30,8 +30,8 @@ struct UnsettledCall {
     foreign: bool,
     /// Whether it counts.
     counts: bool,
-    /// What it is judged by, if that is certain.
-    resource: Option<String>,
+    /// What it is judged by; none if that is not certain.
+    resources: Vec<String>,
     questions: Vec<PermissionId>,
 }
 
@@ -145,7 +145,7 @@ impl<'a> SafetyFold<'a> {
         }
         let input = called.input.read(self.blobs);
         let below = |path: &str| self.place.resource(path);
-        let resource = input.as_ref().and_then(|input| resource_of(&called.name, input, &below));
+        let resources = input.as_ref().map(|input| resources_of(&called.name, input, &below)).unwrap_or_default();
         let outside = self.place.outside(called, input.as_ref(), self.blobs);
         let is_command = SHELLS.contains(&called.name.to_lowercase().as_str());
         let hosts = input.as_ref().map(|input| named_hosts(input, is_command)).unwrap_or_default();
@@ -163,7 +163,7 @@ impl<'a> SafetyFold<'a> {
             put_back: Vec::new(),
             outside_project: outside.iter().take(NAMED).map(|path| beginning(path)).collect(),
         };
-        let open = UnsettledCall { call, foreign: self.foreign, counts, resource, questions: Vec::new() };
+        let open = UnsettledCall { call, foreign: self.foreign, counts, resources, questions: Vec::new() };
         // An id that comes twice in a damaged log: the first call has no end.
         if let Some(before) = self.open.insert(called.call.clone(), open) {
             self.finish(before, None);
@@ -237,7 +237,7 @@ impl<'a> SafetyFold<'a> {
         } else {
             let configured = self.profile.and_then(|profile| self.profiles.get(&profile));
             let rules = RulesInForce { configured: configured.map_or(&[], Vec::as_slice), approved: &self.approved };
-            let unasked = unasked(&open.call, open.resource.as_deref(), rules, settled, self.blobs);
+            let unasked = unasked(&open.call, &open.resources, rules, settled, self.blobs);
             open.call.decisions.extend(unasked);
             if open.call.confinement.is_some() {
                 confine(&mut open.call, settled, self.blobs);

@@ -1,6 +1,7 @@
 //! The formats of keys that give themselves away. Most begin with a word that their issuer chose for that purpose.
 
 mod commands;
+mod programs;
 mod services;
 
 use super::pattern::{KnownExpression, SecretPattern};
@@ -73,7 +74,7 @@ const FORMATS: &[Format] = &[
     ("vault-token", &["hvs.", "hvb."], r"\bhv[sb]\.[A-Za-z0-9_-]{24,}", any),
     ("databricks-token", &["dapi"], r"\bdapi[0-9a-f]{32}\b", any),
     ("azure-key", &["AccountKey="], r"AccountKey=([A-Za-z0-9+/]{86}==)", any),
-    ("age-key", &["AGE-SECRET-KEY-"], r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b", any),
+    ("age-key", &["AGE-SECRET-KEY-"], r"\bAGE-SECRET-KEY-1[0-9A-Z]{50,}\b", any),
     ("atlassian-token", &["ATATT3"], r"\bATATT3[A-Za-z0-9_=-]{100,}", any),
     ("supabase-key", &["sbp_"], r"\bsbp_[0-9a-f]{40}\b", any),
     ("newrelic-key", &["NRAK-"], r"\bNRAK-[A-Z0-9]{27}\b", any),
@@ -131,7 +132,7 @@ static EXPRESSIONS: LazyLock<Vec<KnownExpression>> =
 
 /// All formats, the more specific first.
 fn all() -> impl Iterator<Item = &'static Format> {
-    [FORMATS, services::SERVICES, commands::COMMANDS].into_iter().flatten()
+    [FORMATS, services::SERVICES, commands::COMMANDS, programs::PROGRAMS].into_iter().flatten()
 }
 
 /// The known formats.

@@ -50,6 +50,30 @@ fn no_way_out_of_the_table_works() -> Tested {
 }
 
 #[test]
+fn no_way_out_works_with_bubblewrap_either_where_it_can_be_used() -> Tested {
+    let wrapped = |world: &World| -> Result<Sandbox, Box<dyn Error>> {
+        let launcher = Launcher { program: env!("CARGO_BIN_EXE_annals-sandbox").into(), arguments: Vec::new() };
+        Ok(Sandbox::probe(launcher, SandboxPolicy::of_project(world.at("project"), Some(&world.at("home"))))?)
+    };
+    let enforced = wrapped(&World::new()?)?.enforced().clone();
+    if !enforced.bubblewrap {
+        eprintln!("skipped: bubblewrap is not there, or cannot be used here");
+        return Ok(());
+    }
+    let mut out = Vec::new();
+    for Escape { name, script, .. } in ESCAPES {
+        let world = World::new()?;
+        let output = confined(&world, &wrapped(&world)?, script)?;
+        if let Some(what) = world.escaped(&output) {
+            out.push(format!("{name}: {what}: {output}"));
+        }
+    }
+    assert!(out.is_empty(), "{} of {} escape: {out:#?}", out.len(), ESCAPES.len());
+    println!("{} ways out, none works: {enforced:?}", ESCAPES.len());
+    Ok(())
+}
+
+#[test]
 fn ordinary_work_is_not_disturbed() -> Tested {
     let world = World::new()?;
     let sandbox = sandbox(&world, |_| ())?;

@@ -147,20 +147,38 @@ pub(super) fn class(name: &str) -> Option<Class> {
     let last = last.trim_end_matches(|c: char| c.is_ascii_digit());
     let prior = before.last().copied().unwrap_or_default();
     let ends = |ends: &[&str]| ends.iter().any(|end| last.ends_with(end));
-    if ends(&["PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE", "REQUIREPASS", "SSHPASS", "PWD", "PSK"]) {
+    if ends(&[
+        "PASSWORD",
+        "PASSWORDS",
+        "PASSWD",
+        "PASSPHRASE",
+        "PASSWORT",
+        "KENNWORT",
+        "CONTRASENA",
+        "REQUIREPASS",
+        "PWD",
+        "PSK",
+    ]) {
         return Some(Class::Password);
     }
     let public = before.iter().any(|word| PUBLIC.contains(word));
     if public {
         return None;
     }
+    // `dbpass`, `smtpPass`.
+    if last.strip_suffix("PASS").is_some_and(|before| PASSES.contains(&before)) {
+        return Some(Class::Password);
+    }
     let keys =
         ["APIKEY", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY", "ACCOUNTKEY", "ENCRYPTIONKEY", "AUTHKEY", "MASTERKEY"];
     match last {
+        "PW" if !before.is_empty() => Some(Class::Password),
         "PASS" if PASSES.contains(&prior) => Some(Class::Password),
         "PASS" if before.is_empty() && name != "pass" => None,
         "KEY" if KEYS.contains(&prior) => Some(Class::Secret),
-        "PASS" => Some(Class::Perhaps),
+        "PASS" | "SALT" => Some(Class::Perhaps),
+        // The key of a publisher that images name: public.
+        "KEY" if prior == "GPG" => None,
         // Names of variables: `RAILS_KEY`, but not `keyName.key`.
         "KEY" if !before.is_empty() && name.chars().all(|c| !c.is_lowercase()) => Some(Class::Perhaps),
         "AUTH" if before.is_empty() => Some(Class::Perhaps),

@@ -1,6 +1,7 @@
 //! Whether what is assigned to the name of a secret is one.
 
 use super::name::{Class, class};
+use super::phrase::is_phrase;
 use crate::redaction::SHORTEST;
 use crate::redaction::environment::{is_number, is_path, words};
 use std::collections::BTreeSet;
@@ -24,6 +25,9 @@ impl AssignmentStyle {
         Self { quoted: true, plain: false, flag: false, ends_line: true }
     }
 }
+
+/// The shortest value of letters and digits that may be a password, in bytes.
+const SHORT: usize = 6;
 
 /// Parts of placeholders that documentation uses for a secret.
 const STANDS_FOR: [&str; 25] = [
@@ -51,7 +55,7 @@ const STANDS_FOR: [&str; 25] = [
     "not-set",
     "secrets.",
     "process.env",
-    "environ",
+    ".environ",
 ];
 
 /// How references to a secret kept elsewhere begin.
@@ -158,15 +162,21 @@ const ABOUT: [&str; 94] = [
 /// Whether a value is a secret by the name that it is assigned to.
 pub(super) fn is_secret(name: &str, value: &str, style: &AssignmentStyle) -> bool {
     let Some(class) = class(name) else { return false };
-    let fits = value.len() >= SHORTEST && !value.chars().any(|c| c.is_whitespace() || c.is_control());
-    if !fits || stands_for_one(value) || is_elsewhere(value) {
-        return false;
+    let variable = name.chars().all(|c| !c.is_lowercase());
+    let spaced = value.contains(' ');
+    let digits = value.bytes().any(|byte| byte.is_ascii_digit());
+    if style.quoted && spaced && (class == Class::Password || class == Class::Secret && variable && digits) {
+        return !stands_for_one(value) && is_phrase(value, variable);
     }
     let shape = ValueShape::of(value);
-    if shape.different < 4 {
+    // Some people choose short passwords; what is neither mixed nor special is a word then.
+    let telling = shape.is_mixed() || shape.special && shape.letters > 0;
+    let short = class == Class::Password || class == Class::Secret && (style.quoted || variable);
+    let shortest = if telling && short { SHORT } else { SHORTEST };
+    let fits = value.len() >= shortest && !value.chars().any(|c| c.is_whitespace() || c.is_control());
+    if !fits || stands_for_one(value) || is_elsewhere(value) || is_validation(value) || shape.different < 4 {
         return false;
     }
-    let variable = name.chars().all(|c| !c.is_lowercase());
     if is_number(value) {
         return class == Class::Password && !value.contains('.');
     }
@@ -174,18 +184,21 @@ pub(super) fn is_secret(name: &str, value: &str, style: &AssignmentStyle) -> boo
         return value.len() >= 16 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
     }
     // Long, and of digits and letters: nothing else looks so.
-    let mail = style.quoted && name == "pass" && shape.is_mixed();
+    let cased = shape.is_mixed() && !shape.capitals && value.bytes().any(|byte| byte.is_ascii_uppercase());
+    let mail = name == "pass"
+        && (style.quoted && shape.is_mixed() || cased && style.ends_line && !value.contains(['.', '/', '_']));
     if class == Class::Perhaps && !(value.len() >= 16 && shape.is_mixed() || variable && name.ends_with("PASS") || mail)
     {
         return false;
     }
-    let chosen = class == Class::Password && shape.digits >= 3;
+    let chosen = class == Class::Password && shape.digits >= 2;
     if !chosen && says_what_it_is(name, value) {
         return false;
     }
+    let class = if mail { Class::Password } else { class };
     match style.quoted {
         true => between_quotes(class, variable, value, &shape),
-        false => bare(class, variable, value, style, &shape),
+        false => bare(name, class, value, style, &shape),
     }
 }
 
@@ -202,12 +215,14 @@ fn between_quotes(class: Class, variable: bool, value: &str, shape: &ValueShape)
     shape.is_mixed()
         || shape.special && !words && !value.contains(['/', ':', '%', '='])
         || is_one_long_word(value)
-        || words && parts > 1 && (variable || class == Class::Password && parts >= 3)
+        || words && parts > 1 && (variable || class == Class::Password && (parts >= 3 || shape.is_cased(value)))
         || words && shape.turns >= 4
         || words && variable && class == Class::Password
 }
 
-fn bare(class: Class, variable: bool, value: &str, style: &AssignmentStyle, shape: &ValueShape) -> bool {
+fn bare(name: &str, class: Class, value: &str, style: &AssignmentStyle, shape: &ValueShape) -> bool {
+    let variable = name.chars().all(|c| !c.is_lowercase());
+    let name_is_header = name.starts_with(|c: char| c.is_ascii_uppercase()) && name.contains('-');
     let identifier = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let constant = identifier && shape.capitals && value.contains('_') && !style.plain;
     // What a shell assigns is a text, with dots and digits, too.
@@ -216,6 +231,10 @@ fn bare(class: Class, variable: bool, value: &str, style: &AssignmentStyle, shap
         return false;
     }
     if variable && (style.plain || style.ends_line && value.contains('-')) {
+        return true;
+    }
+    // A header is followed by no code: `X-Auth-Token: ...`.
+    if name_is_header && style.ends_line && shape.is_mixed() {
         return true;
     }
     if !variable && value.contains(['(', ')', '[', ']', '{', '}', '<', '>', '`']) {
@@ -236,10 +255,18 @@ fn bare(class: Class, variable: bool, value: &str, style: &AssignmentStyle, shap
     let begins_as_one = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     match shape.digits {
         _ if !(identifier && begins_as_one) => true,
+        _ if (class == Class::Password || value.len() >= 16) && style.ends_line && has_digit_for_letter(value) => true,
         0 | 1 => class == Class::Password && style.ends_line && !value.contains('_'),
         2 => !value.contains('_') && !value.starts_with(|c: char| c.is_ascii_uppercase()),
         _ => true,
     }
+}
+
+/// Whether a digit has the place of a letter: `Pr0mpt`. Names of types have theirs before a capital letter or at the end.
+fn has_digit_for_letter(value: &str) -> bool {
+    value.as_bytes().windows(3).any(|part| {
+        matches!(part, [before, digit, after] if before.is_ascii_alphabetic() && digit.is_ascii_digit() && after.is_ascii_lowercase())
+    })
 }
 
 /// What a value is made of.
@@ -272,7 +299,12 @@ impl ValueShape {
 
     /// Letters and digits, as drawn keys have.
     fn is_mixed(&self) -> bool {
-        self.letters > 0 && self.digits > 0 && self.different >= 5
+        self.letters > 0 && self.digits > 0 && self.different >= 4
+    }
+
+    /// Small and capital letters.
+    fn is_cased(&self, value: &str) -> bool {
+        !self.capitals && value.bytes().any(|byte| byte.is_ascii_uppercase())
     }
 }
 
@@ -298,6 +330,14 @@ fn is_elsewhere(value: &str) -> bool {
         || is_path(value)
         || REFERENCES.iter().any(|begin| value.starts_with(begin))
         || value.contains('/') && value.split('/').all(words)
+}
+
+/// Whether a text has the rules of a form: `required|string|min:8`.
+fn is_validation(value: &str) -> bool {
+    let rule = |part: &str| {
+        part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_:,".contains(&byte))
+    };
+    value.contains('|') && value.split('|').all(rule)
 }
 
 /// Whether every word in a value is one of its name, or one that says what secrets are: `token = access_token_v2`.

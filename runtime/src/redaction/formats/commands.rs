@@ -192,14 +192,14 @@ pub(super) const COMMANDS: &[Format] = &[
 ];
 
 /// A password that a person chose: letters with digits or other characters, and no path or name of a variable.
-fn chosen(text: &str) -> bool {
+pub(super) fn chosen(text: &str) -> bool {
     let letters = text.bytes().any(|byte| byte.is_ascii_alphabetic());
     let digits = text.bytes().any(|byte| byte.is_ascii_digit());
     password(text) && letters && digits && !text.contains("://") && !text.starts_with(['/', '.', '@'])
 }
 
 /// A password in a sentence, whose full stop may follow it.
-fn told(text: &str) -> bool {
+pub(super) fn told(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let special = text.trim_end_matches('.').bytes().any(|byte| b"!@#$%^&*".contains(&byte));
     let time = text.bytes().all(|byte| byte.is_ascii_digit() || b"-:T.Z+".contains(&byte));

@@ -1,0 +1,238 @@
+//! Reading of a text from a place on: separators, types, quotes and values.
+
+use super::VALUE;
+use std::ops::Range;
+
+/// The most white space around a separator, and the most backslashes before a quote.
+const SPACE: usize = 20;
+const ESCAPES: usize = 7;
+
+/// How far a type may reach between a name and its value: `password: Option<&str> = "..."`.
+const TYPE: usize = 48;
+
+/// A place in a text that is read on from.
+pub(super) struct Cursor<'t> {
+    pub(super) bytes: &'t [u8],
+    pub(super) at: usize,
+}
+
+impl Cursor<'_> {
+    pub(super) fn peek(&self, ahead: usize) -> Option<u8> {
+        self.bytes.get(self.at + ahead).copied()
+    }
+
+    pub(super) fn takes(&mut self, wanted: &[u8]) -> bool {
+        let there = self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(wanted));
+        self.at += if there { wanted.len() } else { 0 };
+        there
+    }
+
+    /// Skips spaces and tabs, and gives how many there were.
+    pub(super) fn spaces(&mut self) -> usize {
+        let before = self.at;
+        while self.at - before < SPACE && matches!(self.peek(0), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+        self.at - before
+    }
+
+    /// A quote, with how many backslashes before it.
+    pub(super) fn quote(&mut self) -> Option<(u8, usize)> {
+        let marks = b"brfuN@";
+        let marked = self.peek(0).is_some_and(|byte| marks.contains(&byte));
+        let prefix = usize::from(marked && matches!(self.peek(1), Some(b'"' | b'\'')));
+        let escapes = (0..=ESCAPES).take_while(|ahead| self.peek(prefix + ahead) == Some(b'\\')).count();
+        let quote = self.peek(prefix + escapes).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
+        self.at += prefix + escapes + 1;
+        Some((quote, escapes))
+    }
+
+    /// The characters between a name and its value.
+    pub(super) fn separator(&mut self) -> bool {
+        if self.peek(0) == Some(b':') && self.peek(1) == Some(b':') {
+            return false;
+        }
+        [
+            b"||=".as_slice(),
+            b"||",
+            b"??=",
+            b"??",
+            b"===",
+            b"!==",
+            b"==",
+            b"!=",
+            b":=",
+            b"?=",
+            b"+=",
+            b"=>",
+            b"=",
+            b":",
+            b"%3D",
+            b"%3d",
+        ]
+        .into_iter()
+        .any(|separator| self.takes(separator))
+    }
+
+    /// The value of an element of a property list that follows the one of its name.
+    pub(super) fn element(&mut self) -> Option<Range<usize>> {
+        if !self.takes(b"</key>") {
+            return None;
+        }
+        while matches!(self.peek(0), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+        self.takes(b"<string>").then(|| self.until(|byte| matches!(byte, b'<' | b'\n'), VALUE))
+    }
+
+    /// Between two arguments, or a method and its argument, when a quoted text follows.
+    pub(super) fn argument(&mut self, takes_one: bool) -> bool {
+        let before = self.at;
+        // `ENV.fetch("NAME") { "value" }`, `getenv("NAME") or "value"`.
+        if takes_one
+            && [b") { ".as_slice(), b") or ", b") ?? ", b") || ", b") ?: "].into_iter().any(|end| self.takes(end))
+        {
+            return matches!(self.peek(0), Some(b'"' | b'\''));
+        }
+        if takes_one && (self.takes(b",") || self.takes(b"(")) {
+            self.spaces();
+            let behind = self.at;
+            if self.quote().is_some() {
+                self.at = behind;
+                return true;
+            }
+        }
+        self.at = before;
+        false
+    }
+
+    /// A type between a name and a value in quotes, as Go has it: `var password string = "..."`.
+    pub(super) fn type_before_value(&mut self) -> bool {
+        let before = self.at;
+        let typed = [b"string".as_slice(), b"*string", b"[]byte", b"String"].into_iter().any(|name| self.takes(name));
+        if typed && self.spaces() > 0 && self.takes(b"=") {
+            self.spaces();
+            let value = self.at;
+            if self.takes(b"[]byte(") || self.quote().is_some() {
+                self.at = if self.bytes.get(value) == Some(&b'[') { self.at } else { value };
+                return true;
+            }
+        }
+        self.at = before;
+        false
+    }
+
+    /// The name was the value of a field, and the next field is its value, as in the variables of a container.
+    pub(super) fn pair(&mut self) -> bool {
+        let before = self.at;
+        if self.takes(b",") {
+            self.spaces();
+            self.quote();
+            if self.takes(b"value") {
+                self.quote();
+                self.spaces();
+                if self.takes(b":") || self.takes(b"=") {
+                    return true;
+                }
+            }
+            self.at = before;
+        }
+        if self.takes(b"value=") {
+            return true;
+        }
+        self.takes(b"\r");
+        if self.takes(b"\n") {
+            self.spaces();
+            self.quote();
+            if self.takes(b"value") {
+                self.quote();
+                if self.takes(b":") {
+                    return true;
+                }
+            }
+        }
+        self.at = before;
+        false
+    }
+
+    /// The beginning of a text of YAML that follows in its own line.
+    pub(super) fn block(&mut self) -> bool {
+        let before = self.at;
+        let begins = [b">-".as_slice(), b"|-", b">", b"|"].into_iter().any(|mark| self.takes(mark));
+        self.takes(b"\r");
+        if begins && self.takes(b"\n") && self.spaces() > 0 {
+            return true;
+        }
+        self.at = before;
+        false
+    }
+
+    /// A type, and the `=` behind it, if a quoted value follows.
+    pub(super) fn skip_type(&mut self) {
+        let of_type = |byte: u8| byte.is_ascii_alphanumeric() || b"_&'<>[]:?,| .".contains(&byte);
+        let length = (0..TYPE).take_while(|ahead| self.peek(*ahead).is_some_and(of_type)).count();
+        let mut after = Cursor { bytes: self.bytes, at: self.at + length };
+        if length > 0 && after.takes(b"=") {
+            after.spaces();
+            if matches!(after.peek(0), Some(b'"' | b'\'')) {
+                self.at = after.at;
+            }
+        }
+    }
+
+    /// A value up to its closing quote, or up to white space when the text is cut off before one.
+    pub(super) fn quoted(&self, quote: u8, escapes: usize) -> Range<usize> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        for (length, byte) in rest.iter().enumerate().take(VALUE) {
+            if *byte == b'\n' {
+                break;
+            }
+            let inner = rest.get(..length).unwrap_or_default();
+            let before = inner.iter().rev().take_while(|byte| **byte == b'\\').count();
+            let closes = if escapes == 0 { before % 2 == 0 } else { before <= escapes };
+            if *byte == quote && closes {
+                return self.at..self.at + length - if escapes == 0 { 0 } else { before };
+            }
+        }
+        self.until(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\''), VALUE)
+    }
+
+    /// A value without quotes. In a line of its own only white space ends it.
+    pub(super) fn bare(&self, line: bool) -> Range<usize> {
+        let ends = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b'\\');
+        let value = match line {
+            true => self.until(ends, VALUE),
+            false => self.until(|byte| ends(byte) || b",;&|()[]{}<>".contains(&byte), VALUE),
+        };
+        let value = self.past_escapes(value, &ends);
+        let inner = self.bytes.get(value.clone()).unwrap_or_default();
+        // Of an encoded form only this field.
+        let next = inner.windows(3).position(|part| part == b"%26").unwrap_or(inner.len());
+        let (inner, value) = (inner.get(..next).unwrap_or_default(), value.start..value.start + next);
+        let punctuation = inner.iter().rev().take_while(|byte| matches!(byte, b'.' | b',' | b';' | b':')).count();
+        value.start..value.end - punctuation
+    }
+
+    /// A value of a shell goes on behind an escaped character that is no letter: `S!B\*d`.
+    pub(super) fn past_escapes(&self, value: Range<usize>, ends: &impl Fn(u8) -> bool) -> Range<usize> {
+        let mut end = value.end;
+        while end > value.start && self.bytes.get(end) == Some(&b'\\') {
+            let escaped = self.bytes.get(end + 1).copied().unwrap_or_default();
+            if !b"*$!&#;|()<>?~@%^=+".contains(&escaped) {
+                break;
+            }
+            let rest = Cursor { bytes: self.bytes, at: end + 2 };
+            end = rest.until(|byte| ends(byte) || b",;&|()[]{}<>".contains(&byte), VALUE).end;
+        }
+        value.start..end
+    }
+
+    /// As far as a byte of ASCII that ends it, but no farther than a number of bytes.
+    pub(super) fn until(&self, ends: impl Fn(u8) -> bool, most: usize) -> Range<usize> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let length = rest.iter().take(most + 1).take_while(|byte| !ends(**byte)).count();
+        // One that is longer is no value of a name.
+        let length = if length > most { 0 } else { length };
+        self.at..self.at + length
+    }
+}
