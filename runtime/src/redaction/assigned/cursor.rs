@@ -213,7 +213,7 @@ impl Cursor<'_> {
         value.start..value.end - punctuation
     }
 
-    /// A value of a shell goes on behind an escaped character that is no letter: `S!B\*d`.
+    /// A value of a shell continues behind an escaped character that is no letter: `S!B\*d`.
     pub(super) fn past_escapes(&self, value: Range<usize>, ends: &impl Fn(u8) -> bool) -> Range<usize> {
         let mut end = value.end;
         while end > value.start && self.bytes.get(end) == Some(&b'\\') {
