@@ -107,7 +107,8 @@ fn tasks(page: u16) -> Vec<Task> {
 }
 
 fn fixtures(tasks: &[Task]) -> Vec<Value> {
-    let mut all = Vec::new();
+    // First: what is summarised contains what was asked before.
+    let mut all = vec![says("Write a summary of this session", "The clock was mended.")];
     for Task { ask, calls: made, says, .. } in tasks {
         let needle = &ask[..6];
         let ids: Vec<String> = (0..made.len()).map(|n| format!("call_{needle}_{n}")).collect();
@@ -132,7 +133,6 @@ fn fixtures(tasks: &[Task]) -> Vec<Value> {
     all.push(says("Review the part: hands", "The hands are fine."));
     all.push(calls("task18", &[("call_wait", "bash", json!({"command": "sleep 60"}))]));
     all.push(says_after_results("task18", "I did not wait to the end."));
-    all.push(says("Write a summary of this session", "The clock was mended."));
     all.push(says("task20", "All is done."));
     all
 }
@@ -161,7 +161,7 @@ fn prepared(base: &str, protocol: &str) -> Person {
         "{before}\n[mcp.sky]\ncommand = [\"python3\", \"{}/server.py\"]\n\n[websearch]\ncommand = [\"sh\", \"-c\", \"read q; echo found clocks\"]\n\n\
          [custom_tools.shout]\ncommand = [\"sh\", \"-c\", \"tr a-z A-Z\"]\ndescription = \"Shouts.\"\nparameters = {{ word = {{ type = \"string\" }} }}\n\
          required = [\"word\"]\n\n[hooks.noted]\non = \"after_tool\"\ntools = [\"shout\"]\ncommand = [\"echo\", \"hooked\"]\n\n[context.moon]\n\
-         command = [\"echo\", \"The moon is full.\"]\n",
+         command = [\"echo\", \"The moon is full.\"]\n\n[compaction]\nkeep_tokens = 0\n",
         person.project().display()
     ));
     person.write("clock.py", "def hour():\n    return 25\n\ndef minute():\n    return 61\n");
