@@ -85,6 +85,7 @@ with_node() {
 # Installs the mock of the model providers for the tests, which fail without it from here on.
 with_aimock() {
     run tests/aimock/install "$target/aimock"
+    run tests/acp/install "$target/acp"
     export ANNALS_AIMOCK="$target/aimock"
 }
 

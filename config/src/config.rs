@@ -311,7 +311,19 @@ impl Config {
     pub fn mcp(&self) -> Vec<McpServer> {
         let named = self.settings.names(&["mcp"]).into_iter();
         // Each of them was tried when it was loaded.
-        named.filter_map(|name| mcp::server(&self.settings, &self.variables, name).ok().flatten()).collect()
+        let server = |name| mcp::server(&self.settings, &self.variables, &self.logins(), name).ok().flatten();
+        named.filter_map(server).collect()
+    }
+
+    /// The folder with what logins at MCP servers gave.
+    pub(crate) fn logins(&self) -> PathBuf {
+        self.places.user_dir.join(mcp::LOGINS)
+    }
+
+    /// Where a server is configured, as `annals config` names it.
+    pub fn mcp_origin(&self, name: &str) -> Option<String> {
+        let of = |setting: &&crate::reading::Setting| matches!(setting.path.as_slice(), [mcp, server, ..] if mcp == "mcp" && server == name);
+        self.settings.all().iter().rfind(of).map(|setting| setting.origin.to_string())
     }
 
     /// What redaction is to do.

@@ -99,7 +99,7 @@ impl Config {
                     wrong(setting, format!("there is no agent {text:?}; there are {}", names.join(", ")));
                 }
                 ["mcp", name] => {
-                    if let Err(why) = mcp::server(&self.settings, &self.variables, name) {
+                    if let Err(why) = mcp::server(&self.settings, &self.variables, &self.logins(), name) {
                         wrong(setting, why);
                     }
                 }

@@ -160,7 +160,7 @@ pub const KEYS: &[ConfigKey] = &[
     key("tasks", ValueKind::Table(TASKS), "Tasks that models delegate to subagents."),
     key("instructions", ValueKind::Table(INSTRUCTIONS), "Instruction files for the model."),
     key("skills", ValueKind::Table(SKILLS), "Folders with skills."),
-    key("mcp", ValueKind::Each(MCP), "MCP servers by name: programs that offer tools.")
+    key("mcp", ValueKind::Each(MCP), "MCP servers by name: programs and addresses that offer tools.")
         .for_project(Project::Trusted(COMMANDS)),
     key("lsp", ValueKind::Each(LSP), "Language servers by name; `pyright`, `typescript`, `clangd`, `rust-analyzer` and `gopls` are built in.")
         .for_project(Project::Trusted(COMMANDS)),
@@ -349,6 +349,15 @@ const SKILLS: &[ConfigKey] = &[key(
 
 const MCP: &[ConfigKey] = &[
     key("command", ValueKind::Texts, "The program and its arguments; it speaks MCP over stdin and stdout."),
+    key("url", ValueKind::Text, "The address of a server that is reached by HTTP, in the place of `command`."),
+    key("headers", ValueKind::Named, "HTTP headers of every request to `url`; tokens belong into `bearer_env`."),
+    key(
+        "bearer_env",
+        ValueKind::Text,
+        "The environment variable with the token for `url`; with one, there is no login.",
+    ),
+    key("oauth_client_id", ValueKind::Text, "Your client id at the server, if it registers clients by hand."),
+    key("oauth_secret_env", ValueKind::Text, "The environment variable with the secret of that client, if it has one."),
     key("env", ValueKind::Named, "Environment variables that are set for it; keys belong into `pass_env`."),
     key(
         "pass_env",

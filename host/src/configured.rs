@@ -16,7 +16,7 @@ use annals_runtime::prompt::UserPrompt;
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::{Definitions, TitleSettings};
 use annals_runtime::{NewSession, Settings};
-use annals_tools::mcp::McpServers;
+use annals_tools::mcp::{McpServer, McpServers};
 use annals_tools::{BackgroundCommands, LocalServices, SandboxLimits, SandboxSettings};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub struct RunOptions {
     pub replay: Option<PathBuf>,
     /// Where a new session works; the current directory without it.
     pub directory: Option<PathBuf>,
+    /// MCP servers besides those of the configuration; one with the same name takes the place of that one.
+    pub mcp: Vec<McpServer>,
 }
 
 /// What a run begins with.
@@ -137,6 +139,7 @@ pub fn configured_asking(
     });
     let commands = BackgroundCommands::default();
     let hooks = Some(Arc::new(config.hooks())).filter(|hooks| !hooks.is_empty());
+    let mcp = McpServers::new(mcp_servers(&config, options)).asking(user.clone());
     let services = LocalServices {
         instructions: config.instructions(),
         skills: config.skills(),
@@ -144,7 +147,7 @@ pub fn configured_asking(
         variables: config.shown_variables(),
         sandbox: config.sandbox().map(sandbox).transpose()?,
         output: config.output(),
-        mcp: McpServers::new(config.mcp()),
+        mcp: mcp.clone(),
         command_limit_ms: config.command_limit_ms(),
         commands: commands.clone(),
         search: config.search(),
@@ -181,8 +184,15 @@ pub fn configured_asking(
     let (agents, policy) = (config.selectable().cloned().collect(), config.policy());
     let subagents = config.subagents().agents.into_iter().map(|one| one.agent).collect();
     let (templates, trusted) = (config.templates(), config.is_trusted());
-    let expander = PromptExpander::new(templates, subagents, &place, trusted);
+    let expander = PromptExpander::new(templates, subagents, &place, trusted).with_servers(mcp);
     Ok((parts, Chosen { agent, model, directory: place, agents, policy, signing, expander, commands }))
+}
+
+/// The servers of the configuration and those of the options.
+fn mcp_servers(config: &Config, options: &RunOptions) -> Vec<McpServer> {
+    let configured = config.mcp().into_iter();
+    let configured = configured.filter(|server| !options.mcp.iter().any(|other| other.name == server.name));
+    configured.chain(options.mcp.iter().cloned()).collect()
 }
 
 /// The sandbox, whose launcher is this program.

@@ -5,7 +5,8 @@ use annals_config::PromptTemplate;
 use annals_core::event::{Attachment, ModelProfile};
 use annals_core::{AgentName, ModelName};
 use annals_providers::wire::is_sent;
-use annals_tools::{ExternalProgram, attachment};
+use annals_tools::mcp::{McpPrompt, McpServers};
+use annals_tools::{ExternalProgram, attachment, text_attachment};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,6 +24,7 @@ pub struct PromptExpander {
     subagents: Vec<AgentName>,
     directory: PathBuf,
     trusted: bool,
+    mcp: McpServers,
 }
 
 /// A prompt as it is sent.
@@ -48,7 +50,13 @@ impl PromptExpander {
         directory: &str,
         trusted: bool,
     ) -> Self {
-        Self { templates, subagents, directory: directory.into(), trusted }
+        Self { templates, subagents, directory: directory.into(), trusted, mcp: McpServers::default() }
+    }
+
+    /// The same with the prompts and resources of MCP servers: `/mcp__SERVER__PROMPT`, `@SERVER:URI`.
+    #[must_use]
+    pub fn with_servers(self, mcp: McpServers) -> Self {
+        Self { mcp, ..self }
     }
 
     /// The templates by name, with what they do.
@@ -62,14 +70,31 @@ impl PromptExpander {
         Some((self.templates.get(name.strip_prefix('/')?)?, arguments.trim()))
     }
 
-    /// Whether a line calls a template.
+    /// The prompt of an MCP server that a line calls, with its arguments.
+    fn server_prompt<'a>(&self, typed: &'a str) -> Option<(&'a str, &'a str)> {
+        let (name, arguments) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+        let name = name.strip_prefix('/').filter(|name| self.mcp.is_prompt(name))?;
+        Some((name, arguments.trim()))
+    }
+
+    /// Whether a line calls a template, or a prompt of a server.
     pub fn is_template(&self, typed: &str) -> bool {
-        self.called(typed.trim()).is_some()
+        self.called(typed.trim()).is_some() || self.server_prompt(typed.trim()).is_some()
     }
 
     /// Expands a typed prompt. Files that the model does not take are left out, with a remark.
     pub async fn expand(&self, typed: &str, model: Option<&ModelProfile>) -> ExpandedPrompt {
         let mut expanded = ExpandedPrompt::default();
+        if let Some((name, arguments)) = self.server_prompt(typed) {
+            match self.mcp.prompt(&self.directory, name, &split(arguments)).await {
+                Ok(McpPrompt { text, attachments }) => (expanded.text, expanded.attachments) = (text, attachments),
+                Err(error) => {
+                    expanded.text = typed.to_owned();
+                    expanded.remarks.push(format!("/{name} is sent as it was typed: {error}"));
+                }
+            }
+            return expanded;
+        }
         match self.called(typed) {
             None => {
                 expanded.text = typed.to_owned();
@@ -88,7 +113,24 @@ impl PromptExpander {
                 }
             }
         }
+        self.resources(typed, &mut expanded).await;
         expanded
+    }
+
+    /// Attaches the resources of MCP servers that the user names.
+    async fn resources(&self, typed: &str, expanded: &mut ExpandedPrompt) {
+        for name in mentioned(typed) {
+            match self.mcp.mentioned(&self.directory, name).await {
+                None => {}
+                Some(Ok(McpPrompt { text, attachments })) => {
+                    if !text.is_empty() {
+                        expanded.attachments.push(text_attachment(name, &text));
+                    }
+                    expanded.attachments.extend(attachments);
+                }
+                Some(Err(error)) => expanded.remarks.push(format!("@{name} is not attached: {}", error.0)),
+            }
+        }
     }
 
     /// The text with a mark for each command in it, and what the command printed.

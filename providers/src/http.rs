@@ -6,6 +6,7 @@
 mod answer;
 mod client;
 mod endpoint;
+mod exchange;
 mod faults;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -21,6 +22,7 @@ mod retry_after;
 mod secrets;
 
 pub use endpoint::{Endpoint, EndpointError, EndpointLimits, Endpoints, OneEndpoint};
+pub use exchange::{ExchangeError, ExchangeMethod, Exchanged, Exchanges, ServerEvent};
 pub use key::KeySource;
 pub use local_server::{NoLocalServer, check_local_server};
 pub use page::{PageAnswer, PageError, PageRequest, page};

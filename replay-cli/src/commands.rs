@@ -2,6 +2,7 @@
 //! status follows from the verdict; an error means that there is no answer: nothing has that name, the store refuses, or
 //! the output does.
 
+pub mod acp;
 pub mod audit;
 pub mod bisect;
 pub mod cache;
@@ -24,6 +25,7 @@ pub mod import;
 pub mod inbox;
 pub mod index;
 pub mod log;
+pub mod mcp;
 pub mod models;
 pub mod move_session;
 pub mod pin;

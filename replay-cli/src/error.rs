@@ -2,6 +2,7 @@
 
 mod files;
 mod import;
+mod mcp;
 mod record;
 mod report;
 mod run_command;
@@ -11,6 +12,7 @@ mod serve;
 pub use annals_host::{EditError, SigningError};
 pub use files::FilesQuestionError;
 pub use import::ImportCommandError;
+pub use mcp::McpCommandError;
 pub use record::RecordingError;
 pub use report::ReportError;
 pub use run_command::RunCommandError;
@@ -112,6 +114,9 @@ pub enum CliError {
     /// There is no place to keep a store.
     #[error("no home folder for the store; name a folder with --store DIR or ANNALS_STORE")]
     NoPlace,
+    /// A command about MCP servers gave no answer.
+    #[error(transparent)]
+    Mcp(#[from] McpCommandError),
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -196,6 +201,13 @@ impl CliError {
             Self::Edit(error) => error.status(),
             Self::Import(error) => error.status(),
             Self::Report(error) => error.status(),
+            Self::Mcp(error) => {
+                if error.is_wrong_use() {
+                    2
+                } else {
+                    1
+                }
+            }
             Self::Scenario(error) => error.status(),
             Self::Find(_)
             | Self::RevealNeedsFile

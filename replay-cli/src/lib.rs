@@ -7,6 +7,7 @@
 //! The interface is [`app`]. What the tests of the workspace need of the rest is in `testing`, behind the feature of that name.
 #![warn(missing_docs)]
 
+mod acp;
 mod ago;
 pub mod app;
 mod command_context;

@@ -83,6 +83,12 @@ pub fn attachment(path: &Path, name: &str) -> Result<Attachment, AttachError> {
     Ok(Attachment { mime: mime.into(), name: Some(name.into()), uri: format!("data:{mime};base64,{encoded}").into() })
 }
 
+/// A text as an attachment named `name`.
+pub fn text_attachment(name: &str, text: &str) -> Attachment {
+    let uri = format!("data:text/plain;base64,{}", STANDARD.encode(text)).into();
+    Attachment { mime: "text/plain".into(), name: Some(name.into()), uri }
+}
+
 fn content(path: &Path) -> Result<Vec<u8>, AttachError> {
     let path_of = || path.to_owned();
     let failed = |source: io::Error| match source.kind() {

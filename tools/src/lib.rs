@@ -64,7 +64,7 @@ mod write;
 mod tests;
 
 pub use annals_sandbox::{Launcher, launch};
-pub use attach::{AttachError, attachment};
+pub use attach::{AttachError, attachment, text_attachment};
 pub use background::{BackgroundCommand, BackgroundCommands};
 pub use confinement::{Confinement, OUTSIDE, SandboxLimits, SandboxSettings};
 pub use extension::{ContextProgram, CustomTool, Hook, HookMoment, HookPrograms, LookWhen};

@@ -1,19 +1,26 @@
-//! Tools of MCP servers: programs that offer tools over stdin and stdout (Model Context Protocol, `docs/mcp.md`).
+//! MCP servers: programs that speak the Model Context Protocol over stdin and stdout, and addresses (`docs/mcp.md`).
 //!
-//! A server is started when a location is prepared, in the directory of the location, and ends with the host. Its tools
-//! are listed once and registered as `mcp__SERVER__TOOL`. A server that ended is started again by the next call; the call
-//! that it did not answer is not repeated.
+//! A server is started, or connected to, when a location is prepared, in the directory of the location, and ends with the host. Its
+//! tools are listed once and registered as `mcp__SERVER__TOOL`. A server that ended is started again by the next call; the call that
+//! it did not answer is not repeated.
 //!
 //! ```text
-//! McpServers ─► tool (Tool) ─► client (handshake, list, call) ─► connection (JSON-RPC over a process) ─► message
-//!                  └─► content (results)
+//! McpServers ─► tool, resource (Tool) ─► client (lists, calls) ─► peer (lifecycle) ─► connection (over a process) ─► message
+//!     │            └─► content (results)                             └─► http (over HTTP) ─► oauth (tokens, login)
+//!     └─► prompts                           elicitation ◄──────────────── what servers ask the user
 //! ```
 
 mod client;
 mod connection;
 mod content;
+mod elicitation;
 mod error;
+mod http;
 mod message;
+mod oauth;
+mod peer;
+mod prompts;
+mod resource;
 mod settings;
 mod tool;
 
@@ -21,16 +28,21 @@ mod tool;
 mod tests;
 
 pub use error::McpError;
-pub use settings::McpServer;
+pub use message::{RemoteArgument, RemotePrompt, RemoteResource};
+pub use oauth::{is_logged_in, log_in, log_out};
+pub use peer::McpOffer;
+pub use prompts::McpPrompt;
+pub use settings::{McpEndpoint, McpServer};
 
+use annals_runtime::prompt::UserPrompt;
 use annals_runtime::tools::{Tool, ToolRegistry};
 use client::McpClient;
 use futures_util::future::join_all;
+use resource::{READ_RESOURCE, ResourceTool};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
-use tokio::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tool::McpTool;
 
 /// The permission action of calls of MCP servers; the resource is `SERVER/TOOL`.
@@ -40,16 +52,24 @@ pub const MCP: &str = "mcp";
 #[derive(Clone, Default)]
 pub struct McpServers {
     servers: Vec<McpServer>,
-    /// Directories in which they were started.
-    started: Arc<Mutex<BTreeSet<String>>>,
+    user: Option<Arc<dyn UserPrompt>>,
+    shared: Arc<Mutex<McpState>>,
 }
 
-/// The tools of one server, or why there are none.
+#[derive(Default)]
+struct McpState {
+    /// Directories in which tools were registered.
+    started: BTreeSet<String>,
+    /// By directory and name.
+    clients: BTreeMap<(String, String), Arc<McpClient>>,
+}
+
+/// What one server offers.
 pub struct McpListing {
     /// The server's name.
     pub server: String,
-    /// Its tools by the names that models call them by, with the server's own names and descriptions.
-    pub tools: Result<Vec<McpListed>, McpError>,
+    /// What it says of itself, and its tools by the names that models call them by; or why there is nothing.
+    pub offered: Result<(McpOffer, Vec<McpListed>), McpError>,
     client: Arc<McpClient>,
 }
 
@@ -76,24 +96,43 @@ impl fmt::Debug for McpServers {
 impl McpServers {
     /// These servers, none of them started yet.
     pub fn new(servers: Vec<McpServer>) -> Self {
-        Self { servers, started: Arc::default() }
+        Self { servers, ..Self::default() }
+    }
+
+    /// The same, which may ask the user while their calls run.
+    #[must_use]
+    pub fn asking(self, user: Option<Arc<dyn UserPrompt>>) -> Self {
+        Self { user, ..self }
+    }
+
+    fn state(&self) -> MutexGuard<'_, McpState> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A server in a directory.
+    fn client(&self, server: &McpServer, directory: &str) -> Arc<McpClient> {
+        let new = || Arc::new(McpClient::new(server.clone(), directory.into(), self.user.clone()));
+        self.state().clients.entry((directory.to_owned(), server.name.clone())).or_insert_with(new).clone()
     }
 
     /// Starts the servers in a directory and registers their tools there; the second time nothing happens. Returns a remark
     /// for the user about each server or tool that is not offered.
     pub async fn start(&self, directory: &str, registry: &ToolRegistry) -> Vec<String> {
-        if self.servers.is_empty() || !self.started.lock().await.insert(directory.to_owned()) {
+        if self.servers.is_empty() || !self.state().started.insert(directory.to_owned()) {
             return Vec::new();
         }
-        let (mut remarks, mut tools) = (Vec::new(), BTreeMap::new());
-        for McpListing { server, tools: listed, client } in self.list(Path::new(directory)).await {
-            let listed = match listed {
-                Ok(listed) => listed,
+        let (mut remarks, mut tools, mut with_resources) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for McpListing { server, offered, client } in self.list(Path::new(directory)).await {
+            let (offer, listed) = match offered {
+                Ok(offered) => offered,
                 Err(error) => {
                     remarks.push(format!("MCP server {server}: {error}; its tools are not offered"));
                     continue;
                 }
             };
+            if offer.resources {
+                with_resources.push(client.clone());
+            }
             for tool in listed {
                 if tools.contains_key(&tool.offered) {
                     remarks.push(format!("MCP server {server}: two of its tools would be called {}", tool.offered));
@@ -103,6 +142,9 @@ impl McpServers {
                 tools.insert(offered, Arc::new(McpTool::new(client.clone(), tool)) as Arc<dyn Tool>);
             }
         }
+        if !with_resources.is_empty() {
+            tools.insert(READ_RESOURCE.into(), Arc::new(ResourceTool(with_resources)));
+        }
         match registry.register(tools.into_values()) {
             Ok(layer) => layer.detach(),
             Err(error) => remarks.push(format!("the tools of MCP servers are not offered: {error}")),
@@ -110,16 +152,39 @@ impl McpServers {
         remarks
     }
 
-    /// Starts the servers in a directory and lists their tools, the servers in the order of their names. They end when the
-    /// list is dropped.
+    /// Starts the servers in a directory and lists their tools, the servers in the order of their names.
     pub async fn list(&self, directory: &Path) -> Vec<McpListing> {
-        let listing = |settings: &McpServer| {
-            let client = Arc::new(McpClient::new(settings.clone(), directory.to_owned()));
+        let directory = directory.to_string_lossy();
+        let listing = |server: &McpServer| {
+            let client = self.client(server, &directory);
             async move {
-                let tools = client.tools().await.map(|tools| tool::listed(client.settings(), tools));
-                McpListing { server: client.settings().name.clone(), tools, client }
+                let offered = async {
+                    let tools = client.tools().await?;
+                    Ok((client.offer().await?, tool::listed(client.settings(), tools)))
+                };
+                let offered = offered.await;
+                McpListing { server: client.settings().name.clone(), offered, client }
             }
         };
         join_all(self.servers.iter().map(listing)).await
+    }
+}
+
+impl McpListing {
+    /// Its resources and the patterns of further ones.
+    ///
+    /// # Errors
+    /// When it does not list them.
+    pub async fn resources(&self) -> Result<Vec<RemoteResource>, McpError> {
+        let known = self.client.resources().await?;
+        Ok(known.into_iter().chain(self.client.templates().await?).collect())
+    }
+
+    /// Its prompts.
+    ///
+    /// # Errors
+    /// When it does not list them.
+    pub async fn prompts(&self) -> Result<Vec<RemotePrompt>, McpError> {
+        self.client.prompts().await
     }
 }

@@ -12,9 +12,11 @@ use std::io::Write;
 pub(super) enum Command {
     Run(commands::run::Args),
     Chat(commands::chat::Args),
+    Acp(commands::acp::Args),
     Record(commands::record::Args),
     Serve(commands::serve::Args),
     Tui(commands::tui::Args),
+    Mcp(commands::mcp::Args),
     Models(commands::models::Args),
     Config(commands::config::Args),
     Import(commands::import::Args),
@@ -121,6 +123,8 @@ impl Command {
             | Self::Run(_)
             | Self::Chat(_)
             | Self::Record(_)
+            | Self::Acp(_)
+            | Self::Mcp(_)
             | Self::Serve(_)
             | Self::Tui(_)
             | Self::Rerun(_) => false,
@@ -130,7 +134,7 @@ impl Command {
     /// Whether the answer is data whose exact bytes matter, or a program for a shell.
     pub(super) fn gives_bytes(&self) -> bool {
         match self {
-            Self::Export(_) | Self::Completions(_) => true,
+            Self::Export(_) | Self::Completions(_) | Self::Acp(_) => true,
             Self::Report(args) => args.gives_bytes(),
             Self::Requests(args) => args.gives_bytes(),
             Self::Prove(args) => args.gives_bytes(),
@@ -147,9 +151,11 @@ impl Command {
         match self {
             Self::Run(args) => commands::run::run(args, cli, out).await,
             Self::Chat(args) => commands::chat::run(args, cli, out).await,
+            Self::Acp(args) => commands::acp::run(args, cli, out).await,
             Self::Record(args) => commands::record::run(args, cli, out).await,
             Self::Serve(args) => commands::serve::run(args, cli, out).await,
             Self::Tui(args) => commands::tui::run(args, cli).await,
+            Self::Mcp(args) => commands::mcp::run(args, cli, out).await,
             Self::Models(args) => commands::models::run(args, cli, out),
             Self::Config(args) => commands::config::run(args, cli, out),
             Self::Import(args) => commands::import::run(args, cli, out).await,

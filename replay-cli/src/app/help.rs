@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
         "Ask what the model saw",
         &["history", "context", "requests", "why", "when", "diff", "files", "cache", "compactions", "bisect"],
     ),
-    ("Work with a model", &["run", "chat", "record", "models", "config"]),
+    ("Work with a model", &["run", "chat", "acp", "record", "mcp", "models", "config"]),
     ("Change a session", &["fork", "revert", "move", "inbox", "title", "pin", "unpin", "compact"]),
     ("Remove texts", &["erase", "forget", "retention"]),
     ("Prove and maintain", &["verify", "export", "sign", "prove", "witness", "doctor", "index"]),

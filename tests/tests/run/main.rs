@@ -1,5 +1,6 @@
 //! `annals run`, `chat` and `rerun`: as processes with a model that follows a script and through each protocol, and the host alone.
 
+mod acp;
 mod again;
 mod background;
 mod command;

@@ -1,11 +1,11 @@
 //! JSON-RPC with the process of a server: one message per line.
 
+use super::elicitation::Elicitor;
 use super::error::McpError;
 use super::message::{Incoming, Outgoing, RemoteError};
 use super::settings::McpServer;
 use crate::process_group::ProcessGroup;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -47,7 +47,8 @@ pub(super) struct McpConnection {
     _process: ProcessGroup,
 }
 
-type RpcAnswer = Result<Box<RawValue>, RemoteError>;
+/// The answer to a request.
+pub(super) type RpcAnswer = Result<Box<RawValue>, RemoteError>;
 
 /// The requests that have no answer yet.
 #[derive(Default)]
@@ -103,21 +104,13 @@ impl PendingRequests {
 
 impl McpConnection {
     /// Starts the process of a server.
-    pub(super) fn start(settings: &McpServer, directory: &Path) -> Result<Self, McpError> {
-        let failed = |source| McpError::Start { program: settings.program.clone(), source };
-        let seen = |name: &str| SEEN.contains(&name) || SEEN_BEGINNINGS.iter().any(|start| name.starts_with(start));
-        let seen = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(seen));
-        let mut command = Command::new(&settings.program);
-        command.args(&settings.arguments).current_dir(directory).env_clear().envs(seen);
-        command.envs(settings.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut process = ProcessGroup::start(&mut command).map_err(failed)?;
-        let (input, output, errors) =
-            process.pipes().ok_or_else(|| failed(io::Error::other("its pipes could not be opened")))?;
+    pub(super) fn start(settings: &McpServer, directory: &Path, elicitor: Arc<Elicitor>) -> Result<Self, McpError> {
+        let (process, input, output, errors) = start_process(settings, directory)?;
         let (outgoing, waiting) = mpsc::channel(WAITING);
         let (calls, said) = (Arc::new(PendingRequests::default()), Arc::new(Mutex::new(Vec::new())));
         let (ended, all_said) = oneshot::channel();
-        let reader = ServerOutput { calls: calls.clone(), replies: outgoing.clone(), said: said.clone(), all_said };
+        let reader =
+            ServerOutput { calls: calls.clone(), replies: outgoing.clone(), said: said.clone(), all_said, elicitor };
         let tasks = [
             tokio::spawn(write(input, waiting)),
             tokio::spawn(remember(errors, said, ended)),
@@ -138,12 +131,12 @@ impl McpConnection {
     }
 
     /// Sends a request and waits for the answer. If the caller stops waiting, the server is informed.
-    pub(super) async fn request<T: DeserializeOwned>(
+    pub(super) async fn request(
         &self,
         method: &'static str,
         params: impl Serialize,
         within: Duration,
-    ) -> Result<T, McpError> {
+    ) -> Result<RpcAnswer, McpError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let receiver = self.calls.begin(id)?;
         let call = PendingRequest { connection: self, id };
@@ -153,14 +146,26 @@ impl McpConnection {
         });
         let answered = answered.await.map_err(|_| McpError::Late { method, ms: within.as_millis() })?;
         drop(call);
-        match answered {
-            Err(_) => Err(McpError::Ended(self.calls.closed().unwrap_or_default())),
-            Ok(Err(RemoteError { code, message })) => Err(McpError::Refused { code, message }),
-            Ok(Ok(result)) => {
-                serde_json::from_str(result.get()).map_err(|error| McpError::Invalid { method, why: error.to_string() })
-            }
-        }
+        answered.map_err(|_| McpError::Ended(self.calls.closed().unwrap_or_default()))
     }
+}
+
+/// Starts the process of a server: its group, stdin, stdout and stderr.
+fn start_process(
+    settings: &McpServer,
+    directory: &Path,
+) -> Result<(ProcessGroup, ChildStdin, ChildStdout, ChildStderr), McpError> {
+    let failed = |source| McpError::Start { program: settings.program.clone(), source };
+    let seen = |name: &str| SEEN.contains(&name) || SEEN_BEGINNINGS.iter().any(|start| name.starts_with(start));
+    let seen = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(seen));
+    let mut command = Command::new(&settings.program);
+    command.args(&settings.arguments).current_dir(directory).env_clear().envs(seen);
+    command.envs(settings.environment.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = ProcessGroup::start(&mut command).map_err(failed)?;
+    let (input, output, errors) =
+        process.pipes().ok_or_else(|| failed(io::Error::other("its pipes could not be opened")))?;
+    Ok((process, input, output, errors))
 }
 
 impl Drop for McpConnection {
@@ -220,6 +225,7 @@ struct ServerOutput {
     replies: mpsc::Sender<String>,
     said: Arc<Mutex<Vec<u8>>>,
     all_said: oneshot::Receiver<()>,
+    elicitor: Arc<Elicitor>,
 }
 
 impl ServerOutput {
@@ -252,6 +258,15 @@ impl ServerOutput {
             return;
         };
         match incoming {
+            Incoming { id: Some(id), method: Some(method), params, .. } if method == "elicitation/create" => {
+                let (elicitor, replies) = (self.elicitor.clone(), self.replies.clone());
+                // The user takes a while; the server may send other messages meanwhile.
+                tokio::spawn(async move {
+                    let answer = elicitor.answer(&params).await;
+                    let reply = json!({"jsonrpc": "2.0", "id": id, "result": answer});
+                    let _ = replies.send(reply.to_string()).await;
+                });
+            }
             Incoming { id: Some(id), method: Some(method), .. } => {
                 let reply = match method.as_str() {
                     "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
@@ -263,7 +278,7 @@ impl ServerOutput {
                 // A server that asks and never reads gets no answer.
                 let _ = self.replies.try_send(reply.to_string());
             }
-            Incoming { id: Some(id), method: None, result, error } => {
+            Incoming { id: Some(id), method: None, result, error, .. } => {
                 let Some(call) = id.as_u64().and_then(|id| self.calls.take(id)) else { return };
                 let answer = match (error, result) {
                     (Some(error), _) => Err(error),

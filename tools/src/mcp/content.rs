@@ -1,6 +1,6 @@
 //! The result of a call as an output.
 
-use super::message::{EmbeddedResource, McpContent, McpResult};
+use super::message::{EmbeddedResource, FilledPrompt, McpContent, McpResult, ResourceContents};
 use crate::image;
 use annals_core::Json;
 use annals_core::event::Attachment;
@@ -13,8 +13,43 @@ use base64::engine::general_purpose::STANDARD;
 /// # Errors
 /// The text of a result that the server marked as an error.
 pub(super) fn output(result: McpResult) -> Result<ToolOutput, ToolError> {
+    let (texts, attachments) = parts(result.content);
+    let text = texts.join("\n");
+    if result.is_error {
+        let said = if text.is_empty() { "The tool failed without a message.".into() } else { text };
+        return Err(ToolError(said));
+    }
+    let structured = result.structured_content.map(|value| Json::received(value.get()));
+    // Without a text, the model reads the structured value.
+    let text = (!text.is_empty() || structured.is_none()).then_some(text);
+    Ok(ToolOutput { text, structured, attachments, ..ToolOutput::default() })
+}
+
+/// What the model reads of a resource.
+pub(super) fn resource(contents: ResourceContents) -> Result<ToolOutput, ToolError> {
+    let blocks = contents.contents.into_iter().map(|resource| McpContent::Resource { resource });
+    let (texts, attachments) = parts(blocks.collect());
+    if texts.is_empty() && attachments.is_empty() {
+        return Err(ToolError("The resource is empty.".into()));
+    }
+    Ok(ToolOutput { text: Some(texts.join("\n")), attachments, ..ToolOutput::default() })
+}
+
+/// A prompt of a server as the text of an input, and what comes with it.
+pub(super) fn prompt(filled: FilledPrompt) -> (String, Vec<Attachment>) {
+    let (mut text, mut attachments) = (Vec::new(), Vec::new());
+    for message in filled.messages {
+        let (texts, media) = parts(vec![message.content]);
+        let said = texts.join("\n");
+        text.push(if message.role == "assistant" { format!("(You said before: {said})") } else { said });
+        attachments.extend(media);
+    }
+    (text.join("\n\n"), attachments)
+}
+
+fn parts(blocks: Vec<McpContent>) -> (Vec<String>, Vec<Attachment>) {
     let (mut texts, mut attachments) = (Vec::new(), Vec::new());
-    for block in result.content {
+    for block in blocks {
         match block {
             McpContent::Text { text } => texts.push(text),
             McpContent::Image { data } => medium(&data, "an image", None, &mut texts, &mut attachments),
@@ -31,15 +66,7 @@ pub(super) fn output(result: McpResult) -> Result<ToolOutput, ToolError> {
             McpContent::Other => texts.push("[content of a kind that is not known]".into()),
         }
     }
-    let text = texts.join("\n");
-    if result.is_error {
-        let said = if text.is_empty() { "The tool failed without a message.".into() } else { text };
-        return Err(ToolError(said));
-    }
-    let structured = result.structured_content.map(|value| Json::received(value.get()));
-    // Without a text, the model reads the structured value.
-    let text = (!text.is_empty() || structured.is_none()).then_some(text);
-    Ok(ToolOutput { text, structured, attachments, ..ToolOutput::default() })
+    (texts, attachments)
 }
 
 /// Attaches a medium, or says why it is not: its type is what its first bytes say.

@@ -14,6 +14,28 @@ pub enum McpError {
         #[source]
         source: io::Error,
     },
+    /// The address does not answer, or not in the protocol.
+    #[error("{url} does not answer as an MCP server: {why}")]
+    Unreachable {
+        /// The address.
+        url: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// It answers only users who are logged in.
+    #[error("it wants a login: run `annals mcp login {server}`")]
+    LoginNeeded {
+        /// The server's name.
+        server: String,
+    },
+    /// The login failed, or what it gave is of no use any more.
+    #[error("the login at {server} failed: {why}; run `annals mcp login {server}`")]
+    Login {
+        /// The server's name.
+        server: String,
+        /// Why.
+        why: String,
+    },
     /// The process ended or broke the protocol.
     #[error("the server ended{0}")]
     Ended(String),

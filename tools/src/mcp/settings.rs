@@ -1,18 +1,22 @@
 //! What is configured of a server.
 
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
-/// An MCP server: a program that speaks the protocol over stdin and stdout.
+/// An MCP server: a program that speaks the protocol over stdin and stdout, or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpServer {
     /// Its name: letters, digits, `_` and `-`.
     pub name: String,
-    /// The program.
+    /// The program; empty for an address.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
     /// Environment variables besides those that every server sees.
     pub environment: Vec<(String, String)>,
+    /// Where it is, if it is no program.
+    pub http: Option<McpEndpoint>,
     /// Which of its tools are offered; `None` for all.
     pub tools: Option<Vec<String>>,
     /// Which of its tools are not offered.
@@ -21,6 +25,30 @@ pub struct McpServer {
     pub start_timeout: Duration,
     /// How long a call may take.
     pub timeout: Duration,
+}
+
+/// A server that is reached by HTTP (streamable HTTP).
+#[derive(Clone, PartialEq, Eq)]
+pub struct McpEndpoint {
+    /// Its address.
+    pub url: String,
+    /// Headers of every request.
+    pub headers: Vec<(String, String)>,
+    /// A token for the header `Authorization`; with one there is no login.
+    pub bearer: Option<String>,
+    /// The id under which this client is registered there; without one it registers itself at a login.
+    pub client_id: Option<String>,
+    /// The secret that belongs to it, if there is one.
+    pub client_secret: Option<String>,
+    /// The folder for what a login gives; without one there is none.
+    pub credentials: Option<PathBuf>,
+}
+
+impl fmt::Debug for McpEndpoint {
+    /// Without headers and token, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpEndpoint").field("url", &self.url).finish_non_exhaustive()
+    }
 }
 
 impl McpServer {
@@ -32,11 +60,25 @@ impl McpServer {
             program: program.into(),
             arguments: Vec::new(),
             environment: Vec::new(),
+            http: None,
             tools: None,
             denied_tools: Vec::new(),
             start_timeout: Duration::from_secs(30),
             timeout: Duration::from_secs(120),
         }
+    }
+
+    /// A server at an address, with the usual limits.
+    pub fn at(name: impl Into<String>, url: impl Into<String>) -> Self {
+        let endpoint = McpEndpoint {
+            url: url.into(),
+            headers: Vec::new(),
+            bearer: None,
+            client_id: None,
+            client_secret: None,
+            credentials: None,
+        };
+        Self { http: Some(endpoint), ..Self::new(name, "") }
     }
 
     /// Whether a tool of the server is offered.

@@ -33,15 +33,24 @@ impl McpTool {
     }
 
     fn told(&self, error: &McpError) -> ToolError {
-        let server = &self.client.settings().name;
-        let effect = match error {
-            McpError::Ended(_) | McpError::Late { .. } | McpError::Invalid { .. } => {
-                " Whether the call had an effect is not known."
-            }
-            McpError::Start { .. } | McpError::Refused { .. } | McpError::Version(_) => "",
-        };
-        ToolError(format!("MCP server {server}: {error}.{effect}"))
+        told(&self.client.settings().name, error)
     }
+}
+
+/// An error as the model reads it.
+pub(super) fn told(server: &str, error: &McpError) -> ToolError {
+    let effect = match error {
+        McpError::Ended(_) | McpError::Late { .. } | McpError::Invalid { .. } => {
+            " Whether the call had an effect is not known."
+        }
+        McpError::Start { .. }
+        | McpError::Refused { .. }
+        | McpError::Version(_)
+        | McpError::Unreachable { .. }
+        | McpError::LoginNeeded { .. }
+        | McpError::Login { .. } => "",
+    };
+    ToolError(format!("MCP server {server}: {error}.{effect}"))
 }
 
 impl Tool for McpTool {
@@ -66,9 +75,10 @@ impl Tool for McpTool {
         Ok(())
     }
 
-    fn execute<'a>(&'a self, input: CallInput, _: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>> {
+    fn execute<'a>(&'a self, input: CallInput, context: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let arguments = RawValue::from_string(input.text().to_owned()).map_err(|error| error.to_string())?;
+            let _running = self.client.elicitor().during(context.session, context.call);
             let result = self.client.call(&self.listed.name, &arguments).await;
             content::output(result.map_err(|error| self.told(&error))?)
         })
@@ -100,7 +110,7 @@ pub(super) fn offered(server: &str, tool: &str) -> String {
 }
 
 /// A name with nothing in it but what names of tools may hold.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
 }
 

@@ -1,0 +1,38 @@
+//! `annals acp`
+
+use crate::acp;
+use crate::command_context::CommandContext;
+use crate::error::{CliError, Verdict};
+use annals_host::{ApprovalMode, RunOptions};
+use annals_runtime::ports::SystemClock;
+use annals_store::OpenMode;
+use std::io::Write;
+use std::sync::Arc;
+
+/// Serve an editor that speaks the Agent Client Protocol (Zed, JetBrains, Neovim, ...) over stdin and stdout.
+///
+/// Editors start this command; see docs/acp.md for their settings. Sessions work in the directories that the editor names, with
+/// your configuration and in your store. Permission questions are asked in the editor.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Use this agent in new sessions.
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Use this model (see annals models).
+    #[arg(long, short = 'm', value_name = "MODEL")]
+    model: Option<String>,
+    /// Allow everything that no rule denies, without asking.
+    #[arg(long, short = 'y')]
+    yes: bool,
+}
+
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let _indexed = cli.keep_indexed();
+    let reader = cli.store(OpenMode::Create).await?;
+    // What is recorded has the time at which it happens.
+    let context = cli.host.clone().at(Arc::new(SystemClock::local()));
+    let options = RunOptions { agent: args.agent.clone(), model: args.model.clone(), ..RunOptions::default() };
+    let approval = if args.yes { ApprovalMode::Yes } else { ApprovalMode::Person };
+    acp::serve(context, reader, options, approval, out).await?;
+    Ok(Verdict::Fine)
+}
