@@ -24,8 +24,8 @@ pub struct Change {
     pub after: Option<Value>,
 }
 
-/// The views that are compared, in the order in which they are shown.
-fn views(view: &SessionView, blobs: &dyn Blobs) -> [(&'static str, Value); 10] {
+/// The views that are compared, in the order in which they are shown; of the requests those from a place on.
+fn views(view: &SessionView, requests_from: usize, blobs: &dyn Blobs) -> [(&'static str, Value); 10] {
     let without = |mut value: Value, fields: &[&str]| {
         if let Value::Object(map) = &mut value {
             fields.iter().for_each(|field| drop(map.remove(*field)));
@@ -45,7 +45,7 @@ fn views(view: &SessionView, blobs: &dyn Blobs) -> [(&'static str, Value); 10] {
     let requests: Vec<Value> = view
         .requests
         .marks
-        .iter()
+        .range(requests_from..view.requests.marks.len())
         .map(|mark| {
             json!({"seq": mark.seq, "purpose": mark.purpose, "attempt": mark.attempt, "model": mark.model,
                 "digest": mark.digest})
@@ -69,7 +69,9 @@ fn views(view: &SessionView, blobs: &dyn Blobs) -> [(&'static str, Value); 10] {
 /// Everything that differs between two views of a session.
 pub fn changes(before: &SessionView, after: &SessionView, blobs: &dyn Blobs) -> Vec<Change> {
     let mut found = Vec::new();
-    for ((view, before), (_, after)) in views(before, blobs).into_iter().zip(views(after, blobs)) {
+    let marks = before.requests.marks.iter().zip(&after.requests.marks);
+    let same = marks.take_while(|(before, after)| before == after).count();
+    for ((view, before), (_, after)) in views(before, same, blobs).into_iter().zip(views(after, same, blobs)) {
         compare(view, "", before, after, &mut found);
     }
     let undone = |view: &SessionView| -> Vec<u64> {

@@ -4,6 +4,8 @@
 //! Every write to a session in this process goes through its lane, one at a time. Another process may still append first;
 //! then its events are folded and the decision is made again.
 
+mod staged;
+
 use crate::bus::{Bus, Notice};
 use crate::outcome::LogError;
 use crate::ports::Clock;
@@ -13,6 +15,7 @@ use annals_projections::{RequestBuilder, SessionView};
 use annals_store::cache::ViewCache;
 use annals_store::views::Views;
 use annals_store::{AppendError, Draft, EventLog, Head, Slice};
+use staged::Staged;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -57,6 +60,8 @@ struct FoldedView {
     view: Arc<SessionView>,
     /// The newest request of a turn, which the next one shares its messages with.
     requests: RequestBuilder,
+    /// What a boundary decided and appends with its request.
+    staged: Staged,
     /// The Seq up to which views are saved.
     saved: Seq,
 }
@@ -100,8 +105,19 @@ impl Lane {
     /// When there is no such session, or the log cannot be read.
     pub(crate) async fn view(&self) -> Result<Arc<SessionView>, LogError> {
         let mut loaded = self.loaded.lock().await;
+        self.append_all_staged(&mut loaded).await?;
         self.catch_up(&mut loaded).await?;
         Ok(loaded.view.clone())
+    }
+
+    /// The same with what is staged.
+    ///
+    /// # Errors
+    /// See [`Lane::view`].
+    pub(crate) async fn staged_view(&self) -> Result<Arc<SessionView>, LogError> {
+        let mut loaded = self.loaded.lock().await;
+        self.staged_is_current(&mut loaded).await?;
+        Ok(loaded.staged.view().unwrap_or(&loaded.view).clone())
     }
 
     /// Decides from the present view and appends the decision; when another writer was faster, decides again.
@@ -125,12 +141,103 @@ impl Lane {
         mut decide: impl FnMut(&SessionView, &mut RequestBuilder) -> Result<Decision<T>, E>,
     ) -> Result<T, E> {
         let mut loaded = self.loaded.lock().await;
+        self.append_all_staged(&mut loaded).await?;
         loop {
             self.catch_up(&mut loaded).await?;
             let FoldedView { view, requests, .. } = &mut *loaded;
             let Decision { events, value } = decide(view, requests)?;
             if events.is_empty() || self.append(&mut loaded, events).await? {
                 return Ok(value);
+            }
+        }
+    }
+
+    /// Decides like [`Lane::decide`], but the events wait: [`Lane::decide_staged`] appends them with its own. Anything else that this
+    /// process asks of the lane before that appends them first. `None` when another process was faster: then promotions
+    /// alone are appended, and the boundary starts over.
+    ///
+    /// # Errors
+    /// See [`Lane::decide`].
+    pub(crate) async fn stage<T, E: From<LogError>>(
+        &self,
+        decide: impl FnOnce(&SessionView) -> Result<Decision<T>, E>,
+    ) -> Result<Option<T>, E> {
+        let mut loaded = self.loaded.lock().await;
+        if !self.staged_is_current(&mut loaded).await? {
+            return Ok(None);
+        }
+        let FoldedView { view, requests, staged, .. } = &mut *loaded;
+        let Decision { events, value } = decide(staged.view().unwrap_or(view))?;
+        staged.add(view, requests, (self.session, self.clock.now()), events);
+        Ok(Some(value))
+    }
+
+    /// Decides about the request of a turn like [`Lane::decide_request`], and appends it after what is staged, in one batch. `None`
+    /// as for [`Lane::stage`]. If nothing is decided, what is staged still waits.
+    ///
+    /// # Errors
+    /// See [`Lane::decide`].
+    pub(crate) async fn decide_staged<T, E: From<LogError>>(
+        &self,
+        mut decide: impl FnMut(&SessionView, &mut RequestBuilder) -> Result<Decision<T>, E>,
+    ) -> Result<Option<T>, E> {
+        let mut loaded = self.loaded.lock().await;
+        loop {
+            if !self.staged_is_current(&mut loaded).await? {
+                return Ok(None);
+            }
+            let FoldedView { view, requests, staged, .. } = &mut *loaded;
+            let Decision { events, value } = decide(staged.view().unwrap_or(view), requests)?;
+            let all = staged.events().iter().cloned().chain(events).collect::<Vec<_>>();
+            if all.len() == staged.events().len() {
+                return Ok(Some(value));
+            }
+            if self.append(&mut loaded, all).await? {
+                loaded.staged = Staged::default();
+                return Ok(Some(value));
+            }
+        }
+    }
+
+    /// Appends what is staged, without what it waits for.
+    ///
+    /// # Errors
+    /// See [`Lane::decide`].
+    pub(crate) async fn append_staged(&self) -> Result<(), LogError> {
+        self.append_all_staged(&mut *self.loaded.lock().await).await
+    }
+
+    async fn append_all_staged(&self, loaded: &mut FoldedView) -> Result<(), LogError> {
+        if loaded.staged.is_empty() || !self.staged_is_current(loaded).await? {
+            return Ok(());
+        }
+        let events = loaded.staged.events().to_vec();
+        if self.append(loaded, events).await? {
+            loaded.staged = Staged::default();
+            return Ok(());
+        }
+        self.append_promotions(loaded).await
+    }
+
+    /// Catches up; whether what is staged still follows what was appended. Otherwise only its promotions are left.
+    async fn staged_is_current(&self, loaded: &mut FoldedView) -> Result<bool, LogError> {
+        self.catch_up(loaded).await?;
+        if loaded.staged.is_empty() || loaded.staged.follows(&loaded.view) {
+            return Ok(true);
+        }
+        self.append_promotions(loaded).await?;
+        Ok(false)
+    }
+
+    async fn append_promotions(&self, loaded: &mut FoldedView) -> Result<(), LogError> {
+        loop {
+            self.catch_up(loaded).await?;
+            let promotions = loaded.staged.promotions(&loaded.view);
+            if promotions.is_empty() || self.append(loaded, promotions).await? {
+                loaded.staged = Staged::default();
+                // It was built from what was staged.
+                loaded.requests.reset();
+                return Ok(());
             }
         }
     }
@@ -206,7 +313,7 @@ impl Lane {
     async fn catch_up(&self, loaded: &mut FoldedView) -> Result<(), LogError> {
         if loaded.view.session.id.is_none() {
             let (view, folded) = self.views.whole(self.session, Seq(u64::MAX)).await?;
-            *loaded = FoldedView { view: Arc::new(view), requests: RequestBuilder::default(), saved: folded.from };
+            *loaded = FoldedView { view: Arc::new(view), saved: folded.from, ..FoldedView::default() };
             return Ok(());
         }
         let ends = |head: Head| head.next == loaded.view.cut().next;

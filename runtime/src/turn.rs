@@ -120,6 +120,17 @@ struct TurnState {
 /// Takes one turn.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), step))]
 pub(crate) async fn turn(runner: &Runner, promotion: Promotion, step: u32) -> Result<TurnEnd, Stop> {
+    let ended = taken(runner, promotion, step).await;
+    if ended.is_err()
+        && let Err(error) = runner.lane.append_staged().await
+    {
+        // The inputs stay pending.
+        tracing::warn!(session = %runner.lane.session(), %error, "what a boundary decided was not recorded");
+    }
+    ended
+}
+
+async fn taken(runner: &Runner, promotion: Promotion, step: u32) -> Result<TurnEnd, Stop> {
     let mut state = TurnState { promotion, step, selected: None, budget: ContextBudget::default(), attempt: 1 };
     loop {
         let profile = boundary::prepare(runner, &mut state).await?;

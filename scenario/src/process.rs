@@ -25,6 +25,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 /// The runtime, and everything else that belongs to one process.
 pub(super) struct Process {
@@ -281,6 +282,8 @@ fn settings(world: &ScriptedWorld, pace: Arc<WaitingWork>) -> Settings {
         // Scenarios test redaction and repeat limits nowhere: neither may change a run.
         redactor: None,
         repeat_limit: 0,
+        // What is recorded depends on no clock.
+        gather: Duration::ZERO,
         ..Settings::default()
     }
 }

@@ -1,8 +1,8 @@
 //! Lists of items behind [`Arc`] in saved views: written as the items themselves.
 
 use super::SharedVec;
+use super::vec::read_items;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub(crate) fn serialize<T: Serialize, S: Serializer>(list: &SharedVec<Arc<T>>, to: S) -> Result<S::Ok, S::Error> {
@@ -12,5 +12,5 @@ pub(crate) fn serialize<T: Serialize, S: Serializer>(list: &SharedVec<Arc<T>>, t
 pub(crate) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<SharedVec<Arc<T>>, D::Error> {
-    Ok(Vec::deserialize(from)?.into_iter().map(Arc::new).collect())
+    read_items(from, Arc::new)
 }

@@ -1,10 +1,11 @@
 //! A map and a set whose clones share their entries.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
+use core::marker::PhantomData;
+use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The most entries of a chunk; one more, and it is split in two.
@@ -156,7 +157,26 @@ impl<K: Serialize, V: Serialize> Serialize for SharedMap<K, V> {
 
 impl<'de, K: Ord + Clone + Deserialize<'de>, V: Clone + Deserialize<'de>> Deserialize<'de> for SharedMap<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(BTreeMap::deserialize(deserializer)?.into_iter().collect())
+        deserializer.deserialize_map(ReadEntries(PhantomData))
+    }
+}
+
+/// Reads a map entry by entry.
+struct ReadEntries<K, V>(PhantomData<(K, V)>);
+
+impl<'de, K: Ord + Clone + Deserialize<'de>, V: Clone + Deserialize<'de>> Visitor<'de> for ReadEntries<K, V> {
+    type Value = SharedMap<K, V>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<SharedMap<K, V>, A::Error> {
+        let mut map = SharedMap::new();
+        while let Some((key, value)) = entries.next_entry()? {
+            map.insert(key, value);
+        }
+        Ok(map)
     }
 }
 
@@ -189,14 +209,33 @@ impl<T: Eq + Serialize> Serialize for SharedSet<T> {
 
 impl<'de, T: Ord + Clone + Deserialize<'de>> Deserialize<'de> for SharedSet<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let items = BTreeSet::deserialize(deserializer)?;
-        Ok(Self(items.into_iter().map(|item| (item, ())).collect()))
+        deserializer.deserialize_seq(ReadItems(PhantomData))
+    }
+}
+
+/// Reads a set item by item.
+struct ReadItems<T>(PhantomData<T>);
+
+impl<'de, T: Ord + Clone + Deserialize<'de>> Visitor<'de> for ReadItems<T> {
+    type Value = SharedSet<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<SharedSet<T>, A::Error> {
+        let mut set = SharedSet(SharedMap::new());
+        while let Some(item) = items.next_element()? {
+            set.insert(item);
+        }
+        Ok(set)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeMap;
     use alloc::string::{String, ToString};
     use proptest::prelude::*;
 

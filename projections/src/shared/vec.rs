@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::iter::FusedIterator;
 use core::ops::{Index, Range};
+use serde::de::{SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -224,7 +225,34 @@ impl<T: Serialize> Serialize for SharedVec<T> {
 
 impl<'de, T: Clone + Deserialize<'de>> Deserialize<'de> for SharedVec<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::deserialize(deserializer).map(Self::from)
+        read_items(deserializer, core::convert::identity::<T>)
+    }
+}
+
+/// Reads a list item by item into its chunks.
+pub(super) fn read_items<'de, S: Deserialize<'de>, T: Clone, D: Deserializer<'de>>(
+    from: D,
+    item: fn(S) -> T,
+) -> Result<SharedVec<T>, D::Error> {
+    from.deserialize_seq(Items(item))
+}
+
+/// Makes items of what is read.
+struct Items<S, T>(fn(S) -> T);
+
+impl<'de, S: Deserialize<'de>, T: Clone> Visitor<'de> for Items<S, T> {
+    type Value = SharedVec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<SharedVec<T>, A::Error> {
+        let mut list = SharedVec::new();
+        while let Some(item) = items.next_element()? {
+            list.push((self.0)(item));
+        }
+        Ok(list)
     }
 }
 

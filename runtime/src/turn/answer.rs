@@ -1,6 +1,7 @@
 //! Records an answer as it arrives: deltas go to the bus, finished fragments and calls to the log
 //! (`docs/reference/turn.md#answer`).
 
+mod held;
 mod settlement;
 
 use super::calls::{IssuedCall, RunningCalls, unused_call_id};
@@ -21,6 +22,8 @@ use annals_core::event::{
 use annals_core::{CallId, Event, Json, Seq};
 use annals_projections::SessionView;
 use futures_util::StreamExt;
+use held::until;
+use tokio::time::Instant;
 
 /// The synthetic message after the provider paused the turn: a request cannot end with an unfinished answer.
 const GO_ON: &str = "Your turn was paused by the provider. What you have done stands above. Go on from there.";
@@ -65,6 +68,12 @@ pub(super) struct AnswerRecorder<'r> {
     fragments: Fragments,
     /// Where its step began, once it did.
     step: Option<Seq>,
+    /// Whether content arrived.
+    begun: bool,
+    /// Finished fragments that wait to be appended with what follows.
+    held: Vec<Event>,
+    /// When they, or the beginning of the step, are appended at the latest.
+    due: Option<Instant>,
     usage: Option<Usage>,
     /// Whether a call was recorded.
     called: bool,
@@ -89,6 +98,9 @@ impl<'r> AnswerRecorder<'r> {
             files,
             fragments: Fragments::default(),
             step: None,
+            begun: false,
+            held: Vec::new(),
+            due: None,
             usage: None,
             called: false,
             hosted: Vec::new(),
@@ -104,7 +116,7 @@ impl<'r> AnswerRecorder<'r> {
 
     /// Whether content arrived.
     pub(super) fn has_begun(&self) -> bool {
-        self.step.is_some()
+        self.begun || self.step.is_some()
     }
 
     /// Whether a call of it was recorded.
@@ -124,7 +136,12 @@ impl<'r> AnswerRecorder<'r> {
                 biased;
                 () = self.runner.cancellation.cancelled() => return Ok(AnswerEnd::Interrupted),
                 event = answer.next() => event,
+                () = until(self.due) => {
+                    self.append_held().await?;
+                    continue;
+                }
                 Some(update) = self.calls.next_update(), if self.calls.is_running() => {
+                    self.append_held().await?;
                     if self.apply_update(update).await? { return Ok(AnswerEnd::Interrupted) }
                     continue;
                 }
@@ -148,6 +165,10 @@ impl<'r> AnswerRecorder<'r> {
                     return Ok(AnswerEnd::Failed(broken(kind, "the answer broke off".into())));
                 }
             }
+            // A stream that never pauses delays nothing.
+            if self.due.is_some_and(|due| due <= Instant::now()) {
+                self.append_held().await?;
+            }
         }
     }
 
@@ -159,7 +180,7 @@ impl<'r> AnswerRecorder<'r> {
         self.settle_hosted(&CallError::NoHostedResult).await?;
         let undisturbed = self.settle_calls().await?;
         let (usage, cost) = self.usage();
-        let FilesAfter { files, changed } = self.runner.files_after(self.files.as_ref()).await;
+        let FilesAfter { files, changed } = self.files_after().await?;
         let ended = StepEnded { finish, usage, cost, files, changed };
         let told: Option<Event> = (paused && undisturbed).then(|| SyntheticAdded { text: GO_ON.into() }.into());
         self.append(|_| std::iter::once(ended.clone().into()).chain(told.clone()).collect()).await?;
@@ -205,6 +226,7 @@ impl<'r> AnswerRecorder<'r> {
                     return Err(ProtocolViolation(format!("a result of call {call} came, which is not open")).into());
                 };
                 let (_, ours) = self.hosted.remove(at);
+                self.append_held().await?;
                 self.settle(hosted(ours, result, error, metadata)).await?;
                 Ok(())
             }
@@ -219,8 +241,8 @@ impl<'r> AnswerRecorder<'r> {
 
     async fn piece(&mut self, kind: FragmentKind, id: &str, text: String) -> Result<(), AnswerError> {
         if let Some(fragment) = self.fragments.piece(kind, id, &text)? {
-            if self.step.is_none() {
-                self.append(|_| Vec::new()).await?;
+            if !self.has_begun() {
+                self.hold(Vec::new()).await?;
             }
             self.show(fragment, text);
         }
@@ -229,8 +251,7 @@ impl<'r> AnswerRecorder<'r> {
 
     async fn end(&mut self, kind: FragmentKind, id: &str, metadata: Option<String>) -> Result<(), AnswerError> {
         if let Some(whole) = self.fragments.end(kind, id, metadata)? {
-            let event = recorded(whole);
-            self.append(|_| vec![event.clone()]).await?;
+            self.hold(vec![recorded(whole)]).await?;
         }
         Ok(())
     }
@@ -283,7 +304,7 @@ impl<'r> AnswerRecorder<'r> {
     async fn flush(&mut self) -> Result<(), Stop> {
         let flushed: Vec<Event> = self.fragments.flush().into_iter().map(recorded).collect();
         if !flushed.is_empty() {
-            self.append(|_| flushed.clone()).await?;
+            self.hold(flushed).await?;
         }
         Ok(())
     }
@@ -307,7 +328,7 @@ impl<'r> AnswerRecorder<'r> {
 
     /// Appends facts of this step, which begins with the first of them; gives where it began.
     async fn append(&mut self, mut events: impl FnMut(&SessionView) -> Vec<Event>) -> Result<Seq, Stop> {
-        let (begun, request, runner) = (self.step, self.request, self.runner);
+        let (begun, held, request, runner) = (self.step, &self.held, self.request, self.runner);
         let profiles = (&self.profile.agent.agent, &self.profile.model.model);
         let started = StepStarted {
             agent: profiles.0.clone(),
@@ -326,11 +347,13 @@ impl<'r> AnswerRecorder<'r> {
                 if begun.is_none() {
                     all.push(started.clone().into());
                 }
+                all.extend(held.iter().cloned());
                 all.extend(events(view));
                 Ok(Decision::append(all, begun.unwrap_or(view.cut().next)))
             })
             .await?;
-        self.step = Some(step);
+        (self.step, self.due) = (Some(step), None);
+        self.held.clear();
         Ok(step)
     }
 

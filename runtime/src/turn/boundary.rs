@@ -10,7 +10,8 @@ use crate::settings::LoadOrder;
 use annals_core::event::Switch;
 use annals_projections::SessionView;
 
-/// Prepares the next request: an epoch is current, pending inputs are promoted, context changes are appended.
+/// Prepares the next request: an epoch is current, pending inputs are promoted, context changes are decided. What it decides
+/// is appended with the request, unless something else of this process comes first.
 ///
 /// If another agent is selected meanwhile under the policy `replace`, the boundary starts over; inputs that were promoted
 /// stay promoted.
@@ -41,9 +42,11 @@ pub(super) async fn prepare(runner: &Runner, state: &mut TurnState) -> Result<Re
         if !begun && epoch::check(runner, &selected, &view).await? == EpochCheck::Overtaken {
             continue;
         }
-        let view = runner.lane.view().await?;
+        let view = runner.lane.staged_view().await?;
         let profile = RequestProfile::of_turn(runner, &selected, state.step, &view)?;
-        profile.record_turn(runner).await?;
+        if !profile.record_turn(runner).await? {
+            continue;
+        }
         state.selected = Some(selected);
         return Ok(profile);
     }

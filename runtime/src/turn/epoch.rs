@@ -47,9 +47,9 @@ pub(super) async fn check(runner: &Runner, selected: &Selected, view: &SessionVi
     // Before `decide`, and dropped if the boundary starts over: see `begin`.
     let observations = runner.observe(selected, view).await?;
     let blobs = runner.lane.blobs();
-    let (checked, blocked) = runner
+    let decided = runner
         .lane
-        .decide(|view| {
+        .stage(|view| {
             runner.check_location(view)?;
             let Some(epoch) = view.epochs.current.as_ref().filter(|_| !selected.is_overtaken(view)) else {
                 return Ok::<_, Stop>(Decision::nothing((EpochCheck::Overtaken, None)));
@@ -78,6 +78,7 @@ pub(super) async fn check(runner: &Runner, selected: &Selected, view: &SessionVi
             })
         })
         .await?;
+    let Some((checked, blocked)) = decided else { return Ok(EpochCheck::Overtaken) };
     match blocked {
         None => Ok(checked),
         Some(error) => Err(error.into()),

@@ -35,13 +35,13 @@ impl Promotion {
     }
 }
 
-/// Promotes the due inputs, once; any promotion resets the step count to 1. Returns `false` when the Context Epoch
-/// that promotion must follow is gone.
+/// Promotes the due inputs, once; any promotion resets the step count to 1. They are appended with the request, or before
+/// anything else. Returns `false` when the Context Epoch that promotion must follow is gone.
 pub(super) async fn promote(runner: &Runner, state: &mut TurnState) -> Result<bool, Stop> {
     let promotion = state.promotion;
     let promoted = runner
         .lane
-        .decide(|view| {
+        .stage(|view| {
             runner.check_location(view)?;
             if view.epochs.current.is_none() {
                 return Ok::<_, Stop>(Decision::nothing(None));
@@ -51,7 +51,7 @@ pub(super) async fn promote(runner: &Runner, state: &mut TurnState) -> Result<bo
             Ok(Decision::append(joining, Some(count)))
         })
         .await?;
-    let Some(count) = promoted else { return Ok(false) };
+    let Some(count) = promoted.flatten() else { return Ok(false) };
     state.promotion = Promotion::Nothing;
     if count > 0 {
         state.step = 1;

@@ -43,9 +43,9 @@ pub(super) async fn record_request(
     let id = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
     let selected = profile.selected();
     let blobs = runner.lane.blobs();
-    runner
+    let decided = runner
         .lane
-        .decide_request(|view, requests| {
+        .decide_staged(|view, requests| {
             runner.check_location(view)?;
             if view.epochs.current.is_none() || selected.is_overtaken(view) {
                 return Ok(Decision::nothing(RequestDecision::Overtaken));
@@ -60,9 +60,10 @@ pub(super) async fn record_request(
             let body = encode(&request, runner.lane.session())?.map(Arc::new);
             let durable = RecordedRequest::of(view, sent, request, body);
             let sent = (*durable.sent).clone();
-            Ok(Decision::append(vec![sent.into()], RequestDecision::Sent(durable)))
+            Ok::<_, Stop>(Decision::append(vec![sent.into()], RequestDecision::Sent(durable)))
         })
-        .await
+        .await?;
+    Ok(decided.unwrap_or(RequestDecision::Overtaken))
 }
 
 impl RecordedRequest {

@@ -147,16 +147,19 @@ impl RequestProfile {
         lane.decide(|view| Ok(Decision::append(self.unrecorded(&view.profiles), ()))).await
     }
 
-    /// Records a turn's parts; a set of tools that is new and has been reduced is published.
-    pub(super) async fn record_turn(&self, runner: &Runner) -> Result<(), Stop> {
-        let view = runner.lane.view().await?;
-        let new = self.named.tools.is_some_and(|tools| !view.profiles.tools.contains_key(&tools));
-        self.record(&runner.lane).await?;
+    /// Records a turn's parts with its request; a set of tools that is new and has been reduced is published. Returns `false`
+    /// when the boundary must start over.
+    pub(super) async fn record_turn(&self, runner: &Runner) -> Result<bool, Stop> {
+        let decided = runner.lane.stage(|view| {
+            let new = self.named.tools.is_some_and(|tools| !view.profiles.tools.contains_key(&tools));
+            Ok::<_, Stop>(Decision::append(self.unrecorded(&view.profiles), new))
+        });
+        let Some(new) = decided.await? else { return Ok(false) };
         if new && !self.left_out.is_empty() {
             let (session, model, left_out) = (runner.lane.session(), self.model.model.clone(), self.left_out.clone());
             runner.shared.bus.publish(&Notice::ToolsReduced { session, model, left_out });
         }
-        Ok(())
+        Ok(true)
     }
 
     fn unrecorded(&self, known: &Profiles) -> Vec<Event> {

@@ -1,6 +1,7 @@
 //! Runs of sessions against a scripted world and the memory log.
 
 mod answers;
+mod batches;
 mod calls;
 mod compaction;
 mod interruptions;

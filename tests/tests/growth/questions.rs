@@ -4,12 +4,15 @@ use annals_core::Seq;
 use annals_inspect::cache::Asking;
 use annals_inspect::reader::{FindError, Reader};
 use annals_inspect::{SessionAt, bisect, certify};
+use annals_store::exchange::{export, verify_session};
 
 /// How something may grow when the session has four times the events.
 #[derive(Clone, Copy, Debug)]
 pub enum Growth {
     /// Not at all.
     Flat,
+    /// With the records that are read: how many there are between a saved view and the place depends on where views were saved.
+    PerRecord,
     /// With the number of events.
     Linear,
 }
@@ -18,7 +21,7 @@ impl Growth {
     /// The most, in tenths.
     pub fn tenths(self) -> u64 {
         match self {
-            Self::Flat => 13,
+            Self::Flat | Self::PerRecord => 13,
             Self::Linear => 45,
         }
     }
@@ -46,11 +49,14 @@ pub enum Question {
     Bisect,
     Certify,
     Audit,
+    Log,
+    Verify,
+    Export,
 }
 
 /// Each question, and how the records that it reads and the bytes that it allocates may grow.
-pub const QUESTIONS: [(Question, Growth, Growth); 20] = {
-    use Growth::{Flat, Linear};
+pub const QUESTIONS: [(Question, Growth, Growth); 23] = {
+    use Growth::{Flat, Linear, PerRecord};
     [
         (Question::Show, Flat, Flat),
         // A saved view lists every request.
@@ -64,7 +70,7 @@ pub const QUESTIONS: [(Question, Growth, Growth); 20] = {
         (Question::WhyText, Flat, Linear),
         // All events that change what the model sees are read.
         (Question::When, Linear, Linear),
-        (Question::DiffViews, Flat, Flat),
+        (Question::DiffViews, Flat, PerRecord),
         (Question::TranscriptBegin, Flat, Flat),
         (Question::Transcript, Linear, Linear),
         (Question::Timeline, Linear, Linear),
@@ -75,6 +81,10 @@ pub const QUESTIONS: [(Question, Growth, Growth); 20] = {
         (Question::Bisect, Linear, Linear),
         (Question::Certify, Linear, Linear),
         (Question::Audit, Linear, Linear),
+        (Question::Log, Linear, Linear),
+        (Question::Verify, Linear, Linear),
+        // What it writes goes to no memory.
+        (Question::Export, Linear, Linear),
     ]
 };
 
@@ -136,6 +146,18 @@ impl Question {
                 assert_eq!(certify::certify(reader.log(), "memory").await.unwrap().len(), 1);
             }
             Self::Audit => assert!(past.audit().await.unwrap().is_clean()),
+            Self::Log => {
+                let mut events = 0;
+                past.each(Seq::ZERO, past.until, |_| events += 1).await.unwrap();
+                assert_eq!(events, past.until.0);
+            }
+            Self::Verify => {
+                assert!(verify_session(past.log(), past.session, None, &mut |_| {}).await.unwrap().is_sound());
+            }
+            Self::Export => {
+                let exported = export(past.log(), past.session, &mut std::io::sink(), &mut |_| {}).await.unwrap();
+                assert!(exported.bytes > past.until.0);
+            }
         }
     }
 }

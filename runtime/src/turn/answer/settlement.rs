@@ -11,6 +11,9 @@ use annals_core::{CallId, Event};
 impl AnswerRecorder<'_> {
     /// Waits for the local calls and settles them; gives `false` when the run was interrupted or a call declined.
     pub(super) async fn settle_calls(&mut self) -> Result<bool, Stop> {
+        if self.calls.any() {
+            self.append_held().await?;
+        }
         let cancellation = &self.runner.cancellation;
         loop {
             let update = tokio::select! {
@@ -78,6 +81,9 @@ impl AnswerRecorder<'_> {
     }
 
     pub(super) async fn settle_hosted(&mut self, error: &CallError) -> Result<(), Stop> {
+        if !self.hosted.is_empty() {
+            self.append_held().await?;
+        }
         for call in std::mem::take(&mut self.hosted).into_iter().map(|(_, ours)| ours) {
             let settled = self.bounding.settle(call, Err(error.clone())).await;
             self.settle(settled).await?;
