@@ -1,6 +1,7 @@
 //! Where a host works, and the stores that it opened.
 
 use crate::error::{HostError, SigningError};
+use crate::opened_log::OpenedLog;
 use crate::remarks::{HostRemarks, LoggedRemarks, NoProgress, WorkProgress};
 use crate::store_choice::StoreChoice;
 use annals_config::Environment;
@@ -14,10 +15,10 @@ use annals_runtime::ports::{Clock, SystemClock};
 use annals_store::cache::ViewCache;
 use annals_store::disk::{Examination, StoreId, StorePath, summary};
 use annals_store::views::Views;
-use annals_store::{DiskLog, OpenMode, OpeningReport, Ownership, SharedLog};
+use annals_store::{DiskLog, OpenMode, OpeningReport};
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -57,10 +58,13 @@ pub struct HostContext {
 }
 
 /// A store that was opened, and its saved views.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct OpenedStore {
-    log: SharedLog,
+    log: OpenedLog,
     views: Arc<ViewCache>,
+    /// Its folder, or that of what this machine keeps of it.
+    dir: PathBuf,
+    mode: OpenMode,
 }
 
 impl HostContext {
@@ -81,6 +85,12 @@ impl HostContext {
     #[must_use]
     pub fn in_environment(self, environment: Environment) -> Self {
         Self { environment, ..self }
+    }
+
+    /// The same with another store. What it opens is closed with the rest.
+    #[must_use]
+    pub fn at_place(&self, place: StoreChoice) -> Self {
+        Self { place, ..self.clone() }
     }
 
     /// The same at another time.
@@ -107,18 +117,16 @@ impl HostContext {
     /// # Errors
     /// When there is no store and `mode` creates none, or it cannot be opened.
     pub async fn store(&self, mode: OpenMode) -> Result<Reader, HostError> {
-        let log = self.place.open(mode).await?;
-        if let Ownership::Owner(report) | Ownership::Reader(report) = log.ownership() {
+        let log = self.place.open(mode, &self.environment.variables, &self.remarks).await?;
+        if let Some(report) = log.report() {
             self.tell(&report);
         }
         let views = Arc::new(self.place.cache(mode));
-        self.opened().push(OpenedStore { log: log.clone(), views: views.clone() });
         let dir = self.place.dir().to_owned();
-        let reader = Reader::new(Arc::new(log.clone()), Some(views), dir.clone());
-        if mode == OpenMode::ReadOnly {
-            return Ok(reader);
-        }
-        let folder = log.folder().map_err(|source| HostError::File { path: dir, source })?;
+        self.opened().push(OpenedStore { log: log.clone(), views: views.clone(), dir: dir.clone(), mode });
+        let reader = Reader::new(log.log(), Some(views), dir.clone());
+        let Some(shared) = log.folder().filter(|_| mode != OpenMode::ReadOnly) else { return Ok(reader) };
+        let folder = shared.folder().map_err(|source| HostError::File { path: dir, source })?;
         Ok(reader.in_folder(StorePath::held(folder)))
     }
 
@@ -127,6 +135,7 @@ impl HostContext {
     /// # Errors
     /// When there is none, or it is not known which it is.
     pub async fn store_to_sign(&self) -> Result<(Reader, StoreId), HostError> {
+        self.place.folder("annals sign")?;
         let reader = self.store(OpenMode::Existing).await?;
         let id = self.store_id().ok_or(SigningError::UnknownStore)?;
         Ok((reader, id))
@@ -134,7 +143,7 @@ impl HostContext {
 
     /// Which store was opened last; `None` when none was, or its owner does not say.
     pub fn store_id(&self) -> Option<StoreId> {
-        self.opened().last()?.log.store()
+        self.opened().last()?.log.folder()?.store()
     }
 
     /// The log on disk that was opened last; `None` when another process owns it, or none was opened.
@@ -170,9 +179,9 @@ impl HostContext {
 
     /// Adds what was appended to the index of the store that was opened last, if it is opened to be written.
     pub async fn index_now(&self) {
-        let log = self.opened().last().map(|opened| opened.log.clone());
-        if let Some(log) = log.filter(|log| !is_read_only(log)) {
-            fill_index(&log, self.place.dir(), &NoProgress).await;
+        let opened = self.opened().last().cloned();
+        if let Some(opened) = opened {
+            opened.fill_index(&NoProgress).await;
         }
     }
 
@@ -182,24 +191,23 @@ impl HostContext {
     /// When a store cannot be left in order; nothing is lost by that.
     pub async fn close(&self) -> Result<(), HostError> {
         let opened = std::mem::take(&mut *self.opened());
-        for OpenedStore { log, views } in opened {
-            save_folds(&log, views).await;
-            if !is_read_only(&log) {
-                fill_index(&log, self.place.dir(), &*self.remarks.progress("indexing")).await;
-            }
+        for opened in opened {
+            opened.save_folds().await;
+            opened.fill_index(&*self.remarks.progress("indexing")).await;
+            let OpenedStore { log, dir, .. } = opened;
             let disk = log.disk();
             let read = if disk.is_none() { log.remarks() } else { Vec::new() };
             let closed = self.closing(&log, disk.as_deref()).await;
             // Only here: most of it is found while the store is given to its second copy.
             let found = disk.map_or(read, |disk| disk.remarks());
             summary(&found).iter().for_each(|line| self.remarks.remark(line));
-            closed.map_err(|source| HostError::File { path: self.place.dir().to_owned(), source })?;
+            closed.map_err(|source| HostError::File { path: dir, source })?;
         }
         Ok(())
     }
 
     /// Closes a store; shows how far it is once that takes a while.
-    async fn closing(&self, log: &SharedLog, disk: Option<&DiskLog>) -> io::Result<()> {
+    async fn closing(&self, log: &OpenedLog, disk: Option<&DiskLog>) -> io::Result<()> {
         let closing = log.close();
         tokio::pin!(closing);
         if let Ok(closed) = tokio::time::timeout(LONG, &mut closing).await {
@@ -228,27 +236,38 @@ impl fmt::Debug for HostContext {
     }
 }
 
-/// Saves the folds over all sessions for commands that only read, which save nothing. Costs what was appended since they
-/// were saved.
-async fn save_folds(log: &SharedLog, views: Arc<ViewCache>) {
-    if !matches!(log.ownership(), Ownership::Owner(_)) {
-        return;
+impl OpenedStore {
+    /// Whether a command that only looks has it open, in a cluster: a store in a folder knows that itself.
+    fn only_looks(&self) -> bool {
+        self.mode == OpenMode::ReadOnly && self.log.folder().is_none()
     }
-    let views = Views::new(Arc::new(log.clone()), Some(views));
-    let saved = async { views.catalogue().await.and(views.spending().await.map(drop)) };
-    if let Err(error) = saved.await {
-        tracing::debug!(%error, "the lists over all sessions were not saved; the next reader folds them again");
+
+    fn is_indexed(&self) -> bool {
+        IndexPlace::in_store(&self.dir).file().exists()
     }
-}
 
-fn is_read_only(log: &SharedLog) -> bool {
-    matches!(log.ownership(), Ownership::Reader(_) | Ownership::Closed)
-}
+    /// Saves the folds over all sessions for commands that only read, which save nothing. Costs what was appended since they
+    /// were saved.
+    async fn save_folds(&self) {
+        if self.only_looks() || !self.log.keeps_lists(self.is_indexed()).await {
+            return;
+        }
+        let views = Views::new(self.log.log(), Some(self.views.clone()));
+        let saved = async { views.catalogue().await.and(views.spending().await.map(drop)) };
+        if let Err(error) = saved.await {
+            tracing::debug!(%error, "the lists over all sessions were not saved; the next reader folds them again");
+        }
+    }
 
-/// Adds what was appended to the index. Where that fails, searches scan what it lacks: no command fails for it.
-async fn fill_index(log: &SharedLog, dir: &Path, progress: &dyn WorkProgress) {
-    let filled = annals_index::fill(log, &IndexPlace::in_store(dir), |events| progress.counted(events, "event")).await;
-    if let Err(error) = filled {
-        tracing::warn!(%error, "the index was not brought up to date; the next command that writes tries again");
+    /// Adds what was appended to the index. Where that fails, searches scan what it lacks: no command fails for it.
+    async fn fill_index(&self, progress: &dyn WorkProgress) {
+        if self.only_looks() || !self.log.keeps_index(self.is_indexed()).await {
+            return;
+        }
+        let (log, place) = (self.log.log(), IndexPlace::in_store(&self.dir));
+        let filled = annals_index::fill(&*log, &place, |events| progress.counted(events, "event")).await;
+        if let Err(error) = filled {
+            tracing::warn!(%error, "the index was not brought up to date; the next command that writes tries again");
+        }
     }
 }

@@ -60,7 +60,7 @@ impl ErasedStore<'_> {
     /// # Errors
     /// When another process uses it, or it cannot be opened.
     pub async fn open(&self) -> Result<Arc<DiskLog>, HostError> {
-        let dir = self.context.place.dir().to_owned();
+        let dir = self.context.place.folder("erasing texts")?.to_owned();
         if RemoteLog::connect(&dir).await.is_ok() {
             return Err(SharedError::from(OpenError::Locked { dir }).into());
         }

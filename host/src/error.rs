@@ -148,6 +148,29 @@ pub enum HostError {
         /// The folder.
         dir: PathBuf,
     },
+    /// What works on files of a store was asked of one that has none.
+    #[error(
+        "{what} works on a store in a folder, not on {store}; to work on a copy: annals copy --from {store} --to DIR \
+         [SESSION...], then the same with --store DIR"
+    )]
+    OnlyInAFolder {
+        /// What was asked for.
+        what: &'static str,
+        /// The address of the store.
+        store: String,
+    },
+    /// The address of a store in a cluster was given to a build without clusters.
+    #[cfg(not(feature = "nats"))]
+    #[error("this build has no support for stores in a cluster (the feature nats); name a folder")]
+    NoClusters,
+    /// The address of a store in a cluster is none.
+    #[cfg(feature = "nats")]
+    #[error(transparent)]
+    Address(#[from] annals_store::nats::AddressError),
+    /// A store in a cluster cannot be opened.
+    #[cfg(feature = "nats")]
+    #[error(transparent)]
+    Cluster(#[from] annals_store::nats::NatsError),
     /// The store cannot be opened.
     #[error("{0}")]
     OpenStore(#[source] Box<SharedError>),
@@ -195,12 +218,19 @@ impl HostError {
             | Self::NoPlace
             | Self::File { .. }
             | Self::NoStore { .. }
+            | Self::OnlyInAFolder { .. }
             | Self::Find(_)
             | Self::Config(_)
             | Self::Lease(_)
             | Self::Read(ReadError::NoSession(_))
             | Self::Cassette(CassetteError::NoFolder(_))
             | Self::Refused(Refusal::NotFound(_)) => 2,
+            #[cfg(not(feature = "nats"))]
+            Self::NoClusters => 2,
+            #[cfg(feature = "nats")]
+            Self::Address(_) => 2,
+            #[cfg(feature = "nats")]
+            Self::Cluster(error) => 1 + u8::from(error.is_wrong_use()),
             Self::OpenStore(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Edit(error) => error.status(),
             Self::Signing(error) => error.status(),

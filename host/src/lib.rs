@@ -27,7 +27,10 @@ mod hosted_session;
 mod index_keeper;
 mod launcher;
 pub mod live;
+mod opened_log;
 mod opening;
+#[cfg(feature = "nats")]
+mod private_folder;
 pub mod project;
 mod remarks;
 mod short_id;
@@ -45,6 +48,7 @@ pub use host::Host;
 pub use hosted_session::{HostedSession, Questions};
 pub use index_keeper::IndexKeeper;
 pub use launcher::launched;
+pub use opened_log::OpenedLog;
 pub use opening::open;
 pub use remarks::{HostRemarks, LoggedRemarks, NoProgress, WorkProgress};
 pub use short_id::short;

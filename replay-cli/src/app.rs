@@ -48,8 +48,9 @@ pub struct App {
 
 #[derive(Clone, Debug, clap::Args)]
 struct Global {
-    /// Folder of the store (default: $ANNALS_STORE, else `annals` in the user's data folder).
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    /// Folder of the store, or nats://HOST:PORT/NAME of one in a cluster (default: $ANNALS_STORE, else `annals` in the
+    /// user's data folder).
+    #[arg(long, global = true, value_name = "STORE", help_heading = "Everywhere")]
     store: Option<PathBuf>,
     /// Read FILE instead of the store: a session file of an agent, or an export.
     #[arg(id = "in", long = "in", global = true, value_name = "FILE", help_heading = "Everywhere")]

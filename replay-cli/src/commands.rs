@@ -13,6 +13,7 @@ pub mod compactions;
 pub mod completions;
 pub mod config;
 pub mod context;
+pub mod copy;
 pub mod diff;
 pub mod doctor;
 pub mod erase;
@@ -47,6 +48,8 @@ pub mod show;
 pub mod sign;
 pub mod signed;
 pub mod sql;
+#[cfg(feature = "nats")]
+pub mod store;
 pub mod title;
 pub mod transcript;
 pub mod tree;

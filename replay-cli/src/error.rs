@@ -75,6 +75,26 @@ pub enum CliError {
     /// A file is named that does not exist.
     #[error("{}: no such file", path.display())]
     NoFile { path: PathBuf },
+    /// The program of a server cannot be started.
+    #[cfg(feature = "nats")]
+    #[error(
+        "{} cannot be started: {source}; install nats-server 2.12 or newer, name the program in ANNALS_NATS_SERVER, or name a \
+         cluster with --store nats://HOST:PORT/NAME",
+        program.display()
+    )]
+    NoServerProgram {
+        /// Which program.
+        program: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A store would be copied to itself.
+    #[error("{store} cannot be copied to itself; name another store with --to")]
+    SameStore {
+        /// Which.
+        store: String,
+    },
     /// `--reveal` compares with an exported file.
     #[error("--reveal compares texts with an exported file; name the file")]
     RevealNeedsFile,
@@ -225,10 +245,13 @@ impl CliError {
             | Self::BadFilter { .. }
             | Self::NoTerminal { .. }
             | Self::File { .. }
+            | Self::SameStore { .. }
             | Self::NoStore { .. }
             | Self::Config(_)
             | Self::Export(ExportError::NoMatch { .. })
             | Self::Read(ReadError::NoSession(_)) => 2,
+            #[cfg(feature = "nats")]
+            Self::NoServerProgram { .. } => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)
             | Self::Rebuild(_)

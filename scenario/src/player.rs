@@ -6,6 +6,8 @@ use super::process::Process;
 use super::report::ScenarioOutcome;
 use super::world::ScriptedWorld;
 use annals_runtime::{LogError, Refusal};
+#[cfg(feature = "nats")]
+use annals_store::nats::{NatsAddress, NatsError, NatsLog, NatsOptions};
 use annals_store::{DiskLog, EventLog, MemoryLog, OpenError, OpenMode};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -18,6 +20,9 @@ pub enum Backend {
     Memory,
     /// On disk, in this folder: journal and sled.
     Sled(PathBuf),
+    /// In a cluster of NATS JetStream, in a store that exists and is empty.
+    #[cfg(feature = "nats")]
+    Nats(Box<NatsAddress>),
 }
 
 /// A scenario could not be played to its end. Failed expectations are not errors but part of the outcome.
@@ -26,6 +31,10 @@ pub enum PlayError {
     /// The store could not be opened: see its folder.
     #[error("the store could not be opened: {0}")]
     Open(#[from] OpenError),
+    /// The store in a cluster could not be opened.
+    #[cfg(feature = "nats")]
+    #[error("the store could not be opened: {0}")]
+    Cluster(#[from] NatsError),
     /// Every scenario needs a new store: name a folder that is empty or does not exist.
     #[error("{}: the folder is not empty; a scenario needs a new store", .0.display())]
     NotFresh(PathBuf),
@@ -117,11 +126,13 @@ impl Player {
 
     /// Opens the store; the first time, also creates the first session.
     fn begin(&self) -> Result<RunningProcess, PlayError> {
+        let events = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let log: Arc<dyn EventLog> = match &self.backend {
             Backend::Memory => Arc::new(self.memory.clone()),
             Backend::Sled(folder) => Arc::new(DiskLog::open(folder, OpenMode::Create)?.0),
+            #[cfg(feature = "nats")]
+            Backend::Nats(address) => Arc::new(events.block_on(NatsLog::open(address, NatsOptions::default()))?),
         };
-        let events = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let process = Process::begin(&self.world, log);
         if self.world.session().is_none() {
             let session = events.block_on(process.create())?;

@@ -5,6 +5,7 @@
 //! that text and nothing else. Everything here streams: memory holds one page of a log of any length.
 
 mod brought;
+mod copy;
 mod export;
 mod import;
 mod line;
@@ -14,6 +15,7 @@ mod salvage;
 pub mod verify;
 mod withhold;
 
+pub use copy::{CopiedSession, CopyError, copy_session};
 pub use export::{ExportError, Exported, export, export_withheld, has_key};
 pub use import::{ImportError, Imported, ImportedSession, import, import_file};
 pub use line::{Ancestor, FORMAT, Header, HeaderHead};

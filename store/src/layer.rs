@@ -2,7 +2,7 @@
 
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, PageToken, Promises, ReadError, Scope,
-    SessionListPage, Slice, StoreCursor, append_each,
+    SessionLeases, SessionListPage, Slice, StoreCursor, append_each,
 };
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
 use std::sync::Arc;
@@ -89,6 +89,11 @@ pub trait LogLayer: Send + Sync {
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
         self.inner().blobs()
     }
+
+    /// See [`EventLog::leases`].
+    fn leases(&self) -> Option<Arc<dyn SessionLeases>> {
+        self.inner().leases()
+    }
 }
 
 impl<Layer: LogLayer> EventLog for Layer {
@@ -134,6 +139,10 @@ impl<Layer: LogLayer> EventLog for Layer {
 
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
         LogLayer::blobs(self)
+    }
+
+    fn leases(&self) -> Option<Arc<dyn SessionLeases>> {
+        LogLayer::leases(self)
     }
 }
 

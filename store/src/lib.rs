@@ -35,8 +35,8 @@ pub use hung_owner::HungOwner;
 pub use ipc::{Ownership, SharedError, SharedLog};
 pub use layer::LogLayer;
 pub use log::{
-    Acknowledged, AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, NoCursor,
-    PageToken, Pages, PagesBack, Position, Promises, ReadError, Scope, SessionHead, SessionList, SessionListPage,
-    Slice, StoreCursor, StorePlace,
+    Acknowledged, AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, HeldLease,
+    NoCursor, PageToken, Pages, PagesBack, Position, Promises, ReadError, Scope, SessionHead, SessionLeases,
+    SessionList, SessionListPage, Slice, StoreCursor, StorePlace,
 };
 pub use memory::MemoryLog;

@@ -1,6 +1,7 @@
 //! The log as everyone sees it: append at an expected Seq, read, follow (`docs/reference/store.md#eventlog`).
 
 mod cursor;
+mod leases;
 mod pages;
 mod promises;
 pub(crate) mod session_pages;
@@ -11,6 +12,7 @@ use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq,
 pub use cursor::{NoCursor, StoreCursor};
 use futures_core::Stream;
 use futures_util::StreamExt;
+pub use leases::{HeldLease, SessionLeases};
 pub use pages::{Pages, PagesBack};
 pub use promises::{Acknowledged, Promises};
 pub use session_pages::{PageToken, SessionList, SessionListPage};
@@ -349,6 +351,11 @@ pub trait EventLog: Send + Sync {
 
     /// Where blobs are read.
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync>;
+
+    /// The rights to run sessions, for a log that several machines share; `None`: the folder of the store has them.
+    fn leases(&self) -> Option<Arc<dyn SessionLeases>> {
+        None
+    }
 }
 
 /// Appends Drafts by `append`, one after another, up to the first that is refused.

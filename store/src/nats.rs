@@ -25,7 +25,7 @@ mod reading;
 mod sessions;
 
 pub use address::{AddressError, NatsAddress, NatsLogin};
-pub use create::{NatsCreate, create};
+pub use create::{NatsCreate, NatsCreated, create, remove};
 pub use error::NatsError;
 pub use leases::{NatsLease, NatsLeases};
 pub use log::{NatsLog, NatsOptions};

@@ -53,6 +53,9 @@ pub(super) enum Command {
     Unpin(commands::pin::UnpinArgs),
     Verify(commands::verify::Args),
     Export(commands::export::Args),
+    Copy(commands::copy::Args),
+    #[cfg(feature = "nats")]
+    Store(commands::store::Args),
     Erase(commands::erase::Args),
     Forget(commands::erase::ForgetArgs),
     Retention(commands::retention::Args),
@@ -100,6 +103,7 @@ impl Command {
             | Self::Certify(_)
             | Self::Import(_)
             | Self::Export(_)
+            | Self::Copy(_)
             | Self::Report(_)
             | Self::Erase(_)
             | Self::Forget(_)
@@ -128,6 +132,8 @@ impl Command {
             | Self::Serve(_)
             | Self::Tui(_)
             | Self::Rerun(_) => false,
+            #[cfg(feature = "nats")]
+            Self::Store(_) => false,
         }
     }
 
@@ -190,6 +196,9 @@ impl Command {
             Self::Unpin(args) => commands::pin::run_unpin(args, cli).await,
             Self::Verify(args) => commands::verify::run(args, cli, out).await,
             Self::Export(args) => commands::export::run(args, cli, out).await,
+            Self::Copy(args) => commands::copy::run(args, cli, out).await,
+            #[cfg(feature = "nats")]
+            Self::Store(args) => commands::store::run(args, cli, out).await,
             Self::Erase(args) => commands::erase::run(args, cli, out).await,
             Self::Forget(args) => commands::erase::run_forget(args, cli, out).await,
             Self::Retention(args) => commands::retention::run(args, cli, out).await,

@@ -17,7 +17,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Work with a model", &["run", "chat", "acp", "record", "mcp", "models", "config"]),
     ("Change a session", &["fork", "revert", "move", "inbox", "title", "pin", "unpin", "compact"]),
     ("Remove texts", &["erase", "forget", "retention"]),
-    ("Prove and maintain", &["verify", "export", "sign", "prove", "witness", "doctor", "index"]),
+    ("Prove and maintain", &["verify", "export", "copy", "store", "sign", "prove", "witness", "doctor", "index"]),
     ("Repeat and test", &["rerun", "scenario", "fixture", "certify"]),
     ("Other", &["schema", "completions", "help"]),
 ];
@@ -33,7 +33,9 @@ pub(super) fn grouped() -> Command {
         for name in names {
             let about = match command.find_subcommand(name) {
                 Some(found) => found.get_about().map(ToString::to_string).unwrap_or_default(),
-                None => "Show the help of a command".to_owned(),
+                None if *name == "help" => "Show the help of a command".to_owned(),
+                // Of a feature that this build lacks.
+                None => continue,
             };
             list.push_str(&format!("  {literal}{name:<NAME$}{literal:#}  {about}\n"));
         }

@@ -43,7 +43,7 @@ const AGE: Duration = Duration::from_secs(24 * 3_600);
 /// # Errors
 /// When there is no store, another process owns it, or the disk refuses. Damage is an answer, not an error.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let dir = cli.place.dir().to_owned();
+    let dir = cli.place.folder("annals doctor")?.to_owned();
     if args.repair && !restore_format(&dir, args.yes, cli)? {
         return Ok(Verdict::bad_if(true));
     }

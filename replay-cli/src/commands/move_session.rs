@@ -8,7 +8,7 @@ use crate::style::{Emphasis, counted};
 use annals_core::SessionId;
 use annals_core::event::Location;
 use annals_host::{HostError, editing, short, working_directory};
-use annals_runtime::host::Lease;
+use annals_runtime::host::Leases;
 use annals_runtime::worktree::Plan;
 use annals_runtime::{MoveChoice, MovePlan, Refusal};
 use serde_json::{Value, json};
@@ -48,7 +48,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let folder = scratch.as_ref().map_or_else(|| reader.folder().clone(), |scratch| scratch.path().into());
     let _lease = match args.dry_run {
         true => None,
-        false => Some(Lease::take(reader.folder(), id)?.ok_or(HostError::Runs { session: id })?),
+        false => {
+            let leases = Leases::of(&**reader.log(), reader.folder().clone());
+            Some(leases.take(id).await?.ok_or(HostError::Runs { session: id })?)
+        }
     };
     let session = editing::editor(cli, &reader, id, editing::files_captured_in(folder)).await?;
     let location = Location { directory: directory.clone(), workspace: None };

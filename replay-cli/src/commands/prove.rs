@@ -45,6 +45,7 @@ impl Args {
 /// # Errors
 /// When the event was not signed, or the store refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    cli.place.folder("annals prove")?;
     let reader = cli.store(OpenMode::ReadOnly).await?;
     let store = StorePath::from(cli.place.dir());
     let own = cli.store_id().map(origin_of).unwrap_or_default();

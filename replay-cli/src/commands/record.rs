@@ -137,7 +137,7 @@ async fn start(args: &Args, agent: AgentKind, cli: &CommandContext) -> Result<Re
         redactor: config.redactor().unwrap_or_default(),
         keep_answers: !args.no_answers,
         files,
-        leases: Some(Arc::new(Leases::of_store(reader.folder().clone()))),
+        leases: Some(Arc::new(Leases::of(&**reader.log(), reader.folder().clone()))),
         upstreams: agent.upstreams(args.upstream.as_deref(), &variable, &directory),
         clock: Arc::new(SystemClock::local()),
         ids,

@@ -1,5 +1,8 @@
 //! `annals scenario`
 
+#[cfg(feature = "nats")]
+mod clusters;
+
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
@@ -7,6 +10,8 @@ use crate::layout::plain;
 use crate::style::{Emphasis, counted};
 use annals_scenario::{Backend, STARTER, Scenario, ScenarioOutcome, ScenarioReport, play, record};
 use clap::{Subcommand, ValueEnum};
+#[cfg(feature = "nats")]
+use clusters::ScenarioCluster;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -25,7 +30,8 @@ pub struct Args {
 enum ScenarioCommand {
     /// Run scenario files.
     ///
-    /// Each file gets a new store: a temporary one, or --store DIR (with several files, one folder in DIR for each).
+    /// Each file gets a new store: a temporary one, or --store DIR (with several files, one folder in DIR for each). In a cluster it is
+    /// removed afterwards, unless --keep is given.
     /// Exit status 1 if an expectation fails, 2 if a file is not a scenario (then nothing runs).
     Run {
         /// Scenario files.
@@ -64,6 +70,9 @@ enum BackendKind {
     Sled,
     /// In memory.
     Memory,
+    /// In the cluster that --store nats://HOST:PORT/NAME names, else on a nats-server that is started for the run.
+    #[cfg(feature = "nats")]
+    Nats,
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
@@ -116,7 +125,13 @@ fn run_all(
 ) -> Result<ScenarioReport, CliError> {
     // All of them first: when one is no scenario, nothing is run.
     let scenarios = files.iter().map(|file| Scenario::load(file)).collect::<Result<Vec<_>, _>>()?;
-    let stores = Stores::new(cli.named.clone(), files.len(), keep)?;
+    let named = cli.named.clone().filter(|_| !cli.place.is_in_cluster());
+    let stores = Stores::new(named, files.len(), keep)?;
+    #[cfg(feature = "nats")]
+    let cluster = match backend {
+        BackendKind::Nats => Some(ScenarioCluster::begin(cli, stores.temporary.path())?),
+        BackendKind::Sled | BackendKind::Memory => None,
+    };
     let mut report = ScenarioReport::default();
     for (at, (file, scenario)) in files.iter().zip(&scenarios).enumerate() {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -124,9 +139,21 @@ fn run_all(
         let backend = match backend {
             BackendKind::Sled => Backend::Sled(folder.clone()),
             BackendKind::Memory => Backend::Memory,
+            #[cfg(feature = "nats")]
+            BackendKind::Nats => match &cluster {
+                Some(cluster) => Backend::Nats(Box::new(cluster.store(at)?)),
+                None => Backend::Memory,
+            },
         };
         let outcome = play(&file.to_string_lossy(), scenario, &backend)?;
         stores.remove(&folder)?;
+        #[cfg(feature = "nats")]
+        if let (Some(cluster), Backend::Nats(address)) = (&cluster, &backend) {
+            match keep && cluster.stays() {
+                true => cli.remark(&format!("{name}: {address}")),
+                false => cluster.remove(address)?,
+            }
+        }
         if !cli.style.json {
             draw(&outcome, cli, out)?;
         }

@@ -64,6 +64,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         (Some(hosted), _) => LiveStore::written(hosted.reader()),
         (None, Some(found)) if of_file => LiveStore::of(&found.reader),
         (None, None) if of_file => LiveStore::of(&cli.reader().await?),
+        // A cluster gives what is there now.
+        _ if cli.place.is_in_cluster() => LiveStore::written(&cli.reader().await?),
         _ => LiveStore::open(cli.place.dir()).await?,
     };
     let settings = ServerSettings {

@@ -118,7 +118,7 @@ pub async fn run_leased(
     elsewhere: &Elsewhere,
 ) -> Result<(RunEnd, Option<Arc<Lease>>), LeasedRunError> {
     loop {
-        if let Some(lease) = leases.take(session.id())? {
+        if let Some(lease) = leases.take(session.id()).await? {
             if elsewhere.is_so() && goal == RunGoal::Answer {
                 elsewhere.set(false);
                 let view = session.view().await?;

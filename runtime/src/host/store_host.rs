@@ -94,12 +94,13 @@ impl StoreHost {
             locations: locations.clone(),
             definitions,
         };
+        let leases = Leases::of(&*ports.log, store);
         let runtime = Runtime::new(ports, Settings { views: saved, ..settings });
         if !subagents.agents.is_empty() {
             let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, subagents));
             application.register([task])?.detach();
         }
-        Ok(Self { runtime, leases: Leases::of_store(store), locations, outputs, clock, sweeping: OnceCell::new() })
+        Ok(Self { runtime, leases, locations, outputs, clock, sweeping: OnceCell::new() })
     }
 
     /// Examines a location before anything runs there; returns what a person should know of it. Output files that have

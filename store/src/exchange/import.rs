@@ -348,7 +348,7 @@ impl GatheredBatch {
     }
 }
 
-fn drafted(batch: Batch) -> Draft {
+pub(super) fn drafted(batch: Batch) -> Draft {
     let Batch { session, first, at, events, digest, states, .. } = batch;
     Draft { session, expected: first, at, events, digest: Some(digest), states }
 }

@@ -23,7 +23,7 @@ pub struct NatsAddress {
 }
 
 /// How a client proves who it is, and whom it believes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct NatsLogin {
     /// A user and a password.
     pub user: Option<(String, String)>,
@@ -37,6 +37,13 @@ pub struct NatsLogin {
     pub ca: Option<PathBuf>,
     /// Files with this client's certificate and its key.
     pub certificate: Option<(PathBuf, PathBuf)>,
+}
+
+impl fmt::Debug for NatsLogin {
+    /// Without secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NatsLogin").finish_non_exhaustive()
+    }
 }
 
 /// A text is no address of a store in a cluster.

@@ -39,6 +39,8 @@ pub struct NatsBlobs {
 #[derive(Debug)]
 struct BlobCache {
     folder: Option<PathBuf>,
+    /// Whether texts are added to the folder.
+    writes: bool,
     memory: Mutex<(usize, HashMap<BlobHash, Arc<str>>)>,
 }
 
@@ -77,7 +79,7 @@ impl BlobCache {
 
     fn put(&self, hash: BlobHash, text: &str) {
         self.remember(hash, text.into());
-        let Some(path) = self.path(&hash) else { return };
+        let Some(path) = self.path(&hash).filter(|_| self.writes) else { return };
         let write = || -> io::Result<()> {
             let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
             fs::create_dir_all(folder)?;
@@ -98,8 +100,14 @@ fn tempfile_in(folder: &std::path::Path, hash: &BlobHash) -> PathBuf {
 }
 
 impl NatsBlobs {
-    pub fn new(connection: Arc<NatsConnection>, stream: String, name: &str, folder: Option<PathBuf>) -> Self {
-        let cache = BlobCache { folder, memory: Mutex::default() };
+    pub fn new(
+        connection: Arc<NatsConnection>,
+        stream: String,
+        name: &str,
+        folder: Option<PathBuf>,
+        writes: bool,
+    ) -> Self {
+        let cache = BlobCache { folder, writes, memory: Mutex::default() };
         Self { connection, stream, prefix: format!("{name}.blob"), cache, durable: Mutex::default() }
     }
 

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
@@ -32,6 +33,8 @@ pub struct NatsConnection {
     /// Taken when dropped.
     runtime: Option<Runtime>,
     notice: OnNotice,
+    /// Whether it was said that calls wait.
+    waits: AtomicBool,
 }
 
 impl Debug for NatsConnection {
@@ -65,7 +68,7 @@ impl NatsConnection {
         let connected = connecting.await.map_err(|error| error.to_string());
         let client = connected.and_then(|connected| connected.map_err(|error| error.to_string()));
         match client {
-            Ok(client) => Ok(Self { client, runtime: Some(runtime), notice }),
+            Ok(client) => Ok(Self { client, runtime: Some(runtime), notice, waits: AtomicBool::new(false) }),
             Err(reason) => {
                 runtime.shutdown_background();
                 Err(failed(format!("no connection: {reason}")))
@@ -167,8 +170,15 @@ impl<'a> Patience<'a> {
         if waited > NOTICE && !self.told {
             self.told = true;
             tracing::warn!(%error, "waiting for the cluster");
+            if self.connection.waits.swap(true, Ordering::AcqRel) {
+                return self.wait().await;
+            }
             self.connection.say("waiting for the cluster: it elects a leader or cannot be reached");
         }
+        self.wait().await
+    }
+
+    async fn wait(&self) -> bool {
         tokio::time::sleep(PAUSE).await;
         true
     }
@@ -176,7 +186,7 @@ impl<'a> Patience<'a> {
 
 impl Drop for Patience<'_> {
     fn drop(&mut self) {
-        if self.told && self.since.elapsed() <= BUDGET {
+        if self.told && self.since.elapsed() <= BUDGET && self.connection.waits.swap(false, Ordering::AcqRel) {
             self.connection.say(&format!("the cluster answered after {} s", self.since.elapsed().as_secs()));
         }
     }

@@ -7,6 +7,7 @@ use super::error::NatsError;
 use super::layout::{StoreLayout, SyncChoice};
 use super::log::NatsOptions;
 use super::monitor;
+use crate::log::Acknowledged;
 use serde::de::IgnoredAny;
 
 /// The oldest server, as major and minor version.
@@ -15,19 +16,30 @@ const OLDEST: (u64, u64) = (2, 12);
 /// How a store is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NatsCreate {
-    /// On how many servers each batch is.
-    pub replicas: usize,
-    /// Over how many streams sessions are spread. It does not change later.
-    pub shards: u32,
-    /// Monitoring addresses of the servers (`http://HOST:8222`).
+    /// On how many servers each batch is; otherwise as the store has it, else on 3.
+    pub replicas: Option<usize>,
+    /// Over how many streams sessions are spread, which does not change later; otherwise as the store has it, else 8.
+    pub shards: Option<u32>,
+    /// Monitoring addresses of the servers (`http://HOST:8222`); without any, and without `accept_unsynced`, as the store has it.
     pub monitors: Vec<String>,
     /// Whether servers may acknowledge before they flush.
     pub accept_unsynced: bool,
 }
 
+/// On how many servers a batch is unless it is said.
+const REPLICAS: usize = 3;
+/// Over how many streams a store is spread unless it is said.
+const SHARDS: u32 = 8;
+
 /// What creating did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NatsCreated {
+    /// On how many servers each batch is.
+    pub replicas: usize,
+    /// Over how many streams sessions are spread.
+    pub shards: u32,
+    /// What an acknowledgement means.
+    pub acknowledged: Acknowledged,
     /// Streams that were created.
     pub created: usize,
     /// Streams that existed and were changed.
@@ -45,22 +57,32 @@ pub async fn create(
 ) -> Result<NatsCreated, NatsError> {
     let connection = NatsConnection::open(address, options.notice).await?;
     check_version(address, &connection.client.server_info().version)?;
-    let choice =
-        if wanted.accept_unsynced { SyncChoice::Unsynced } else { SyncChoice::Monitors(wanted.monitors.clone()) };
-    let (name, shards, replicas) = (address.name.clone(), wanted.shards, wanted.replicas);
-    let layout = StoreLayout { name, shards, replicas, choice };
+    let first = format!("{}_SESS_0", address.name);
+    let exists = info(address, &connection, &first).await?;
+    let exists = exists.and_then(|exists| StoreLayout::read(address, &exists).ok());
+    let choice = match (wanted.accept_unsynced, wanted.monitors.as_slice(), &exists) {
+        (true, ..) => SyncChoice::Unsynced,
+        (false, [], Some(exists)) => exists.choice.clone(),
+        (false, monitors, _) => SyncChoice::Monitors(monitors.to_vec()),
+    };
+    let replicas = wanted.replicas.or(exists.as_ref().map(|exists| exists.replicas)).unwrap_or(REPLICAS);
+    let shards = wanted.shards.or(exists.as_ref().map(|exists| exists.shards)).unwrap_or(SHARDS);
+    if !(1..=5).contains(&replicas) || !(1..=1024).contains(&shards) {
+        let reason = "a store has 1 to 5 replicas and 1 to 1024 shards";
+        return Err(NatsError::Numbers { address: Box::new(address.clone()), reason });
+    }
+    let layout = StoreLayout { name: address.name.clone(), shards, replicas, choice };
     check_sync(address, &layout.choice).await?;
-    if let Some(first) = info(address, &connection, &layout.stream(0)).await?
-        && let Ok(exists) = StoreLayout::read(address, &first)
-        && exists.shards != shards
-    {
+    if let Some(exists) = exists.filter(|exists| exists.shards != shards) {
         return Err(NatsError::Setting {
             address: Box::new(address.clone()),
-            stream: layout.stream(0),
+            stream: first,
             setting: "shards",
             found: exists.shards.to_string(),
             expected: shards.to_string(),
-            command: format!("annals store create a store of another name, and annals copy --from {address}"),
+            command: format!(
+                "annals store create a store of another name, then annals copy --from {address} --to that store"
+            ),
         });
     }
     let (mut created, mut changed) = (0, 0);
@@ -77,7 +99,8 @@ pub async fn create(
         done.map_err(|error| refused(address, &config.name, &error))?;
         *(if verb == "CREATE" { &mut created } else { &mut changed }) += 1;
     }
-    Ok(NatsCreated { created, changed })
+    let acknowledged = layout.acknowledged();
+    Ok(NatsCreated { replicas, shards, acknowledged, created, changed })
 }
 
 fn says(wanted: &StreamConfig, found: &StreamConfig) -> bool {
@@ -137,7 +160,7 @@ async fn check_sync(address: &NatsAddress, choice: &SyncChoice) -> Result<(), Na
     let SyncChoice::Monitors(monitors) = choice else { return Ok(()) };
     let unsynced = |reason: String| NatsError::Unsynced { address: Box::new(address.clone()), reason };
     if monitors.is_empty() {
-        return Err(unsynced("no monitoring address is known, so it is not known whether servers flush".into()));
+        return Err(unsynced("it is not known whether servers flush before they acknowledge; name their monitoring addresses: --monitor http://HOST:8222".into()));
     }
     let answers = futures_util::future::join_all(monitors.iter().map(|url| monitor::state(url))).await;
     let mut silent = Vec::new();
@@ -159,4 +182,22 @@ async fn check_sync(address: &NatsAddress, choice: &SyncChoice) -> Result<(), Na
         true => Err(unsynced(format!("no monitoring address answers ({})", silent.join("; ")))),
         false => Ok(()),
     }
+}
+
+/// Removes a store with everything in it: for temporary ones.
+///
+/// # Errors
+/// When the servers cannot be reached, or refuse.
+pub async fn remove(address: &NatsAddress, options: NatsOptions) -> Result<(), NatsError> {
+    let connection = NatsConnection::open(address, options.notice).await?;
+    let Some(first) = info(address, &connection, &format!("{}_SESS_0", address.name)).await? else { return Ok(()) };
+    for config in StoreLayout::read(address, &first)?.streams() {
+        let subject = format!("$JS.API.STREAM.DELETE.{}", config.name);
+        let done: Result<IgnoredAny, ApiError> = connection.ask(&subject, &AskInfo::default()).await;
+        match done {
+            Err(error) if !error.is(NO_STREAM) => return Err(refused(address, &config.name, &error)),
+            _ => {}
+        }
+    }
+    Ok(())
 }

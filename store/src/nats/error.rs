@@ -64,6 +64,14 @@ pub enum NatsError {
         /// What was found.
         reason: String,
     },
+    /// Numbers that no store can have.
+    #[error("{address}: {reason}")]
+    Numbers {
+        /// Which store.
+        address: Box<NatsAddress>,
+        /// What is wrong.
+        reason: &'static str,
+    },
     /// The servers refused a request.
     #[error("{address}: {reason}")]
     Refused {
@@ -72,4 +80,11 @@ pub enum NatsError {
         /// What they said.
         reason: String,
     },
+}
+
+impl NatsError {
+    /// Whether a command was used wrongly, or a store is not as it must be: not only the world as it is now.
+    pub const fn is_wrong_use(&self) -> bool {
+        !matches!(self, Self::Connect { .. } | Self::Refused { .. })
+    }
 }

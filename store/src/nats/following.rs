@@ -1,6 +1,6 @@
 //! Following: pages are read as everywhere; what servers announce as stored only says when to look again.
 
-use super::api::{AskInfo, GetMessage, StreamInfo};
+use super::api::GetMessage;
 use super::connection::Patience;
 use super::log::{NatsStore, unreadable};
 use super::message::StreamMessage;
@@ -132,7 +132,7 @@ impl FollowSource for NatsAllPages {
             let mut from = self.from.clone()?;
             if self.parts.is_empty() {
                 for (shard, next) in (0..self.store.layout.shards).zip(&from) {
-                    let began_at = self.last_of(shard).await?;
+                    let began_at = self.store.last_of(shard).await?;
                     self.parts.push(FollowedShard { ready: VecDeque::new(), next: (*next).max(1), began_at });
                 }
             }
@@ -185,12 +185,6 @@ impl NatsAllPages {
         let slice = Slice { from: batch.first, until: batch.next(), batch };
         let new = self.parts.get(shard).is_some_and(|part| seq > part.began_at);
         FollowedBatch { new, item: Followed::Batch { slice, place: Some(place) } }
-    }
-
-    async fn last_of(&self, shard: u32) -> Result<u64, ReadError> {
-        let subject = format!("$JS.API.STREAM.INFO.{}", self.store.layout.stream(shard));
-        let info: Result<StreamInfo, _> = self.store.connection.ask(&subject, &AskInfo::default()).await;
-        Ok(info.map_err(unreadable)?.state.last_seq)
     }
 
     /// Reads on in one stream, if nothing of it is ready. Gives what it found and the next number.

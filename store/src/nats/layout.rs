@@ -3,6 +3,7 @@
 use super::address::NatsAddress;
 use super::api::{Republish, StreamConfig, StreamInfo};
 use super::error::NatsError;
+use crate::log::Acknowledged;
 use annals_core::{Digest, SessionId};
 use std::collections::BTreeMap;
 
@@ -160,6 +161,15 @@ impl StoreLayout {
         };
         let (shards, replicas) = (number("annals-shards")?, number("annals-replicas")? as usize);
         Ok(Self { name: address.name.clone(), shards, replicas, choice })
+    }
+
+    /// What an acknowledgement means.
+    pub fn acknowledged(&self) -> Acknowledged {
+        let replicas = u16::try_from(self.replicas).unwrap_or(u16::MAX);
+        match self.choice {
+            SyncChoice::Monitors(_) => Acknowledged::OnQuorum { replicas },
+            SyncChoice::Unsynced => Acknowledged::InQuorumMemory { replicas },
+        }
     }
 
     /// The command that makes the streams as they must be.

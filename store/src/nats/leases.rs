@@ -4,16 +4,20 @@ use super::api::{ApiError, GetMessage, GotMessage, NO_MESSAGE, PubAck, WRONG_LAS
 use super::connection::NatsConnection;
 use super::layout::{LEASE_SECONDS, StoreLayout};
 use super::message::{EXPECTED_LAST, from_leader};
+use crate::log::{Boxed, HeldLease, SessionLeases};
 use annals_core::SessionId;
 use async_nats::HeaderMap;
 use bytes::Bytes;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// How often a lease is renewed.
 const RENEWED: Duration = Duration::from_secs(LEASE_SECONDS / 3);
+/// How long the end of a process waits for them to be given back.
+const GIVEN_BACK: Duration = Duration::from_secs(3);
 const OPERATION: &str = "KV-Operation";
 
 /// The rights to run sessions of a store in a cluster.
@@ -21,6 +25,8 @@ const OPERATION: &str = "KV-Operation";
 pub struct NatsLeases {
     connection: Arc<NatsConnection>,
     layout: StoreLayout,
+    /// How many this process holds, or is giving back.
+    held: watch::Sender<usize>,
 }
 
 /// The right to run a session. Held until dropped; 15 seconds after its process is gone another one may take it.
@@ -42,8 +48,8 @@ struct LeaseState {
 }
 
 impl NatsLeases {
-    pub(super) const fn new(connection: Arc<NatsConnection>, layout: StoreLayout) -> Self {
-        Self { connection, layout }
+    pub(super) fn new(connection: Arc<NatsConnection>, layout: StoreLayout) -> Self {
+        Self { connection, layout, held: watch::Sender::new(0) }
     }
 
     /// Takes the right to run a session; `None` while another process has it.
@@ -79,10 +85,35 @@ impl NatsLeases {
             Err(error) => return Err(error),
         }
         let (shared, (end, ended)) = (Arc::new(shared), oneshot::channel());
-        self.connection.spawn(renewing(shared.clone(), ended));
+        let (renewed, held) = (renewing(shared.clone(), ended), self.held.clone());
+        held.send_modify(|held| *held += 1);
+        self.connection.spawn(async move {
+            renewed.await;
+            held.send_modify(|held| *held -= 1);
+        });
         Ok(Some(NatsLease { shared, _end: end }))
     }
+
+    /// Waits until those that were dropped are given back.
+    pub(super) async fn given_back(&self) {
+        let mut held = self.held.subscribe();
+        if tokio::time::timeout(GIVEN_BACK, held.wait_for(|held| *held == 0)).await.is_err() {
+            tracing::debug!("a lease was not given back; it ends by itself");
+        }
+    }
 }
+
+impl SessionLeases for NatsLeases {
+    fn take(&self, session: SessionId) -> Boxed<'_, io::Result<Option<Box<dyn HeldLease>>>> {
+        Box::pin(async move {
+            let holder = format!("process {}", std::process::id());
+            let lease = NatsLeases::take(self, session, &holder).await.map_err(io::Error::other)?;
+            Ok(lease.map(|lease| Box::new(lease) as Box<dyn HeldLease>))
+        })
+    }
+}
+
+impl HeldLease for NatsLease {}
 
 impl NatsLease {
     /// Whether another process may have it by now: it could not be renewed in time.

@@ -6,14 +6,14 @@ use super::appending::Writers;
 use super::blobs::{LocalBlobs, NatsBlobs};
 use super::connection::{NatsConnection, OnNotice};
 use super::error::NatsError;
-use super::layout::{StoreLayout, SyncChoice};
+use super::layout::StoreLayout;
 use super::leases::NatsLeases;
 use super::reading::KnownPlaces;
 use super::sessions::SubjectListing;
 use super::{create, following};
 use crate::log::{
-    Acknowledged, AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, PageToken, Promises,
-    ReadError, Scope, SessionListPage, Slice, StoreCursor,
+    AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, PageToken, Promises, ReadError, Scope,
+    SessionLeases, SessionListPage, Slice, StoreCursor,
 };
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
 use std::fmt::{self, Debug};
@@ -26,13 +26,15 @@ use std::sync::{Arc, Mutex};
 pub struct NatsOptions {
     /// Where large texts are kept on this machine; in memory without one.
     pub cache: Option<PathBuf>,
+    /// Whether texts are added to that folder.
+    pub caches: bool,
     /// Hears that a call waits for the cluster.
     pub notice: OnNotice,
 }
 
 impl Default for NatsOptions {
     fn default() -> Self {
-        Self { cache: None, notice: Arc::new(|_| {}) }
+        Self { cache: None, caches: true, notice: Arc::new(|_| {}) }
     }
 }
 
@@ -69,7 +71,7 @@ impl NatsLog {
         let connection = Arc::new(NatsConnection::open(address, options.notice).await?);
         let layout = create::check(address, &connection).await?;
         let (stream, name) = (layout.blob_stream(), layout.name.clone());
-        let blobs = Arc::new(NatsBlobs::new(connection.clone(), stream, &name, options.cache));
+        let blobs = Arc::new(NatsBlobs::new(connection.clone(), stream, &name, options.cache, options.caches));
         let leases = NatsLeases::new(connection.clone(), layout.clone());
         let store = NatsStore {
             address: address.clone(),
@@ -92,6 +94,24 @@ impl NatsLog {
     /// The rights to run sessions.
     pub fn leases(&self) -> &NatsLeases {
         &self.store.leases
+    }
+
+    /// Waits until leases that were dropped are given back: otherwise other processes wait until they expire.
+    pub async fn close(&self) {
+        self.store.leases.given_back().await;
+    }
+
+    /// About how many batches the store has.
+    ///
+    /// # Errors
+    /// When the cluster does not answer.
+    pub async fn count(&self) -> Result<u64, ReadError> {
+        self.store.count().await
+    }
+
+    /// The number of the stream that holds a session.
+    pub fn shard_of(&self, session: SessionId) -> u32 {
+        self.store.layout.shard_of(session)
     }
 
     /// Over how many streams sessions are spread.
@@ -125,12 +145,7 @@ impl EventLog for NatsLog {
     }
 
     fn promises(&self) -> Promises {
-        let replicas = u16::try_from(self.store.layout.replicas).unwrap_or(u16::MAX);
-        let acknowledged = match self.store.layout.choice {
-            SyncChoice::Monitors(_) => Acknowledged::OnQuorum { replicas },
-            SyncChoice::Unsynced => Acknowledged::InQuorumMemory { replicas },
-        };
-        Promises { acknowledged, ordered: false }
+        Promises { acknowledged: self.store.layout.acknowledged(), ordered: false }
     }
 
     fn sessions_page(&self, from: Option<PageToken>, limit: usize) -> Boxed<'_, Result<SessionListPage, ReadError>> {
@@ -164,5 +179,9 @@ impl EventLog for NatsLog {
 
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
         Arc::new(LocalBlobs(self.store.blobs.clone()))
+    }
+
+    fn leases(&self) -> Option<Arc<dyn SessionLeases>> {
+        Some(Arc::new(self.store.leases.clone()))
     }
 }

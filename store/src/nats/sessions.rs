@@ -51,6 +51,19 @@ impl NatsStore {
         Ok(SessionListPage { sessions, next })
     }
 
+    /// The number of the last message of a stream.
+    pub async fn last_of(&self, shard: u32) -> Result<u64, ReadError> {
+        let subject = format!("$JS.API.STREAM.INFO.{}", self.layout.stream(shard));
+        let info: Result<StreamInfo, _> = self.connection.ask(&subject, &AskInfo::default()).await;
+        Ok(info.map_err(unreadable)?.state.last_seq)
+    }
+
+    /// How many messages the streams of sessions had in all.
+    pub async fn count(&self) -> Result<u64, ReadError> {
+        let all = futures_util::future::try_join_all((0..self.layout.shards).map(|shard| self.last_of(shard)));
+        Ok(all.await?.into_iter().sum())
+    }
+
     async fn sessions_of(&self, shard: u32, continues: bool) -> Result<Arc<[SessionId]>, ReadError> {
         let known = self.listing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(known) = known.filter(|known| continues && known.shard == shard && known.since.elapsed() < FRESH) {

@@ -1,6 +1,6 @@
 //! Real servers of NATS, in a folder of their own.
 
-use annals_store::nats::{NatsAddress, NatsCreate, NatsLog, NatsOptions, create};
+use annals_store::nats::{NatsAddress, NatsCreate, NatsOptions, create};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
@@ -148,7 +148,12 @@ impl Cluster {
 
     /// How a store is created here.
     pub fn wanted(&self, shards: u32) -> NatsCreate {
-        NatsCreate { replicas: self.nodes.len(), shards, monitors: self.monitors(), accept_unsynced: false }
+        NatsCreate {
+            replicas: Some(self.nodes.len()),
+            shards: Some(shards),
+            monitors: self.monitors(),
+            accept_unsynced: false,
+        }
     }
 
     /// Creates a new store.
@@ -156,11 +161,6 @@ impl Cluster {
         let address = self.address(&format!("s{}", self.stores.fetch_add(1, Ordering::Relaxed)));
         create(&address, &self.wanted(shards), NatsOptions::default()).await.unwrap();
         address
-    }
-
-    /// Opens a new store.
-    pub async fn new_log(&self, shards: u32) -> NatsLog {
-        NatsLog::open(&self.new_store(shards).await, NatsOptions::default()).await.unwrap()
     }
 
     /// The server that leads a stream.

@@ -89,7 +89,7 @@ async fn a_failed_run_is_told_with_what_to_do() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_another_process_runs_is_followed_to_its_end() {
     let theatre = Theatre::new(vec![ScriptedAttempt::text("Hello to you.")], Watching::Nobody, ApprovalMode::Yes).await;
-    let lease = theatre.lease();
+    let lease = theatre.lease().await;
     let mut other = theatre.another_process(Vec::new());
     let input = other.admitted("Hello").await;
     let (ended, ()) = tokio::join!(other.follow(), async {

@@ -3,6 +3,7 @@
 mod acp;
 mod again;
 mod background;
+mod cluster;
 mod command;
 mod day;
 mod elsewhere;
@@ -10,6 +11,9 @@ mod endings;
 mod guards;
 mod host;
 mod moved;
+#[allow(dead_code, reason = "the tests of the store use more of it")]
+#[path = "../../../store/tests/nats/cluster.rs"]
+mod nats_servers;
 mod person;
 mod picker;
 mod processes;

@@ -140,8 +140,8 @@ impl Theatre {
     }
 
     /// The right to run the session.
-    pub fn lease(&self) -> Arc<Lease> {
-        self.host.leases.take(self.session.id()).expect("a folder").expect("nobody else")
+    pub async fn lease(&self) -> Arc<Lease> {
+        self.host.leases.take(self.session.id()).await.expect("a folder").expect("nobody else")
     }
 
     /// Lines that a person types.

@@ -64,7 +64,7 @@ impl RecordedThreads {
             process: settings.process.clone(),
             key: settings.ids.session_key().into(),
         };
-        let lease = self.lease(session).flatten();
+        let lease = self.lease(session).await.flatten();
         thread.begin(captured.at, created).await.map_err(|error| error.to_string())?;
         let known = KnownThread { ids: ids.clone(), protocol, parent, thread, broken: false, _lease: lease };
         self.threads.push(known);
@@ -125,9 +125,9 @@ impl RecordedThreads {
     }
 
     /// The right to extend a session: `None` while another process has it; without leases everything is allowed.
-    pub(super) fn lease(&self, session: SessionId) -> Option<Option<Arc<Lease>>> {
+    pub(super) async fn lease(&self, session: SessionId) -> Option<Option<Arc<Lease>>> {
         let Some(leases) = &self.settings.leases else { return Some(None) };
-        match leases.take(session) {
+        match leases.take(session).await {
             Ok(Some(lease)) => Some(Some(lease)),
             Ok(None) => None,
             Err(error) => {

@@ -29,7 +29,7 @@ impl RecordedThreads {
             if self.threads.iter().any(|known| known.thread.session == session) {
                 continue;
             }
-            let Some(lease) = self.lease(session) else {
+            let Some(lease) = self.lease(session).await else {
                 tracing::info!(%session, "an earlier recording is continued by another process");
                 continue;
             };

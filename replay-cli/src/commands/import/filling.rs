@@ -19,6 +19,10 @@ pub async fn fill_in(exports: &[PathBuf], report: &mut ImportReport, cli: &Comma
         return Ok(true);
     }
     let failed = |error: FillingError| CliError::from(ImportCommandError::from(error));
+    if cli.place.is_in_cluster() {
+        cli.remark("texts that are withheld here were not filled in: a store in a cluster keeps a session as it was imported first");
+        return Ok(false);
+    }
     let Some(log) = cli.owned_log() else {
         cli.remark("texts that are withheld here were not filled in, since another process uses the store: end it, and import again");
         return Ok(false);

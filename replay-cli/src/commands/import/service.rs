@@ -3,6 +3,7 @@
 use super::Args;
 use crate::command_context::CommandContext;
 use crate::error::CliError;
+use annals_host::StoreChoice;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,9 @@ fn words(program: &Path, args: &Args, store: Option<&Path>, directory: &Path) ->
     let mut option = |name: &str, value: Option<String>| {
         words.extend(value.map(|value| [name.to_owned(), value]).into_iter().flatten());
     };
-    let absolute = |store: &Path| -> PathBuf { directory.join(store) };
+    let absolute = |store: &Path| -> PathBuf {
+        if StoreChoice::names_cluster(store.as_os_str()) { store.to_owned() } else { directory.join(store) }
+    };
     option("--store", store.map(|store| path(&absolute(store))));
     option("--agent", args.agent.clone());
     for (name, wanted) in [("--redact", args.redact), ("--keep-originals", args.keep_originals)] {

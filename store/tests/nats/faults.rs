@@ -1,0 +1,198 @@
+//! Servers that end or stop while many append: nothing that was acknowledged is lost, nothing is there twice, every chain verifies.
+//!
+//! `ANNALS_NATS_FAULTS=long` (`.ci/long nats`) first fills the stream with more than 50 MB, since smaller ones hide errors of recovery,
+//! and does each fault several times.
+
+use crate::cluster::Cluster;
+use annals_core::{Digest, Event, Seq, SessionId};
+use annals_store::conformance::material::{admitted, begin, created, draft, promoted, session, synthetic};
+use annals_store::exchange::verify_session;
+use annals_store::nats::{NatsLog, NatsOptions};
+use annals_store::{AppendError, Draft, EventLog};
+use futures_util::future::join_all;
+use rustix::process::{Pid, Signal, kill_process};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Writers, each on a session of its own.
+const OWN: u64 = 64;
+/// Writers that share one session.
+const SHARED: u64 = 8;
+
+/// The digests of a session's batches, after verifying them.
+pub async fn chain(log: &dyn EventLog, session: SessionId) -> Vec<Digest> {
+    let report = verify_session(log, session, None, &mut |_| {}).await.unwrap();
+    assert!(report.is_sound(), "{:?}", report.damage);
+    let (mut pages, mut digests) = (log.pages(session, Seq::ZERO..Seq(u64::MAX)), Vec::new());
+    while let Some(page) = pages.next_page().await.unwrap() {
+        digests.extend(page.into_iter().map(|slice| slice.batch.digest));
+    }
+    digests
+}
+
+/// How much a run does.
+struct Faults {
+    fill: u64,
+    rounds: u64,
+    between: Duration,
+}
+
+impl Faults {
+    fn of_environment() -> Self {
+        match std::env::var("ANNALS_NATS_FAULTS").as_deref() {
+            Ok("long") => Self { fill: 60 << 20, rounds: 4, between: Duration::from_secs(6) },
+            _ => Self { fill: 0, rounds: 1, between: Duration::from_secs(2) },
+        }
+    }
+}
+
+/// A writer of its own session: what was acknowledged.
+async fn own_writer(log: NatsLog, n: u64, ends: Arc<AtomicBool>, count: Arc<AtomicU64>) -> (SessionId, Vec<Digest>) {
+    let session = session(1000 + n);
+    let mut acknowledged = vec![sure(&log, draft(session, Seq::ZERO, vec![created()])).await.unwrap()];
+    let mut next = 1;
+    while !ends.load(Ordering::Acquire) {
+        let input = format!("input-{next}");
+        let events = vec![admitted(&input, "what now?"), promoted(&input)];
+        acknowledged.push(sure(&log, draft(session, Seq(next), events)).await.unwrap());
+        count.fetch_add(1, Ordering::Relaxed);
+        next += 2;
+    }
+    (session, acknowledged)
+}
+
+/// Appends until it is known what became of it.
+async fn sure(log: &NatsLog, draft: Draft) -> Result<Digest, AppendError> {
+    loop {
+        match log.append(draft.clone()).await {
+            Ok(committed) => return Ok(committed.batch.digest),
+            Err(AppendError::Unknown | AppendError::Contended { .. } | AppendError::Io { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// One of the writers that share a session.
+async fn shared_writer(log: NatsLog, n: u64, ends: Arc<AtomicBool>) -> Vec<Digest> {
+    let session = session(1);
+    let (mut acknowledged, mut number) = (Vec::new(), 0);
+    while !ends.load(Ordering::Acquire) {
+        let Ok(Some(head)) = log.head(session).await else { continue };
+        let event: Event = synthetic(format!("writer {n}, {number}"));
+        match sure(&log, draft(session, head.next, vec![event])).await {
+            Ok(digest) => {
+                acknowledged.push(digest);
+                number += 1;
+            }
+            Err(AppendError::Conflict { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    acknowledged
+}
+
+/// Fills the stream with messages of some 56 kB.
+async fn fill(log: &NatsLog, bytes: u64) {
+    let each = bytes / (16 * 56_000) + 1;
+    let fill = |n: u64| async move {
+        let session = session(2000 + n);
+        begin(log, session).await.unwrap();
+        for batch in 0..each {
+            let text = |part: u64| synthetic(format!("{n} {batch} {part} ").repeat(8_000 / 10 - 20));
+            let events: Vec<Event> = (0..7).map(text).collect();
+            log.append(draft(session, Seq(1 + batch * 7), events)).await.unwrap();
+        }
+    };
+    if bytes > 0 {
+        join_all((0..16).map(fill)).await;
+    }
+}
+
+fn send(cluster: &Cluster, node: usize, signal: Signal) {
+    if let Some(pid) = cluster.pid(node).and_then(Pid::from_raw) {
+        kill_process(pid, signal).unwrap();
+    }
+}
+
+/// Ends or stops servers, one after another, and starts them again.
+async fn break_servers(cluster: &mut Cluster, stream: &str, faults: &Faults) {
+    let pause = || tokio::time::sleep(faults.between);
+    for round in 0..faults.rounds {
+        let leader = cluster.leader(stream).unwrap_or(0);
+        eprintln!("round {round}: kill -9 of the leader n{}", leader + 1);
+        cluster.kill(leader);
+        pause().await;
+        cluster.restart(leader);
+        pause().await;
+        let any = (round as usize * 7 + 1) % 3;
+        eprintln!("round {round}: kill -9 of n{}", any + 1);
+        cluster.kill(any);
+        pause().await;
+        cluster.restart(any);
+        pause().await;
+        let leader = cluster.leader(stream).unwrap_or(0);
+        eprintln!("round {round}: the leader n{} stops for a while", leader + 1);
+        send(cluster, leader, Signal::STOP);
+        pause().await;
+        send(cluster, leader, Signal::CONT);
+        pause().await;
+        eprintln!("round {round}: kill -9 of all three");
+        (0..3).for_each(|node| cluster.kill(node));
+        (0..3).for_each(|node| cluster.restart(node));
+        pause().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_acknowledged_is_lost_or_doubled_whichever_servers_end() {
+    let Some(mut cluster) = Cluster::start(3) else { return };
+    let faults = Faults::of_environment();
+    let address = cluster.new_store(1).await;
+    let open = || NatsLog::open(&address, NatsOptions::default());
+    let log = open().await.unwrap();
+    fill(&log, faults.fill).await;
+    begin(&log, session(1)).await.unwrap();
+    let (ends, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    // Several clients: each is its own connection.
+    let clients = [open().await.unwrap(), open().await.unwrap(), open().await.unwrap(), open().await.unwrap()];
+    let client = |n: u64| clients[n as usize % clients.len()].clone();
+    let own = (0..OWN).map(|n| tokio::spawn(own_writer(client(n), n, ends.clone(), count.clone())));
+    let own: Vec<_> = own.collect();
+    // Writers that share a session share no memory of where it ends.
+    let mut shared = Vec::new();
+    for n in 0..SHARED {
+        shared.push(tokio::spawn(shared_writer(open().await.unwrap(), n, ends.clone())));
+    }
+    break_servers(&mut cluster, &format!("{}_SESS_0", address.name), &faults).await;
+    cluster.await_healthy();
+    let before = count.load(Ordering::Relaxed);
+    let went_on = async {
+        while count.load(Ordering::Relaxed) < before + OWN {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(120), went_on).await.expect("writers continue");
+    ends.store(true, Ordering::Release);
+    let mut total = 0;
+    let fresh = open().await.unwrap();
+    for writer in own {
+        let (session, acknowledged) = writer.await.unwrap();
+        total += acknowledged.len();
+        assert_eq!(
+            chain(&fresh, session).await,
+            acknowledged,
+            "session {session}: each acknowledged batch once, and no other"
+        );
+    }
+    let mut acknowledged = Vec::new();
+    for writer in shared {
+        acknowledged.extend(writer.await.unwrap());
+    }
+    total += acknowledged.len();
+    let mut there = chain(&fresh, session(1)).await.split_off(1);
+    there.sort_unstable();
+    acknowledged.sort_unstable();
+    assert_eq!(there, acknowledged, "the shared session: each acknowledged batch once, and no other");
+    eprintln!("{total} batches acknowledged, 0 lost, 0 doubled");
+}
