@@ -5,6 +5,7 @@ mod calendar;
 pub use calendar::Calendar;
 
 use crate::pricing::{Cost, Pricing};
+use crate::safety::SafetySummary;
 use annals_core::event::Usage;
 use annals_core::{ModelName, SessionId, Time};
 use annals_projections::{Catalogue, CatalogueEntry, Spending, SpendingCell};
@@ -131,6 +132,9 @@ pub struct SpendingTable {
     pub rows: Vec<SpendingRow>,
     /// All rows together.
     pub total: Spent,
+    /// What was allowed, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safety: Option<SafetySummary>,
 }
 
 /// What was used, before it is priced: tokens and recorded cost, and the tokens without a cost by model.
@@ -204,7 +208,7 @@ impl SpendingSource<'_> {
             let size = row.spent.input.saturating_add(row.spent.output);
             (times, std::cmp::Reverse((row.spent.known_cost.known(), size)), names)
         });
-        SpendingTable { rows, total: total.priced(self.pricing) }
+        SpendingTable { rows, total: total.priced(self.pricing), safety: None }
     }
 
     /// When each block begins, in order.

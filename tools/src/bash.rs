@@ -1,12 +1,12 @@
 //! The tool `bash`.
 
-use super::command::resources;
+use super::command::{directories, resources};
 use super::confinement::{Confinement, OUTSIDE};
 use super::open;
 use super::pipe_output::PipeOutput;
 use super::process_group::ProcessGroup;
 use super::typed::{TypedTool, Worked};
-use super::workplace::{EXTERNAL_DIRECTORY, PathAccess, Workplace};
+use super::workplace::{EXTERNAL_DIRECTORY, PathAccess, Workplace, literal};
 use annals_core::Json;
 use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
 use schemars::JsonSchema;
@@ -96,6 +96,8 @@ impl TypedTool for Bash {
             };
             demands.extend(outside.map(|directory| demand(EXTERNAL_DIRECTORY, vec![directory])));
         }
+        let left = if self.0.confinement().is_none() || input.outside { self.left(input) } else { Vec::new() };
+        demands.extend((!left.is_empty()).then(|| demand(EXTERNAL_DIRECTORY, left)));
         demands.push(demand(Self::ACTION, resources(&input.command)));
         if input.outside && self.0.confinement().is_some() {
             demands.push(demand(OUTSIDE, resources(&input.command)));
@@ -123,7 +125,8 @@ impl TypedTool for Bash {
                  at the latest."
             );
             let structured = json!({ "id": id, "background": true });
-            return Ok(ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) });
+            let told = ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) };
+            return Ok(self.with_confinement(told, confinement, &[]));
         }
         let end = watch(&mut group, &output, limit, &context).await?;
         let left = group.end().await && matches!(end, CommandEnd::Itself(_));
@@ -135,15 +138,46 @@ impl TypedTool for Bash {
             return Err("The command was interrupted.".into());
         }
         let told = ToolOutput { shown: named(&input.command), ..told(&output, &end, left, limit) };
-        Ok(match (confinement, self.0.confinement()) {
-            (Some(confinement), _) => confinement.noted(told, &put_back),
-            (None, Some(_)) => Confinement::outside(told),
-            (None, None) => told,
-        })
+        Ok(self.with_confinement(told, confinement, &put_back))
     }
 }
 
 impl Bash {
+    /// A result with how its command was confined.
+    fn with_confinement(
+        &self,
+        told: ToolOutput,
+        confinement: Option<&Confinement>,
+        put_back: &[(PathBuf, bool)],
+    ) -> ToolOutput {
+        match (confinement, self.0.confinement()) {
+            (Some(confinement), _) => confinement.noted(told, put_back),
+            (None, Some(_)) => Confinement::outside(told),
+            (None, None) => told,
+        }
+    }
+
+    /// The directories outside of the project that a command changes to, also through a link.
+    fn left(&self, input: &Input) -> Vec<String> {
+        let mut at = input.workdir.as_deref().map(Path::new).unwrap_or(Path::new(".")).to_owned();
+        let mut left = Vec::new();
+        for directory in directories(&input.command) {
+            let unknown = directory.starts_with('~') || directory.contains(['$', '`', '*', '?', '[', '{']);
+            let real = if unknown { None } else { self.0.resolve(&at.join(&directory).to_string_lossy()).ok() };
+            match real {
+                Some(real) => {
+                    left.extend(self.0.external(&real, PathAccess::Touch));
+                    at = real;
+                }
+                // As strictly as can be.
+                None => left.push(literal(&directory)),
+            }
+        }
+        left.sort();
+        left.dedup();
+        left
+    }
+
     /// The longest time limit: the usual one, or that of the configuration if it is longer.
     fn longest_ms(&self) -> u64 {
         self.0.command_limit_ms().map_or(LONGEST_MS, |limit| limit.max(LONGEST_MS))

@@ -41,6 +41,21 @@ pub(super) fn resources(command: &str) -> Vec<String> {
     resources
 }
 
+/// The directories that a command changes to, as they are written, in order. `~` is one, also for a `cd` without an argument; what a
+/// variable or a pattern leads to is not known, and is given as it is written.
+pub(super) fn directories(command: &str) -> Vec<String> {
+    let mut parser = CommandParser::default();
+    parser.read(command);
+    let changed = parser.parts.iter().filter_map(|part| {
+        let mut words = behind(part).split_whitespace();
+        words.next().filter(|word| ["cd", "pushd"].contains(word))?;
+        let options = ["-L", "-P", "-e", "-@", "--", "-n"];
+        let directory = words.find(|word| !options.contains(word)).unwrap_or("~");
+        (directory != "-").then(|| directory.trim_matches(['"', '\'']).replace('\\', ""))
+    });
+    changed.collect()
+}
+
 /// What follows keywords, assignments and words that run the rest of their line.
 fn behind(part: &str) -> &str {
     let mut rest = part;

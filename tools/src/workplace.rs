@@ -257,7 +257,7 @@ pub(super) enum PathAccess {
 }
 
 /// A file may be called `*`, which as a resource would mean everything.
-fn literal(path: &str) -> String {
+pub(super) fn literal(path: &str) -> String {
     if path == "*" { "./*".into() } else { path.into() }
 }
 

@@ -77,7 +77,7 @@ pub(super) fn confine(call: &mut AuditedCall, settled: Option<&ToolSettled>, blo
             CommandConfinement::Outside
         } else if note.is_some() {
             CommandConfinement::Confined
-        } else if value.as_ref().is_some_and(|value| value.get("exit").is_some()) {
+        } else if value.as_ref().is_some_and(|value| value.get("exit").is_some() || value.get("background").is_some()) {
             CommandConfinement::Unconfined
         } else {
             CommandConfinement::Unknown

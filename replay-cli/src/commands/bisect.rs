@@ -8,14 +8,15 @@ use crate::layout::Sheet;
 use crate::style::{Emphasis, counted};
 use annals_inspect::bisect::{BisectResult, Judge};
 use annals_inspect::{SessionAt, bisect};
+use serde_json::Value;
 use std::io::Write;
 
 /// Find the first event after which a condition is true.
 ///
-/// The condition must be false after --good and true after --bad. It is a pattern over the views, as in scenario
-/// files (`--where '{"history": {"$contains": {"type": "compaction"}}}'`), or a command after `--`, which gets all
-/// views as JSON on stdin and whose exit status counts as in `git bisect run`: 0 good (false), 125 unknown, any
-/// other status up to 127 bad (true).
+/// The condition must be false after --good and true after --bad. It is a text in what the model sees (`--text 'spare
+/// shelf'`), a pattern over the views, as in scenario files (`--where '{"history": {"$contains": {"type":
+/// "compaction"}}}'`), or a command after `--`, which gets all views as JSON on stdin and whose exit status counts as in
+/// `git bisect run`: 0 good (false), 125 unknown, any other status up to 127 bad (true).
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
@@ -27,8 +28,11 @@ pub struct Args {
     /// A later event after which the condition is true (default: the last one).
     #[arg(long, value_name = "EVENT", default_value = "-1", hide_default_value = true, allow_negative_numbers = true)]
     bad: EventArg,
+    /// The condition as a text in the messages or the system prompt that the model sees.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["pattern", "command"])]
+    text: Option<String>,
     /// The condition as a pattern that the views match.
-    #[arg(long = "where", value_name = "PATTERN", required_unless_present = "command", conflicts_with = "command")]
+    #[arg(long = "where", value_name = "PATTERN", required_unless_present_any = ["command", "text"], conflicts_with = "command")]
     pattern: Option<String>,
     /// The condition as a command.
     #[arg(last = true, value_name = "COMMAND")]
@@ -36,9 +40,10 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let judge = match &args.pattern {
-        Some(pattern) => annals_scenario::judge(pattern)?,
-        None => Judge::Command { words: args.command.clone() },
+    let judge = match (&args.text, &args.pattern) {
+        (Some(text), _) => shows(text.clone()),
+        (None, Some(pattern)) => annals_scenario::judge(pattern)?,
+        (None, None) => Judge::Command { words: args.command.clone() },
     };
     let target = cli.target(&Target { session: args.session.clone(), at: None }).await?;
     let good = args.good.seq(&target.reader, target.session, &cli.style).await?;
@@ -52,6 +57,21 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let (probes, folded) = (counted(found.probes, "place"), counted(found.folded, "event"));
     cli.remark(&format!("checked {probes}, folded {folded}"));
     Ok(Verdict::Fine)
+}
+
+/// Whether a text is in what the model sees.
+fn shows(text: String) -> Judge {
+    let holds = move |views: &Value| mentions(views, &text);
+    Judge::Where { holds: Box::new(holds), views: vec!["history", "baseline"] }
+}
+
+fn mentions(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(found) => found.contains(text),
+        Value::Array(items) => items.iter().any(|item| mentions(item, text)),
+        Value::Object(fields) => fields.values().any(|field| mentions(field, text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Draws the batch after which it holds.

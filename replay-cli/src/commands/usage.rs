@@ -13,6 +13,7 @@ use annals_core::{SessionId, Time};
 use annals_host::project::root;
 use annals_inspect::pricing::Cost;
 use annals_inspect::reader::Reader;
+use annals_inspect::safety::{SafetyQuery, SafetySummary, with_subagents};
 use annals_inspect::spending::{Calendar, Dimension, SpendingQuery, SpendingSource, SpendingTable};
 use annals_projections::QUARTER_HOUR;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -58,6 +59,9 @@ pub struct Args {
     /// Print one line for a status bar: today, the current block, this month.
     #[arg(long, conflicts_with_all = ["json", "by", "since", "until", "blocks"])]
     line: bool,
+    /// Also count calls, what was allowed by whom, confined commands and replaced secrets (reads every session; as annals audit).
+    #[arg(long, conflicts_with_all = ["csv", "line", "since", "until"])]
+    safety: bool,
 }
 
 fn dimensions() -> impl TypedValueParser<Value = Dimension> {
@@ -70,7 +74,7 @@ fn dimensions() -> impl TypedValueParser<Value = Dimension> {
 impl Args {
     fn is_of_store(&self) -> bool {
         let selects = self.since.is_some() || self.until.is_some() || self.project.is_some();
-        self.session.is_none() || selects || !self.by.is_empty() || self.blocks || self.csv || self.line
+        self.session.is_none() || selects || !self.by.is_empty() || self.blocks || self.csv || self.line || self.safety
     }
 
     fn query(&self, cli: &CommandContext, session: Option<SessionId>) -> SpendingQuery {
@@ -112,11 +116,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         None => (cli.reader().await?, None),
     };
     let query = args.query(cli, session);
+    let safety = if args.safety { Some(safety(args, cli, &reader, session).await?) } else { None };
     with_source(args, cli, &reader, |source| {
         if args.line {
             return status_line::print(source, &query, &cli.style, out);
         }
-        let found = source.table(&query);
+        let found = SpendingTable { safety, ..source.table(&query) };
         if cli.style.json {
             json::object(out, &found)?;
         } else if args.csv {
@@ -130,10 +135,31 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
                 cli.remark(remark);
             }
         }
+        if let (Some(safety), false) = (&found.safety, cli.style.json) {
+            session::counts(safety, &cli.style, out)?;
+        }
         Ok(())
     })
     .await?;
     Ok(Verdict::Fine)
+}
+
+/// What was allowed in the sessions that are added up.
+async fn safety(
+    args: &Args,
+    cli: &CommandContext,
+    reader: &Reader,
+    session: Option<SessionId>,
+) -> Result<SafetySummary, CliError> {
+    let catalogue = reader.catalogue().await?;
+    let scope = cli.named_project(args.project.as_deref());
+    let wanted = catalogue.sessions.iter().filter(|(_, entry)| !entry.forgotten && scope.takes(&entry.directory));
+    let sessions = match session {
+        Some(session) => with_subagents(&catalogue, session),
+        None => wanted.map(|(id, _)| *id).collect(),
+    };
+    let query = SafetyQuery { sessions, limit: 0, every_call: false, inherited: session.is_some(), until: None };
+    Ok(reader.safety(&query, &|directory| root(Path::new(directory))).await?.summary())
 }
 
 /// Gives what is added up, with the prices, the days and the projects of the reader.

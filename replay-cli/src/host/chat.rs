@@ -136,7 +136,8 @@ impl<'a> Chat<'a> {
             let view = session.view().await?;
             let id = short(session.id());
             self.aside(&format!("session {id} · {}", closing::used(&view)));
-            self.aside(&format!("to continue: annals chat -s {id} · to verify: annals verify {id} --requests --wire"));
+            self.aside(&format!("to continue: annals chat -s {id}"));
+            self.aside(&format!("to verify: annals verify {id} --requests --wire"));
         }
         Ok(Verdict::Fine)
     }

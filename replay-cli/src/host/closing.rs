@@ -29,7 +29,9 @@ pub fn say(view: &SessionView, ended: &RunEnd, cli: &CommandContext) {
     cli.remarks.write(blank);
     dim(&format!("session {id} · {}", used(view)));
     if cli.shows_progress() {
-        dim(&format!("to continue: annals run -s {id} \"…\" · to verify: annals verify {id} --requests --wire"));
+        // Two lines, so that no terminal breaks a command that is to be copied.
+        dim(&format!("to continue: annals run -s {id} \"…\""));
+        dim(&format!("to verify: annals verify {id} --requests --wire"));
     }
 }
 

@@ -73,6 +73,8 @@ fn every_question_is_answered_in_json() {
     let pattern = r#"{"history": {"$contains": {"type": "compaction"}}}"#;
     let found = json(&["bisect", &file, "--good", "0", "--bad", "58", "--where", pattern]);
     assert_eq!((&found["bad"], &found["facts"][0]["kind"]), (&Value::from(28), &Value::from("compaction.ended")));
+    let found = json(&["bisect", &file, "--bad", "20", "--text", "What does inventory.csv hold"]);
+    assert_eq!((&found["bad"], &found["facts"][0]["kind"]), (&Value::from(9), &Value::from("input.promoted")));
 }
 
 #[test]

@@ -62,6 +62,16 @@ fn the_usage_of_a_store_is_priced_by_day_and_an_unknown_price_is_not_zero() {
 }
 
 #[test]
+fn the_usage_of_a_store_counts_what_was_allowed_if_that_is_asked_for() {
+    let annals = Annals::new();
+    import(&annals, &transcript(&annals, "one.jsonl", str::to_owned));
+    let found = in_json(&annals, &["usage", "--safety"]);
+    assert_eq!((&found["safety"]["calls"], &found["safety"]["asked"]), (&json!(11), &json!(0)));
+    assert_eq!(found["total"]["input"], 24700);
+    assert!(fine(&annals, &["usage", "--safety"]).out.ends_with("11 tool calls\n"));
+}
+
+#[test]
 fn an_answer_that_was_copied_into_a_resumed_session_counts_once() {
     let annals = Annals::new();
     import(&annals, &transcript(&annals, "first.jsonl", str::to_owned));

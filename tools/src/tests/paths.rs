@@ -113,3 +113,31 @@ async fn what_is_no_path_is_refused_before_anybody_is_asked() -> Tested {
     assert!(bench.said("read", json!({"path": long})).await.contains("too long"));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_command_that_leaves_the_project_is_asked_for_where_it_leads() -> Tested {
+    let bench = Bench::new()?;
+    std::fs::create_dir_all(bench.outside("other/deep"))?;
+    std::fs::create_dir_all(bench.at("sub"))?;
+    symlink(bench.outside("other"), bench.at("link"))?;
+    symlink(bench.at("sub"), bench.at("inner"))?;
+    let other = bench.outside("other").canonicalize()?.display().to_string();
+    let asked = |command: &str| {
+        let demands = bench.demands("bash", json!({ "command": command }));
+        demands.into_iter().filter(|demand| demand.starts_with("external_directory")).collect::<Vec<_>>()
+    };
+    for command in
+        ["cd link && make", "cd sub; cd ../link; make", "pushd \"link\" && make", "if cd link; then make; fi"]
+    {
+        assert_eq!(asked(command), [format!("external_directory {other}")], "{command}");
+    }
+    assert_eq!(asked("cd link/deep && make"), [format!("external_directory {other}/deep")]);
+    assert_eq!(asked("cd $DIR && make"), ["external_directory $DIR"]);
+    assert_eq!(asked("cd && make"), ["external_directory ~"]);
+    for command in
+        ["cd sub && make", "cd inner && make", "cd sub && cd .. && make", "cd new && make", "echo cd link", "cd -"]
+    {
+        assert_eq!(asked(command), Vec::<String>::new(), "{command}");
+    }
+    Ok(())
+}

@@ -43,8 +43,8 @@ pub async fn run(target: &Target, cli: &CommandContext, out: &mut (dyn Write + S
     Ok(Verdict::Fine)
 }
 
-/// Prints what was allowed, in one or two lines. Nothing for a session without calls and secrets.
-fn counts(safety: &SafetySummary, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+/// Prints what was allowed, in one or two lines. Nothing without calls and secrets.
+pub(super) fn counts(safety: &SafetySummary, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let parts = [
         (safety.calls, "tool calls"),
         (safety.asked, "decided by the user"),
