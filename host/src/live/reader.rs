@@ -6,6 +6,7 @@ use super::socket;
 use super::texts::{LiveCursor, LiveTexts};
 use annals_core::SessionId;
 use annals_store::disk::StorePath;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -59,9 +60,9 @@ async fn look(folder: StorePath, texts: Arc<LiveTexts>) {
             known.retain(|_, task| *task != id);
         }
         for name in names {
-            if !known.contains_key(&name) {
-                let task = reading.spawn(read(folder.clone(), name.clone(), texts.clone()));
-                known.insert(name, task.id());
+            if let Entry::Vacant(entry) = known.entry(name) {
+                let task = reading.spawn(read(folder.clone(), entry.key().clone(), texts.clone()));
+                entry.insert(task.id());
             }
         }
         tokio::time::sleep(LOOK).await;
