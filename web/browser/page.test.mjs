@@ -280,6 +280,64 @@ describe('recorded requests', () => {
   });
 });
 
+describe('a session that went wrong, by keys alone', () => {
+  const at = using(() => ({ store: stores.imported }));
+  const text = (page) => page.locator('.panel').innerText();
+
+  test('what a compaction lost, and what broke the cache', async () => {
+    const { page } = at;
+    const session = await sessionOf(at.server, 'What does inventory.csv hold', 'claude-code');
+    await at.go(`#/s/${session.id}`);
+    await moved(page, session.next);
+    await page.keyboard.press('Home');
+    await moved(page, 1);
+    await page.keyboard.press('e');
+    await page.waitForFunction(() => /File does not exist/.test(document.querySelector('.here .last').textContent));
+    await page.keyboard.press('9');
+    await settled(page);
+    assert.match(await text(page), /No compaction up to here/);
+    for (let turn = 0; turn < 30 && !/became a summary/.test(await text(page)); turn++) {
+      await page.keyboard.press(']');
+      await settled(page);
+      await page.waitForTimeout(150);
+    }
+    assert.match(await text(page), /messages became a summary/);
+    await page.keyboard.press('8');
+    await settled(page);
+    assert.match(await text(page), /cache|break/i);
+    await page.keyboard.press('End');
+    await settled(page);
+    at.sound();
+  });
+});
+
+describe('an AGENTS.md that changed too late, by keys alone', { timeout: 120_000 }, () => {
+  const person = () => ({ ...stores.env, HOME: join(stores.env.HOME, 'eve'), MOCK_KEY: 'sk-test' });
+  const at = using(() => ({ store: join(stores.env.HOME, 'late'), env: person(), cwd: join(stores.env.HOME, 'eve/project'), options: ['--write'] }));
+
+  test('the model never saw the new text: it is in no request', async () => {
+    const { page, model } = at;
+    const project = join(stores.env.HOME, 'eve/project');
+    const run = (...args) => new Promise((done) => spawn(annals, ['run', ...args, '--store', join(stores.env.HOME, 'late')], { env: person(), cwd: project, stdio: 'ignore' }).once('exit', done));
+    model.say({ text: 'With spaces.' }, { text: 'Done.' });
+    writeFileSync(join(project, 'AGENTS.md'), 'Indent with spaces.');
+    await run('Write a function');
+    await run('-s', '@last', 'Write another one');
+    writeFileSync(join(project, 'AGENTS.md'), 'Indent with tabs.');
+    const session = await sessionOf(at.server, '');
+    await at.go(`#/s/${session.id}`);
+    await page.keyboard.press('1');
+    await page.waitForFunction(() => /Indent with spaces/.test(document.querySelector('.panel').innerText));
+    await page.keyboard.press('/');
+    for (const turn of [1, 2]) {
+      assert.doesNotMatch(await page.locator('.panel').innerText(), /Indent with tabs/, `${turn}`);
+      await page.keyboard.press('[');
+      await settled(page);
+    }
+    at.sound();
+  });
+});
+
 describe('permissions', () => {
   const at = using(() => ({ store: stores.permissions }));
 
@@ -321,36 +379,6 @@ describe('a hostile session', () => {
     await at.go(`#/s/${session.id}@6`, '.span');
     await settled(page);
     await screen(page, 'hostile');
-    at.sound();
-  });
-});
-
-describe('with --write', () => {
-  const at = using(() => ({
-    store: stores.imported, write: true,
-    overrides: (url, method, body) => {
-      if (method !== 'POST') return undefined;
-      if (url.pathname.endsWith('/fork')) return { session: at.child };
-      return body ?? {};
-    },
-  }));
-
-  test('a prompt is sent once with an id, and a fork is opened', async () => {
-    const { page, server } = at;
-    const session = await sessionOf(server, 'What does inventory.csv hold', 'claude-code');
-    at.child = (await sessionOf(server, 'What does inventory.csv hold', 'codex')).id;
-    await at.go(`#/s/${session.id}@12`, '.actions');
-    await accessible(page, 'write');
-    await page.fill('.actions textarea', 'Go on');
-    await page.keyboard.press('Control+Enter');
-    await page.waitForFunction(() => document.querySelector('.actions textarea').value === '');
-    const sent = server.asked.filter((one) => one.method === 'POST');
-    assert.equal(sent.length, 1);
-    assert.equal(sent[0].body.text, 'Go on');
-    assert.match(sent[0].body.id, /^[0-9a-f-]{36}$/);
-    await page.click('text=Fork here');
-    await page.waitForFunction((id) => location.hash.includes(id), at.child);
-    assert.deepEqual(server.asked.filter((one) => one.path.endsWith('/fork')).map((one) => one.body), [{ at: 13 }]);
     at.sound();
   });
 });
@@ -409,7 +437,7 @@ describe('sessions that the server runs', { timeout: 240_000 }, () => {
     await page.fill('.actions textarea', 'And again');
     await page.keyboard.press('Control+Enter');
     await page.waitForFunction(() => /This takes/.test(document.querySelector('.onitsway')?.innerText ?? ''));
-    await page.click('text=Interrupt');
+    await page.getByRole('button', { name: 'Interrupt', exact: true }).click();
     await page.waitForSelector('.onitsway', { state: 'detached' });
     await page.waitForFunction(() => /This takes/.test(document.querySelector('.panel').innerText));
     model.release();
@@ -423,19 +451,19 @@ describe('sessions that the server runs', { timeout: 240_000 }, () => {
     await page.keyboard.press('[');
     await page.keyboard.press('[');
     await page.waitForFunction((was) => Number(document.querySelector('[role=slider]').getAttribute('aria-valuenow')) < was, head);
-    await page.click('text=Undo after here');
+    await page.getByRole('button', { name: 'Undo after here', exact: true }).click();
     await page.waitForSelector('.staged');
     await accessible(page, 'staged');
-    await page.click('text=Drop');
+    await page.getByRole('button', { name: 'Drop', exact: true }).click();
     await page.waitForSelector('.staged', { state: 'detached' });
-    await page.click('text=Undo after here');
+    await page.getByRole('button', { name: 'Undo after here', exact: true }).click();
     await page.waitForSelector('.staged');
-    await page.click('text=Apply');
+    await page.getByRole('button', { name: 'Apply', exact: true }).click();
     await page.waitForSelector('.staged', { state: 'detached' });
-    await page.click('text=Pin');
+    await page.getByRole('button', { name: 'Pin', exact: true }).click();
     await page.waitForFunction(() => /is pinned/.test(document.querySelector('.here').innerText));
     const before = page.url();
-    await page.click('text=Fork here');
+    await page.getByRole('button', { name: 'Fork here', exact: true }).click();
     await page.waitForFunction((url) => location.href.split('@')[0] !== url.split('@')[0], before);
     await page.waitForSelector('.tabs');
     at.sound();
@@ -447,10 +475,11 @@ describe('sessions that the server runs', { timeout: 240_000 }, () => {
     await at.go(`#/s/${session.id}`);
     model.say({ text: 'From the terminal, slowly', held: true });
     const run = annalsIn('run', '-s', session.id, 'Speak slowly');
+    const ended = new Promise((done) => run.once('exit', done));
     await page.waitForFunction(() => /From the terminal/.test(document.querySelector('.onitsway')?.innerText ?? ''));
     model.release();
     await page.waitForSelector('.onitsway', { state: 'detached' });
-    await new Promise((ended) => run.once('exit', ended));
+    await ended;
     at.sound();
   });
 });

@@ -11,7 +11,7 @@ export async function serveStore({ store, annals, env, cwd, options = [] }) {
     server.once('error', reject).once('exit', (status) => reject(new Error(`annals serve ended with ${status}`)));
   });
   const [origin, token] = link.split('/#token=');
-  return { origin, token, close: () => server.kill() };
+  return { origin, token, process: server, close: () => server.kill() };
 }
 
 /**

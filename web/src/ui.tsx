@@ -1,6 +1,7 @@
 // Small components that every part uses. All text of a log passes `visible` and is a text node.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Problem } from './api';
 import { visible } from './format';
 
 const FIRST = 20_000;
@@ -52,6 +53,8 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
 
 /** What a panel shows while, before and instead of its data. */
 export function Panel<T>({ loaded, children }: { loaded: Loaded<T>; children: (data: T) => ComponentChildren }) {
+  // There is nothing of this yet: no fault.
+  if (loaded.error instanceof Problem && loaded.error.status === 404) return <p class="empty">{visible(loaded.error.message)}</p>;
   if (loaded.error) return <p class="problem" role="alert">{visible(loaded.error.message)}</p>;
   if (loaded.data === null) return <p class="empty" aria-live="polite">Loading…</p>;
   return <div class={loaded.loading ? 'stale' : undefined} aria-busy={loaded.loading}>{children(loaded.data)}</div>;
