@@ -3,9 +3,11 @@
 mod requests;
 mod said;
 mod sessions;
+mod transcript;
 
 pub use requests::{First, Part, RequestDiff, requests};
 pub use sessions::{Pair, SessionDiff, Turn, TurnEntry, sessions};
+pub use transcript::{TranscriptDiff, TranscriptKind, TranscriptPart, transcript};
 
 use crate::SessionAt;
 use annals_store::ReadError;

@@ -40,6 +40,7 @@ pub mod prove;
 mod questions;
 pub mod reader;
 mod recorded_body;
+pub mod recordings;
 pub mod report;
 mod request;
 mod request_fold;

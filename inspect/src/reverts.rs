@@ -48,15 +48,13 @@ pub async fn unrestored_files(
     view: &SessionView,
     first_removed: Seq,
 ) -> Result<UnrestoredFiles, FindError> {
-    let imported = match &view.session.origin {
-        Some(origin) => Some(origin.agent.clone()),
-        None => {
-            let created = reader.created(session).await?;
-            created.and_then(|created| created.origin).map(|origin| origin.agent)
-        }
+    let origin = match &view.session.origin {
+        Some(origin) => Some(origin.clone()),
+        None => reader.created(session).await?.and_then(|created| created.origin),
     };
-    if let Some(agent) = imported {
-        return Ok(UnrestoredFiles::Imported(agent));
+    // Files of a recording are captured here.
+    if let Some(origin) = origin.filter(|origin| !origin.is_recording()) {
+        return Ok(UnrestoredFiles::Imported(origin.agent));
     }
     let mut captured = false;
     let visit = |record: &Record<'_>| match record.event {

@@ -4,6 +4,7 @@
 
 use crate::certify::{Difference, Report};
 use crate::compactions::ListedCompaction;
+use crate::recordings::RecordingSummary;
 use crate::report::ReportData;
 use crate::requests::ListedRequest;
 use crate::safety::{SafetyAudit, SafetySummary};
@@ -26,14 +27,16 @@ use std::collections::BTreeMap;
 
 /// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions`, `audit`, `replay` (its
 /// counts), `verify`, `sign`, `verify --signed`, `prove` and `witness`, spending, the state of
-/// the index, rows of SQL, and lists of sessions, of a tree, of matches and of requests; the data in a report.
-pub const ANSWERS: [&str; 25] = [
+/// the index, rows of SQL, and lists of sessions, of a tree, of matches and of requests; the data in a report, and what `annals record`
+/// gives.
+pub const ANSWERS: [&str; 27] = [
     "why",
     "when",
     "cache",
     "diff",
     "diff-requests",
     "diff-views",
+    "diff-transcript",
     "bisect",
     "certificate",
     "certificate-differences",
@@ -46,6 +49,7 @@ pub const ANSWERS: [&str; 25] = [
     "sessions",
     "spending",
     "tree",
+    "recording",
     "request-list",
     "report",
     "verify",
@@ -104,6 +108,7 @@ fn answer(name: &str) -> Option<Value> {
         "diff" => of::<diff::SessionDiff>(),
         "diff-requests" => of::<diff::RequestDiff>(),
         "diff-views" => of::<Vec<Change>>(),
+        "diff-transcript" => of::<diff::TranscriptDiff>(),
         "bisect" => of::<bisect::BisectResult>(),
         "certificate" => of::<Report>(),
         "certificate-differences" => of::<Vec<Difference>>(),
@@ -118,6 +123,7 @@ fn answer(name: &str) -> Option<Value> {
         "sessions" => of::<Vec<SessionOverview>>(),
         "spending" => of::<SpendingTable>(),
         "tree" => of::<Vec<TreeSession>>(),
+        "recording" => of::<RecordingSummary>(),
         "request-list" => of::<Vec<ListedRequest>>(),
         "report" => of::<ReportData>(),
         "verify" => of::<VerifiedLog>(),

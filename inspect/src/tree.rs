@@ -1,6 +1,7 @@
 //! Forks and sub-agents of a store as trees.
 
 use crate::reader::{FindError, Reader};
+use crate::recordings::recordings;
 use annals_core::event::{ChildOutcome, Parent};
 use annals_core::{AgentName, Seq, SessionId, Time};
 use annals_projections::{Catalogue, CatalogueEntry, FileTotals, Fork};
@@ -23,6 +24,8 @@ pub struct TreeSession {
     pub fork: Option<Fork>,
     /// The session that started a sub-agent.
     pub parent: Option<Parent>,
+    /// The recording of the same session, for the transcript that its agent kept.
+    pub recording: Option<SessionId>,
     /// How a sub-agent ended, as its parent recorded it.
     pub outcome: Option<ChildOutcome>,
     /// Time of its first event.
@@ -64,7 +67,7 @@ impl Reader {
         let (mut sessions, mut from_outside) = (Vec::new(), Vec::new());
         for (id, lasts) in order {
             let Some(entry) = catalogue.sessions.get(&id) else { continue };
-            let outside = above(entry).filter(|parent| !catalogue.sessions.contains_key(parent));
+            let outside = relations.above(&id).filter(|parent| !catalogue.sessions.contains_key(parent));
             from_outside.extend(outside.filter(|_| lasts.is_empty()).map(|parent| (id, parent)));
             let child = outcomes.get(&id);
             sessions.push(TreeSession {
@@ -74,6 +77,7 @@ impl Reader {
                 agent: entry.agent.clone(),
                 fork: entry.fork,
                 parent: entry.parent.clone(),
+                recording: relations.recordings.get(&id).copied(),
                 outcome: child.copied().flatten(),
                 created: entry.created,
                 updated: entry.updated,
@@ -87,7 +91,7 @@ impl Reader {
     }
 }
 
-/// The session that another one is below.
+/// The session that another one is below, as it says itself.
 fn above(entry: &CatalogueEntry) -> Option<SessionId> {
     entry.fork.map(|fork| fork.parent).or_else(|| entry.parent.as_ref().map(|parent| parent.session))
 }
@@ -95,26 +99,39 @@ fn above(entry: &CatalogueEntry) -> Option<SessionId> {
 /// Which sessions are below which.
 struct Relations<'c> {
     catalogue: &'c Catalogue,
+    /// The recording that a transcript is shown below.
+    recordings: BTreeMap<SessionId, SessionId>,
     below: BTreeMap<SessionId, Vec<SessionId>>,
 }
 
 impl<'c> Relations<'c> {
     fn of(catalogue: &'c Catalogue) -> Self {
+        let mut recordings = recordings(catalogue);
+        // A sub-agent is below the session that started it.
+        recordings.retain(|id, _| catalogue.sessions.get(id).and_then(above).is_none());
+        let mut relations = Self { catalogue, recordings, below: BTreeMap::new() };
         let mut below: BTreeMap<SessionId, Vec<SessionId>> = BTreeMap::new();
-        for (id, entry) in &catalogue.sessions {
-            if let Some(above) = above(entry).filter(|above| catalogue.sessions.contains_key(above)) {
+        for id in catalogue.sessions.keys() {
+            if let Some(above) = relations.above(id).filter(|above| catalogue.sessions.contains_key(above)) {
                 below.entry(above).or_default().push(*id);
             }
         }
         let created = |id: &SessionId| catalogue.sessions.get(id).map(|entry| entry.created);
         below.values_mut().for_each(|ids| ids.sort_by_key(|id| (created(id), *id)));
-        Self { catalogue, below }
+        relations.below = below;
+        relations
+    }
+
+    /// The session that another one is below.
+    fn above(&self, id: &SessionId) -> Option<SessionId> {
+        let own = self.catalogue.sessions.get(id).and_then(above);
+        own.or_else(|| self.recordings.get(id).copied())
     }
 
     /// The oldest ancestor. In a damaged log that runs in a circle it is the first one met twice.
     fn root(&self, session: SessionId) -> SessionId {
         let (mut root, mut seen) = (session, BTreeSet::from([session]));
-        while let Some(next) = self.catalogue.sessions.get(&root).and_then(above)
+        while let Some(next) = self.above(&root)
             && self.catalogue.sessions.contains_key(&next)
             && seen.insert(next)
         {

@@ -3,8 +3,10 @@
 //! Exact by construction: each span of a [`Request`] carries the event that put it there, since it was built so. What
 //! is read here in addition (times, who acted, since when) is read at that event's place.
 
+mod file_line;
 mod span;
 
+pub use file_line::FileLine;
 pub use span::{Actor, RequestSpan, Sort};
 
 use super::{AskError, Asked, Fact, IndexedRequest, Lack, RequestIndex, SessionAt};
@@ -48,6 +50,9 @@ pub struct Origin {
     /// Where the text that was asked for begins in it, in bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<usize>,
+    /// The lines of files that the text is from, where the request says so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileLine>,
 }
 
 /// Answers why a request holds what it holds. Without a number it is the newest turn request.
@@ -85,7 +90,13 @@ pub async fn ask(past: &SessionAt, number: Option<u64>, text: Option<&str>) -> R
     let origins = wanted.into_iter().zip(since).map(|((span, found), since)| {
         let fact = span.seq.and_then(|seq| facts.get(&seq).copied());
         let turn = steps.turn(span.seq.unwrap_or(asked.step.seq));
-        Origin { span, fact, turn, since, found }
+        let mut files: Vec<FileLine> = Vec::new();
+        for line in found.iter().filter_map(|at| file_line::line_at(&span.text, *at, span.read.as_ref())) {
+            if !files.contains(&line) {
+                files.push(line);
+            }
+        }
+        Origin { span, fact, turn, since, found, files }
     });
     Ok(Why {
         step: asked.step.clone(),

@@ -32,6 +32,10 @@ pub struct CatalogueEntry {
     pub commit: Option<String>,
     /// The agent that recorded it, for an imported session.
     pub origin: Option<String>,
+    /// What that agent calls it.
+    pub origin_id: Option<String>,
+    /// The form of the records that it was made from; `wire` for a recording.
+    pub origin_form: Option<String>,
     /// The parent of a child session.
     pub parent: Option<Parent>,
     /// Where a fork continues from.
@@ -69,6 +73,8 @@ impl Catalogue {
             let entry = CatalogueEntry {
                 title: forked.title.clone().unwrap_or(inherited.title),
                 origin: forked.origin.as_ref().map(|origin| origin.agent.clone()),
+                origin_id: forked.origin.as_ref().map(|origin| origin.id.clone()),
+                origin_form: forked.origin.as_ref().map(|origin| origin.form.clone()),
                 fork: Some(Fork { parent: forked.parent, cut: forked.cut, parent_digest: forked.parent_digest }),
                 created: record.at,
                 parent: None,
@@ -91,7 +97,11 @@ impl Catalogue {
                 entry.agent = created.agent.clone();
                 entry.model = created.model.clone();
                 entry.directory = created.location.directory.clone();
-                entry.origin = created.origin.as_ref().map(|origin| origin.agent.clone());
+                if let Some(origin) = &created.origin {
+                    entry.origin = Some(origin.agent.clone());
+                    entry.origin_id = Some(origin.id.clone());
+                    entry.origin_form = Some(origin.form.clone());
+                }
                 (entry.branch, entry.commit) = created.process.as_ref().map(git).unwrap_or_default();
                 entry.parent = created.parent.clone();
                 if let Some(title) = &created.title {

@@ -2,13 +2,14 @@
 
 use crate::headers::AgentIds;
 use annals_core::Time;
+use annals_runtime::worktree::Tree;
 use bytes::Bytes;
 use futures_util::Stream;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// The most bytes of one body that are recorded.
 pub(crate) const BODY_MAX: usize = 64 << 20;
@@ -33,10 +34,12 @@ pub(crate) struct CapturedRequest {
     pub(crate) agent: Option<&'static str>,
     /// Whether the agent says that it asks for a summary.
     pub(crate) compacts: bool,
-    /// BodyValues of its headers and query that must not be written.
+    /// Values of its headers and query that must not be written.
     pub(crate) secrets: Vec<String>,
     pub(crate) coding: Option<String>,
     pub(crate) body: CapturedBody,
+    /// The files when it arrived, once they are captured.
+    pub(crate) files: Option<oneshot::Receiver<Tree>>,
 }
 
 /// What came back.
@@ -113,6 +116,12 @@ pub(crate) struct CapturedBody {
 }
 
 impl CapturedBody {
+    /// A body that was read from a file.
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        let (overflowed, waiting) = (bytes.len() > BODY_MAX, Arc::new(AtomicUsize::new(bytes.len())));
+        Self { bytes, waiting, overflowed }
+    }
+
     /// Adds what passed.
     fn push(&mut self, piece: &[u8]) {
         let before = self.waiting.fetch_add(piece.len(), Ordering::Relaxed);

@@ -77,22 +77,24 @@ pub(crate) struct Unit {
 
 impl Unit {
     /// Names what identifies a message: its texts, calls, results and media. What an agent adds or leaves out from request to
-    /// request (reminders, reasoning) does not count. `None` if nothing else is in it.
+    /// request (reminders, reasoning) does not count, and a result that is repeated counts once: Gemini CLI doubles those of a
+    /// session that it resumes. `None` if nothing else is in it.
     pub(crate) fn name(&self) -> Option<Digest> {
-        let mut named = String::new();
-        let mut text = String::new();
+        let (mut lines, mut text) = (Vec::new(), String::new());
+        let mut named = |line: String| {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        };
         for item in &self.items {
             match item {
                 WireItem::Text(piece) => text.push_str(piece.trim()),
                 WireItem::Media(media) => {
-                    named.push_str(&format!(
-                        "media {}\n",
-                        Digest::of(media.uri.inline().unwrap_or_default().as_bytes())
-                    ));
+                    named(format!("media {}\n", Digest::of(media.uri.inline().unwrap_or_default().as_bytes())));
                 }
-                WireItem::Call { id, hosted: false, .. } => named.push_str(&format!("call {id}\n")),
+                WireItem::Call { id, hosted: false, .. } => named(format!("call {id}\n")),
                 WireItem::Result { id, text, .. } => {
-                    named.push_str(&format!("result {id} {}\n", Digest::of(text.trim().as_bytes())));
+                    named(format!("result {id} {}\n", Digest::of(text.trim().as_bytes())));
                 }
                 WireItem::Call { hosted: true, .. }
                 | WireItem::Context { .. }
@@ -100,11 +102,11 @@ impl Unit {
                 | WireItem::HostedResult { .. } => {}
             }
         }
-        if named.is_empty() && text.is_empty() {
+        if lines.is_empty() && text.is_empty() {
             return None;
         }
         let speaker = if self.speaker == Speaker::User { "user" } else { "assistant" };
-        Some(Digest::of(format!("{speaker}\n{named}{text}").as_bytes()))
+        Some(Digest::of(format!("{speaker}\n{}{text}", lines.concat()).as_bytes()))
     }
 }
 
@@ -201,6 +203,9 @@ mod tests {
         assert_eq!(plain.name(), unit(Speaker::User, vec![reminder(), text()]).name());
         assert_ne!(plain.name(), unit(Speaker::Assistant, vec![text()]).name());
         assert_eq!(unit(Speaker::User, vec![reminder()]).name(), None);
+        let result = || WireItem::Result { id: "1".into(), text: "ok".into(), failed: false, attachments: Vec::new() };
+        let doubled = unit(Speaker::User, vec![result(), result()]);
+        assert_eq!(doubled.name(), unit(Speaker::User, vec![result()]).name());
         let thought = WireItem::Reasoning { text: "Hm".into(), metadata: None };
         assert_eq!(
             unit(Speaker::Assistant, vec![thought, text()]).name(),

@@ -16,6 +16,7 @@
 mod agent;
 mod answer;
 mod anthropic;
+mod bodies;
 mod body;
 mod capture;
 mod chat;
@@ -34,5 +35,6 @@ mod responses;
 mod thread;
 
 pub use agent::{AgentKind, Launch, LaunchError};
+pub use bodies::{BodiesError, RawBodies};
 pub use proxy::{Proxy, ProxyError, Upstream};
 pub use recorder::{Recorder, RecorderSettings, RecordingReport, SessionRecording};

@@ -1,8 +1,9 @@
 //! The proxy: listens on loopback, passes every byte on unchanged and at once, and copies what passes.
 
 use crate::capture::{BodyEnd, CaptureQueue, Captured, CapturedAnswer, CapturedBody, CapturedRequest, CopyingStream};
+use crate::files::FileCaptures;
 use crate::headers::{self, AgentIds};
-
+use crate::protocol::RecordedProtocol;
 use annals_providers::http::{Now, Relay};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -72,6 +73,7 @@ struct ProxyState {
     upstreams: Vec<Upstream>,
     relay: Relay,
     queue: CaptureQueue,
+    files: Option<FileCaptures>,
     requests: AtomicU64,
     now: Now,
 }
@@ -86,6 +88,7 @@ impl Proxy {
         token: String,
         upstreams: Vec<Upstream>,
         queue: CaptureQueue,
+        files: Option<FileCaptures>,
         now: Now,
     ) -> Result<Self, ProxyError> {
         let failed = |source| ProxyError::Listen { address: address.to_owned(), source };
@@ -96,7 +99,7 @@ impl Proxy {
         }
         let relay = Relay::default();
         let requests = AtomicU64::new(0);
-        let shared = Arc::new(ProxyState { token: token.clone(), upstreams, relay, queue, requests, now });
+        let shared = Arc::new(ProxyState { token: token.clone(), upstreams, relay, queue, files, requests, now });
         let open = Arc::new(AtomicU64::new(0));
         let accepting = tokio::spawn(accept(listener, shared, open.clone()));
         Ok(Self { address: local, token, accepting, open })
@@ -186,6 +189,7 @@ impl ProxyState {
             secrets: headers::secrets(&parts.headers, query.as_deref()),
             coding: headers::text(&parts.headers, header::CONTENT_ENCODING),
             body: self.queue.body(),
+            files: self.files.as_ref().filter(|_| exchange.recorded && is_turn(&path)).map(FileCaptures::begin),
         };
         let announced = length(&parts.headers);
         let body = (!body.is_end_stream()).then(|| exchange.copied_request(body, announced, captured));
@@ -307,6 +311,11 @@ impl Exchange {
             duration_ms,
         })));
     }
+}
+
+/// Whether a request may be one of a turn, by its path.
+fn is_turn(path: &str) -> bool {
+    matches!(RecordedProtocol::of(path), Some((_, false)))
 }
 
 fn length(headers: &HeaderMap) -> Option<u64> {

@@ -4,6 +4,7 @@ mod recorded_threads;
 mod redacted_answer;
 
 use crate::capture::{CaptureQueue, Captured};
+use crate::files::FileCaptures;
 use crate::proxy::{Proxy, ProxyError, Upstream};
 use annals_core::SessionId;
 use annals_core::event::{Location, ProcessInfo, Usage};
@@ -12,7 +13,8 @@ use annals_runtime::ports::{Clock, Ids};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::worktree::Files;
 use annals_store::EventLog;
-use recorded_threads::RecordedThreads;
+use annals_store::views::Views;
+pub(crate) use recorded_threads::RecordedThreads;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
@@ -33,6 +35,8 @@ pub struct RecorderSettings {
     pub files: Option<Arc<dyn Files>>,
     /// Where requests go.
     pub upstreams: Vec<Upstream>,
+    /// The sessions of the log, among which are those of earlier recordings.
+    pub views: Views,
     /// Who may extend which session: two recorders never continue one.
     pub leases: Option<Arc<Leases>>,
     /// The clock.
@@ -88,7 +92,8 @@ impl Recorder {
         let (queue, received) = CaptureQueue::new();
         let clock = settings.clock.clone();
         let now = Arc::new(move || clock.now());
-        let proxy = Proxy::listen(address, token, settings.upstreams.clone(), queue.clone(), now).await?;
+        let files = settings.files.clone().map(FileCaptures::of);
+        let proxy = Proxy::listen(address, token, settings.upstreams.clone(), queue.clone(), files, now).await?;
         let task = tokio::spawn(RecordedThreads::new(log, settings).run(received));
         Ok(Self { proxy, queue, task })
     }

@@ -111,6 +111,8 @@ pub(crate) struct Thread {
     pub(crate) before: (u64, UsageTotals),
     /// The files at the newest request.
     pub(crate) files: Option<Tree>,
+    /// The same, if no event has them yet.
+    unrecorded_files: Option<Tree>,
     /// The newest answer: how it ended, and its text.
     pub(crate) last: Option<(ChildOutcome, String)>,
 }
@@ -145,6 +147,7 @@ impl Thread {
             before: (0, UsageTotals::default()),
             last: None,
             files: None,
+            unrecorded_files: None,
         }
     }
 
@@ -158,8 +161,10 @@ impl Thread {
     /// The files are captured: what differs was changed by the step that is open, if one is.
     pub(crate) fn files_are(&mut self, files: RecordedFiles) {
         let open = self.transcriber.open.as_mut().and_then(|open| open.end.as_mut());
-        if let (Some(end), Some(_)) = (open, &self.files) {
-            (end.files, end.changed) = (Some(files.tree.to_string()), files.changed);
+        match open {
+            Some(end) => (end.files, end.changed) = (Some(files.tree.to_string()), files.changed),
+            None if self.files.as_ref() != Some(&files.tree) => self.unrecorded_files = Some(files.tree.clone()),
+            None => {}
         }
         self.files = Some(files.tree);
     }

@@ -4,5 +4,6 @@ pub mod audit;
 pub mod cache;
 pub mod diff;
 pub mod timeline;
+pub mod transcript_diff;
 pub mod when;
 pub mod why;

@@ -3,7 +3,7 @@
 
     provider.py [--port PORT] [--bodies DIR]
 
-Prints `listening on URL`. A prompt contains a script: `@@ shell ls @@ say Done`. Its first step is the answer to the prompt, the
+Prints `listening on URL`, then a line with the verb of each step that it answers. A prompt contains a script: `@@ shell ls @@ say Done`. Its first step is the answer to the prompt, the
 next one the answer to the results of that, and so on; after the last step, and without a script, the answer is a text.
 
     say TEXT          a text
@@ -28,6 +28,8 @@ AGENT_EXTRA = {"Task": {"description": "Look", "subagent_type": "general-purpose
                "Agent": {"description": "Look", "subagent_type": "general-purpose"},
                "task": {"description": "Look", "subagent_type": "general"},
                "spawn_agent": {"task_name": "look"}, "invoke_agent": {"agent_name": "generalist"}}
+# Seconds before an answer begins, as of a model; the files are captured meanwhile.
+THINKS = 0.25
 counter = 0
 failed = set()
 lock = threading.Lock()
@@ -188,8 +190,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def step(self, turns, tools, system, raw):
         """(text or None, call or None, tokens); None if the request was refused."""
+        time.sleep(THINKS)
         verb, rest = decide(turns, tools, system, raw)
         self.tokens, self.pause = len(raw) // 4, 0.0
+        print(verb, flush=True)
         if verb == "fail":
             with lock:
                 again = self.key in failed
@@ -203,7 +207,7 @@ class Handler(BaseHTTPRequestHandler):
             self.tokens = int(tokens)
             return (rest or "Full.", None)
         if verb == "slow":
-            self.pause = float(rest or 5) / 20
+            self.pause = float(re.match(r"[\d.]*", rest)[0] or 5) / 20
             return ("So this takes its time: " + " ".join("word%d" % at for at in range(20)), None)
         if verb == "wait":
             return ("I wait.", ("wait_agent", {"timeout_ms": 20000})) if "wait_agent" in tools else ("Nothing to wait for.", None)
@@ -231,7 +235,8 @@ class Handler(BaseHTTPRequestHandler):
                 continue
             texts = [b["text"] for b in content if b.get("type") == "text" and not b["text"].lstrip().startswith("<system-reminder>")]
             if texts and message["role"] == "user":
-                turns.append(("user", " ".join(texts)))
+                # A prompt that was interrupted may be in the same message.
+                turns.append(("user", ([text for text in texts if "@@" in text] or [" ".join(texts)])[-1]))
             elif any(b.get("type") == "tool_result" for b in content):
                 turns.append(("result", ""))
         system = body.get("system") or ""
@@ -286,7 +291,9 @@ class Handler(BaseHTTPRequestHandler):
                 turns.append(("result", ""))
             elif kind == "message" and item.get("role") == "assistant" and not (turns and False):
                 turns.append(("text", ""))
-        said = self.step(turns, tools, body.get("instructions") or "", raw)
+        compacts = bool(items) and items[-1].get("type") == "compaction_trigger"
+        self.tokens, self.pause = len(raw) // 4, 0.0
+        said = ("", None) if compacts else self.step(turns, tools, body.get("instructions") or "", raw)
         if said is None:
             return
         text, found = said
@@ -300,6 +307,8 @@ class Handler(BaseHTTPRequestHandler):
             if tools[found[0]].get("namespace"):
                 item["namespace"] = tools[found[0]]["namespace"]
             output.append(item)
+        if compacts:
+            output = [{"type": "compaction", "id": "cmp_%04d" % self.number, "encrypted_content": "gAAAAB" + "c" * 200}]
         count = len(text) // 4 + 1
         usage = {"input_tokens": self.tokens, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": count, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": self.tokens + count}
         response = {"id": "resp_%04d" % self.number, "object": "response", "created_at": 0, "status": "completed", "model": body.get("model"), "output": output, "usage": usage}
@@ -363,12 +372,14 @@ class Handler(BaseHTTPRequestHandler):
         system = " ".join(p.get("text", "") for p in (body.get("systemInstruction") or {}).get("parts", []))
         tools = {f["name"]: f for t in body.get("tools", []) for f in t.get("functionDeclarations", [])}
         schema = body.get("generationConfig", {}).get("responseJsonSchema") or body.get("generationConfig", {}).get("responseSchema")
-        said = self.step(turns, tools, system, raw)
+        if schema:
+            self.tokens, self.pause = len(raw) // 4, 0.0
+            said = json.dumps(sample(schema)), None
+        else:
+            said = self.step(turns, tools, system, raw)
         if said is None:
             return
         text, found = said
-        if schema:
-            text, found = json.dumps(sample(schema)), None
         usage = {"promptTokenCount": self.tokens, "candidatesTokenCount": len(text) // 4 + 1, "totalTokenCount": self.tokens + len(text) // 4 + 1}
         chunks = [{"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": word}]}}]} for word in self.words(text)]
         if found:

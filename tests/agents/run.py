@@ -6,21 +6,23 @@
 Installs the agents into FOLDER with npm. Each agent has three turns with tools in separate processes that resume one session, a
 subagent, a turn that is interrupted, and, where it can be provoked, a compaction; then the agent and the recorder are
 killed. The last lines say what each agent did, and name those that did not install. With --fixtures, exports of the recordings
-are written to DIR. Exit status 1 if a check failed.
+are written to DIR, with a short system prompt and few tools for Claude Code. Exit status 1 if a check failed.
 """
-import json, os, pathlib, shutil, signal, subprocess, sys, time
+import json, os, pathlib, select, shutil, signal, subprocess, sys, time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "opencode": "opencode-ai", "gemini": "@google/gemini-cli"}
 # What ends the installation where npm runs no scripts.
 AFTER = {"claude": "install.cjs", "opencode": "postinstall.mjs"}
 RESUMES = {
-    "claude": lambda first, prompt: ["claude", *([] if first else ["--continue"]), "-p", prompt, "--dangerously-skip-permissions"],
+    "claude": lambda first, prompt: ["claude", *([] if first else ["--continue"]), "-p", prompt, "--dangerously-skip-permissions", *SHORT],
     "codex": lambda first, prompt: ["codex", "exec", "--dangerously-bypass-approvals-and-sandbox", *([] if first else ["resume", "--last"]), prompt],
     "opencode": lambda first, prompt: ["opencode", "run", "--model", "anthropic/claude-sonnet-4-5", *([] if first else ["--continue"]), prompt],
     "gemini": lambda first, prompt: ["gemini", "--yolo", *([] if first else ["--resume", "latest"]), "-p", prompt],
 }
-COMPACTS = {"claude": "/compact"}
+# What keeps recordings of Claude Code small.
+SHORT = []
+COMPACTS = {"claude": "/compact", "codex": "Much. @@ full 400000 say Full."}
 READ = {"codex": "shell cat README.md"}
 WAIT = {"codex": " @@ wait"}
 
@@ -32,8 +34,9 @@ class Failed(Exception):
 class Tried:
     """One agent in a world of its own: home, project, store."""
 
-    def __init__(self, annals, folder, name, url):
-        self.annals, self.name, self.url = str(annals), name, url
+    def __init__(self, annals, folder, name, provider):
+        self.annals, self.name, self.steps = str(annals), name, provider.stdout.fileno()
+        self.url = os.read(self.steps, 1000).decode().split()[-1]
         self.root = folder / "tried" / name
         shutil.rmtree(self.root, ignore_errors=True)
         self.home, self.project, self.store = self.root / "home", self.root / "project", self.root / "store"
@@ -51,6 +54,7 @@ class Tried:
             **keep, "PATH": "%s:%s" % (folder / "node_modules/.bin", os.environ["PATH"]), "HOME": str(self.home),
             "ANTHROPIC_API_KEY": "sk-ant-test-0123456789abcdef", "OPENAI_API_KEY": "sk-test-0123456789abcdef",
             "GEMINI_API_KEY": "gm-test-0123456789abcdef", "ANNALS_STORE": str(self.store), "IS_SANDBOX": "1",
+            "USER": "user", "ANNALS_HOST": "machine",
             "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         }
 
@@ -59,12 +63,24 @@ class Tried:
         return subprocess.Popen(record, cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
+    def start_until(self, verb, prompt):
+        """Starts a turn; returns its process once the provider answers with a step."""
+        while select.select([self.steps], [], [], 0)[0]:
+            os.read(self.steps, 10000)
+        process, seen, end = self.start(RESUMES[self.name](False, prompt)), "", time.monotonic() + 90
+        while verb not in seen.split():
+            self.check(time.monotonic() < end, "no %s within 90 seconds" % verb)
+            if select.select([self.steps], [], [], 1)[0]:
+                seen += os.read(self.steps, 10000).decode()
+        time.sleep(2)
+        return process
+
     def record(self, prompt, first=False):
         process = self.start(RESUMES[self.name](first, prompt))
         out, remarks = process.communicate(timeout=180)
         if process.returncode:
             raise Failed("%r ended with %s: %s%s" % (prompt, process.returncode, out[-500:], remarks[-1500:]))
-        report = json.loads(out[out.rindex('{\n  "missed"'):])
+        report = json.loads(out[out.rindex('{\n  "sessions"'):])
         if report["missed"]:
             raise Failed("%d requests are missing: %s" % (report["missed"], report["why"]))
         return report
@@ -122,8 +138,7 @@ def files(tried):
 
 def interrupted(tried):
     """The user interrupts a turn; the session goes on."""
-    process = tried.start(RESUMES[tried.name](False, "Fourth. @@ slow 30"))
-    time.sleep(8)
+    process = tried.start_until("slow", "Fourth. @@ slow 30")
     os.killpg(process.pid, signal.SIGINT)
     try:
         process.communicate(timeout=15)
@@ -154,8 +169,7 @@ def compacted(tried):
 def killed(tried):
     """kill -9 of the agent, then of the recorder: what passed is there, and the next recording goes on."""
     for who in ("agent", "recorder"):
-        process = tried.start(RESUMES[tried.name](False, "Seventh, the %s. @@ shell sleep 30" % who))
-        time.sleep(8)
+        process = tried.start_until("shell", "Seventh, the %s. @@ shell sleep 30" % who)
         children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
         for pid in children if who == "agent" else [str(process.pid)]:
             os.kill(int(pid), signal.SIGKILL)
@@ -173,6 +187,15 @@ def killed(tried):
     tried.check("Still here." in tried.ask("history", "@last"), "the turn after a kill is missing")
     tried.ask("verify", "@last", "--requests", "--wire")
     return "kills of the agent and of the recorder"
+
+
+def export(tried, fixtures):
+    """Writes the main session and its subagents."""
+    fixtures.mkdir(parents=True, exist_ok=True)
+    tree = json.loads(tried.ask("tree", "@last", "--json"))
+    for number, session in enumerate(one for one in tree if not one["fork"]):
+        name = tried.name if number == 0 else "%s-subagent" % tried.name
+        tried.ask("export", session["id"], str(fixtures / (name + ".jsonl")))
 
 
 def install(folder, names):
@@ -200,21 +223,20 @@ def main():
         at = arguments.index("--fixtures")
         fixtures = pathlib.Path(arguments[at + 1]).resolve()
         del arguments[at:at + 2]
+        SHORT.extend(["--system-prompt", "You work in a test. Do what the prompt says.", "--tools", "Bash,Read,Agent"])
     annals, folder = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1]).resolve()
     names = arguments[2:] or list(PACKAGES)
     missing = install(folder, names)
     lines, failed = [], False
     for name in [name for name in names if name not in missing]:
         project = folder / "tried" / name / "project"
-        provider = subprocess.Popen([sys.executable, str(HERE / "provider.py")], env={**os.environ, "PROJECT": str(project)}, stdout=subprocess.PIPE, text=True)
-        url = provider.stdout.readline().split()[-1]
-        tried, told = Tried(annals, folder, name, url), []
+        provider = subprocess.Popen([sys.executable, str(HERE / "provider.py")], env={**os.environ, "PROJECT": str(project)}, stdout=subprocess.PIPE)
+        tried, told = Tried(annals, folder, name, provider), []
         try:
             for step in (turns, proved):
                 told.append(step(tried))
             if fixtures:
-                fixtures.mkdir(parents=True, exist_ok=True)
-                tried.ask("export", "@last", "--out", str(fixtures / (name + ".events.jsonl")))
+                export(tried, fixtures)
             for step in (files, interrupted, compacted, killed):
                 told.append(step(tried))
             lines.append("%s: %s" % (name, "; ".join(told)))

@@ -68,11 +68,21 @@ payload! {
         version: Option<String>,
         /// The session's id there.
         id: String,
-        /// The form it was read from: `v2-events`, `v1-export`, `rollout`, `transcript`.
+        /// The form it was read from: `v2-events`, `v1-export`, `rollout`, `transcript`; `wire` for a recording.
         form: String,
         /// The number of our mapping.
         importer: u32,
     } texts {}
+}
+
+impl Origin {
+    /// The form of a recording of what the agent sent and received.
+    pub const WIRE: &str = "wire";
+
+    /// Whether the session is a recording, not an import.
+    pub fn is_recording(&self) -> bool {
+        self.form == Self::WIRE
+    }
 }
 
 payload! {

@@ -47,6 +47,9 @@ pub enum FindError {
         /// Which store.
         store: PathBuf,
     },
+    /// No other session is of the same session of its agent.
+    #[error("session {0} is not a recording with an imported transcript; annals import imports those that agents keep")]
+    NoTranscript(SessionId),
     /// The session ends earlier.
     #[error("there is no event {seq}: session {session} ends at event {last}")]
     PastTheEnd {

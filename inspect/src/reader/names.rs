@@ -1,7 +1,7 @@
 //! Which session a user refers to: by id, by the beginning or the end of one, by words of its title, or `@last`.
 
 use super::{Candidate, FindError, Reader};
-use annals_core::event::SessionEvent;
+use annals_core::event::{Origin, SessionEvent};
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Catalogue, CatalogueEntry};
 use annals_store::SessionHead;
@@ -48,7 +48,7 @@ impl Reader {
         if !fitting.is_empty() && !name.is_empty() {
             return Err(ambiguous(name, &fitting, &catalogue));
         }
-        self.find_by_title(name, &ids, &catalogue).await
+        self.find_by_title(name, &catalogue)
     }
 
     /// The one session that a file holds: the only one, or the only one that no other began.
@@ -79,12 +79,7 @@ impl Reader {
         }
     }
 
-    async fn find_by_title(
-        &self,
-        name: &str,
-        ids: &[SessionId],
-        catalogue: &Catalogue,
-    ) -> Result<SessionId, FindError> {
+    fn find_by_title(&self, name: &str, catalogue: &Catalogue) -> Result<SessionId, FindError> {
         let wanted = name.to_lowercase();
         let words: Vec<&str> = wanted.split_whitespace().collect();
         let titles: BTreeMap<SessionId, String> =
@@ -107,7 +102,7 @@ impl Reader {
         }
         match fitting.as_slice() {
             [one] => Ok(*one),
-            [] => match self.find_by_origin(name, ids).await? {
+            [] => match of_origin(name, catalogue) {
                 Some(id) => Ok(id),
                 None => Err(FindError::NoSession {
                     name: name.to_owned(),
@@ -132,28 +127,12 @@ impl Reader {
         }
         heads.first().map(|head| head.session)
     }
+}
 
-    /// The session that another agent calls `name`.
-    async fn find_by_origin(&self, name: &str, ids: &[SessionId]) -> Result<Option<SessionId>, FindError> {
-        for id in ids {
-            let first = match self.log().batch_at(*id, Seq::ZERO).await {
-                Ok(first) => first,
-                // A damaged session does not match; its damage is reported when it is opened.
-                Err(_) => continue,
-            };
-            let origin = first.and_then(|slice| match slice.batch.events.first()? {
-                Event::Session(SessionEvent::Created(created)) => {
-                    created.origin.as_ref().map(|origin| origin.id == name)
-                }
-                Event::Session(SessionEvent::Forked(forked)) => forked.origin.as_ref().map(|origin| origin.id == name),
-                _ => None,
-            });
-            if origin == Some(true) {
-                return Ok(Some(*id));
-            }
-        }
-        Ok(None)
-    }
+/// The session that another agent calls `name`; of a recording and a transcript the recording, which has more.
+fn of_origin(name: &str, catalogue: &Catalogue) -> Option<SessionId> {
+    let named = catalogue.sessions.iter().filter(|(_, entry)| entry.origin_id.as_deref() == Some(name));
+    named.max_by_key(|(_, entry)| entry.origin_form.as_deref() == Some(Origin::WIRE)).map(|(id, _)| *id)
 }
 
 fn ambiguous(name: &str, fitting: &[SessionId], catalogue: &Catalogue) -> FindError {

@@ -1,5 +1,6 @@
 //! The spans of a request, each with the event that put it there.
 
+use super::file_line::FileRead;
 use crate::{IndexedRequest, RequestIndex};
 use annals_core::event::{Purpose, ToolDefinition};
 use annals_core::{AgentName, Blobs, Digest, ModelName, NoBlobs, Seq, canonical};
@@ -114,6 +115,9 @@ pub struct RequestSpan {
     pub(super) placed: Option<Seq>,
     #[serde(skip)]
     pub(super) set: Option<Set>,
+    /// For the result of a tool that reads a file, what it read.
+    #[serde(skip)]
+    pub(super) read: Option<FileRead>,
 }
 
 impl RequestSpan {
@@ -184,9 +188,16 @@ pub(super) fn spans(
 ) -> Vec<RequestSpan> {
     let mut spans = system(request, step, steps);
     let makers = makers(view);
+    let mut reads = BTreeMap::new();
     for (number, message) in request.messages.iter().enumerate() {
         for (piece, block) in message.blocks.iter().enumerate() {
-            spans.push(of_block(block, message.role, &makers, request.purpose, step, (number, piece)));
+            let mut span = of_block(block, message.role, &makers, request.purpose, step, (number, piece));
+            match block {
+                Block::Call { id, tool, input, .. } => reads.extend(FileRead::of(tool, input).map(|read| (id, read))),
+                Block::Result { result, .. } => span.read = reads.get(&result.id).cloned(),
+                _ => {}
+            }
+            spans.push(span);
         }
     }
     let configured = |part: &str, piece, sort, text, set, digest: Option<Digest>| {
@@ -203,6 +214,7 @@ pub(super) fn spans(
             settled: None,
             placed: seq,
             set,
+            read: None,
         }
     };
     for (piece, tool) in request.tools.iter().enumerate() {
@@ -248,6 +260,7 @@ fn system(request: &Request, step: &IndexedRequest, steps: &RequestIndex) -> Vec
                 settled: None,
                 placed: seq,
                 set: agent.map(Set::Agent),
+                read: None,
             });
         }
     }
@@ -302,6 +315,7 @@ fn of_block(
         settled: pruned.and(seq),
         placed: if sort == Sort::Prompt { None } else { placed },
         set: None,
+        read: None,
     }
 }
 

@@ -4,6 +4,7 @@ mod beginning;
 mod earlier;
 mod files;
 mod placing;
+mod postponed;
 
 use super::redacted_answer::redacted;
 use super::{RecorderSettings, RecordingReport, SessionRecording};
@@ -14,6 +15,7 @@ use crate::capture::{BODY_MAX, Captured, CapturedAnswer, CapturedRequest};
 use crate::chat;
 use crate::coding::decoded;
 use crate::conversation::{DecodedAnswer, WireConversation};
+use crate::files::RecordedFiles;
 use crate::gemini;
 use crate::headers::AgentIds;
 use crate::protocol::RecordedProtocol;
@@ -24,7 +26,9 @@ use annals_core::{Digest, ModelName, SessionId};
 use annals_providers::wire::Protocol;
 use annals_runtime::host::Lease;
 use annals_store::EventLog;
+use earlier::EarlierSessions;
 use placing::Placing;
+use postponed::PostponedRequest;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -43,8 +47,27 @@ struct KnownThread {
     _lease: Option<Arc<Lease>>,
 }
 
+/// A request, and what it says.
+struct ReadRequest {
+    captured: Box<CapturedRequest>,
+    protocol: RecordedProtocol,
+    /// Whether it only counts tokens.
+    counts: bool,
+    body: String,
+    conversation: WireConversation,
+    files: Option<RecordedFiles>,
+}
+
+impl ReadRequest {
+    fn placing(&self) -> Placing<'_> {
+        let wire = Digest::of(self.body.as_bytes());
+        let Self { captured, protocol, counts, conversation, .. } = self;
+        Placing { captured, protocol: *protocol, counts: *counts, conversation, wire }
+    }
+}
+
 /// All conversations of a recording.
-pub(super) struct RecordedThreads {
+pub(crate) struct RecordedThreads {
     log: Arc<dyn EventLog>,
     settings: RecorderSettings,
     redactor: PieceRedactor,
@@ -53,27 +76,39 @@ pub(super) struct RecordedThreads {
     /// The conversation of each request that waits for its answer, and its protocol.
     waiting: HashMap<u64, usize>,
     /// The sessions of earlier recordings, by agent and how that calls them; read when it is first needed.
-    earlier: Option<HashMap<(String, String), SessionId>>,
+    earlier: Option<EarlierSessions>,
+    /// Requests aside whose conversation is not known yet.
+    postponed: Vec<PostponedRequest>,
     missed: u64,
     why: Option<String>,
 }
 
 impl RecordedThreads {
-    pub(super) fn new(log: Arc<dyn EventLog>, settings: RecorderSettings) -> Self {
+    pub(crate) fn new(log: Arc<dyn EventLog>, settings: RecorderSettings) -> Self {
         let redactor = PieceRedactor::new((*settings.redactor).clone());
-        let (threads, waiting, secrets) = (Vec::new(), HashMap::new(), BTreeSet::new());
-        Self { log, settings, redactor, secrets, threads, waiting, earlier: None, missed: 0, why: None }
+        Self {
+            log,
+            settings,
+            redactor,
+            secrets: BTreeSet::new(),
+            threads: Vec::new(),
+            waiting: HashMap::new(),
+            earlier: None,
+            postponed: Vec::new(),
+            missed: 0,
+            why: None,
+        }
     }
 
-    pub(super) async fn run(mut self, mut received: mpsc::UnboundedReceiver<Captured>) -> RecordingReport {
+    pub(crate) async fn run(mut self, mut received: mpsc::UnboundedReceiver<Captured>) -> RecordingReport {
         while let Some(captured) = received.recv().await {
             match captured {
                 Captured::Request(request) => {
-                    if let Err(why) = self.request(&request).await {
+                    if let Err(why) = self.request(request).await {
                         self.miss(why);
                     }
                 }
-                Captured::Answer(answer) => self.answer(&answer).await,
+                Captured::Answer(answer) => self.answer(answer).await,
                 Captured::End => break,
             }
         }
@@ -94,24 +129,46 @@ impl RecordedThreads {
         }
     }
 
-    /// Records a request; gives why it cannot be recorded.
-    async fn request(&mut self, captured: &CapturedRequest) -> Result<(), String> {
-        let Some((protocol, counts)) = RecordedProtocol::of(&captured.target) else { return Ok(()) };
+    /// Records a request, or keeps it until its conversation is known; gives why it cannot be recorded.
+    async fn request(&mut self, captured: Box<CapturedRequest>) -> Result<(), String> {
+        let Some(mut request) = self.read(captured)? else { return Ok(()) };
+        let Some((at, purpose)) = self.place(&request.placing()).await? else {
+            self.postpone(request);
+            return Ok(());
+        };
+        if request.captured.ids.session.is_none() {
+            self.record_postponed(at, request.captured.at).await;
+        }
+        if let (Purpose::Turn, Some(tree)) = (purpose, request.captured.files.take()) {
+            // Without a tree the capture failed.
+            request.files = match tree.await {
+                Ok(tree) => self.files(at, tree).await,
+                Err(_) => None,
+            };
+        }
+        self.record(request, at, purpose).await
+    }
+
+    /// Reads what a request says, without secrets; `None` for what is no request to a model.
+    fn read(&mut self, captured: Box<CapturedRequest>) -> Result<Option<ReadRequest>, String> {
+        let Some((protocol, counts)) = RecordedProtocol::of(&captured.target) else { return Ok(None) };
         self.learn(&captured.secrets);
         let bytes = captured.body.bytes().ok_or("a request was too large to be kept")?;
         let (content, whole) =
             decoded(bytes, captured.coding.as_deref(), BODY_MAX).map_err(|error| error.to_string())?;
         let body = String::from_utf8(content).ok().filter(|_| whole).ok_or("the body of a request is not text")?;
-        // Read without secrets, as it is recorded.
         let cut = self.redactor.cut(&body);
         let json: Value =
             serde_json::from_str(&cut.recorded).map_err(|_| "the body of a request is not JSON".to_owned())?;
         let conversation = conversation(protocol, &captured.target, &json)
             .ok_or("the body of a request is not of a known protocol".to_owned())?;
-        let wire = Digest::of(body.as_bytes());
-        let placing = Placing { captured, protocol, counts, conversation: &conversation, wire };
-        let (at, purpose) = self.place(&placing).await?;
-        let files = self.files(at, purpose).await;
+        Ok(Some(ReadRequest { captured, protocol, counts, body, conversation, files: None }))
+    }
+
+    /// Records a request in its conversation.
+    async fn record(&mut self, request: ReadRequest, at: usize, purpose: Purpose) -> Result<(), String> {
+        let ReadRequest { captured, protocol, body, conversation, files, .. } = request;
+        let cut = self.redactor.cut(&body);
         let target = format!("{} {}", captured.method, captured.target);
         let facts = RequestFacts {
             id: captured.id,
@@ -137,7 +194,8 @@ impl RecordedThreads {
         Ok(())
     }
 
-    async fn answer(&mut self, captured: &CapturedAnswer) {
+    async fn answer(&mut self, captured: Box<CapturedAnswer>) {
+        let Some(captured) = self.answer_postponed(captured) else { return };
         let Some(known) = self.waiting.remove(&captured.id).and_then(|at| self.threads.get_mut(at)) else { return };
         if known.broken {
             return;
@@ -146,7 +204,7 @@ impl RecordedThreads {
         let (said, body) = match content {
             Some(Ok((content, whole))) => {
                 let text = String::from_utf8_lossy(&content);
-                let said = answer(known.protocol, captured, &text, captured.complete && whole);
+                let said = answer(known.protocol, &captured, &text, captured.complete && whole);
                 let (said, changed) = redacted(said, self.redactor.redactor());
                 // A secret that came in pieces is not found in the stream.
                 let keeps = self.settings.keep_answers && !changed && matches!(text, Cow::Borrowed(_));
@@ -156,7 +214,7 @@ impl RecordedThreads {
             Some(Err(error)) => (unread(&error.to_string()), None),
             None => (unread("the answer was too large to be kept"), None),
         };
-        if let Err(error) = known.thread.answer(captured, said, body).await {
+        if let Err(error) = known.thread.answer(&captured, said, body).await {
             known.broken = true;
             let why = error.to_string();
             self.miss(why);
@@ -164,13 +222,8 @@ impl RecordedThreads {
     }
 
     async fn finish(mut self) -> RecordingReport {
-        for at in 0..self.threads.len() {
-            if let Some(files) = self.files(at, Purpose::Turn).await
-                && let Some(known) = self.threads.get_mut(at)
-            {
-                known.thread.files_are(files);
-            }
-        }
+        self.begin_postponed().await;
+        self.last_files().await;
         let now = self.settings.clock.now();
         let mut why = None;
         let ended: HashMap<SessionId, (ChildOutcome, String)> =

@@ -5,7 +5,8 @@ use crate::capture::CapturedAnswer;
 use crate::conversation::{DecodedAnswer, Speaker, Unit, WireConversation};
 use crate::facts::Facts;
 use annals_core::event::{
-    AnswerRecorded, ChildOutcome, Failure, Purpose, SessionTitled, StepEnded, StepFailed, StepStarted, TitleFailed,
+    AnswerRecorded, ChildOutcome, Failure, FilesCaptured, Purpose, SessionTitled, StepEnded, StepFailed, StepStarted,
+    TitleFailed,
 };
 use annals_core::{SessionId, Time};
 use annals_runtime::worktree::Tree;
@@ -110,6 +111,9 @@ impl Thread {
         }
         let mut facts = Facts::from(self.next);
         self.transcriber.close([], &mut facts);
+        if let Some(tree) = self.unrecorded_files.take() {
+            facts.push(FilesCaptured { tree: tree.to_string() });
+        }
         for child in self.transcriber.children.clone() {
             if let Some((outcome, result)) = ended.get(&child) {
                 self.transcriber.child_ended(child, *outcome, result, &mut facts);

@@ -61,11 +61,9 @@ impl Thread {
     pub(super) fn summary_in(&self, units: &[Unit]) -> Option<usize> {
         let summary = self.summary.as_ref()?.text.as_deref()?;
         let core = core(summary);
-        if core.is_empty() {
-            return None;
-        }
-        let has =
-            |unit: &Unit| unit.items.iter().any(|item| matches!(item, WireItem::Text(text) if text.contains(core)));
+        // A provider may give a summary that only it can read.
+        let is_it = |text: &str| if core.is_empty() { is_sealed(text) } else { text.contains(core) };
+        let has = |unit: &Unit| unit.items.iter().any(|item| matches!(item, WireItem::Text(text) if is_it(text)));
         units.iter().take(BEFORE_MAX).position(has)
     }
 
@@ -178,6 +176,13 @@ fn said(answer: &DecodedAnswer) -> String {
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a text is an item of Responses that replaces a summarised history.
+fn is_sealed(text: &str) -> bool {
+    let item = || serde_json::from_str::<serde_json::Value>(text).ok();
+    let kind = text.starts_with('{').then(item).flatten();
+    kind.is_some_and(|item| item["type"] == "compaction" || item["type"] == "compaction_summary")
 }
 
 /// What an agent repeats of an answer: it may take off the marks around a summary, and the analysis before it.

@@ -3,7 +3,7 @@
 use super::{Thread, ThreadError};
 use crate::conversation::{Speaker, Unit, WireConversation};
 use crate::facts::{Facts, Transcriber};
-use annals_core::event::{EpochCause, EpochStarted, ModelSwitched, Part, RevertCommitted, RevertStaged};
+use annals_core::event::{EpochCause, EpochStarted, FilesCaptured, ModelSwitched, Part, RevertCommitted, RevertStaged};
 use annals_core::{Digest, ModelName, Time};
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,6 +31,9 @@ impl Thread {
         let continues = same == self.units.len();
         let following = new.iter().take_while(|unit| unit.speaker == Speaker::User);
         self.transcriber.close(following.take(if continues { usize::MAX } else { 0 }), &mut facts);
+        if let Some(tree) = self.unrecorded_files.take() {
+            facts.push(FilesCaptured { tree: tree.to_string() });
+        }
         let mut cause = EpochCause::Incompatible;
         let gone = self.units.get(same).map(|(_, first)| *first);
         let summarised = self.summary_in(&conversation.units).filter(|_| gone.is_some() || same == 0);

@@ -8,6 +8,8 @@ use crate::layout::{columns, plain, wrap};
 use crate::style::{Emphasis, Style, counted};
 use annals_core::Seq;
 use annals_inspect::SessionAt;
+use annals_inspect::reader::FindError;
+use annals_inspect::recordings::{recordings, transcript_of};
 use annals_inspect::view_diff::{Change, changes, in_brief, in_full};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
@@ -21,14 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// `diff SESSION FROM [TO]` compares every view right after event FROM with the same view right after event TO. `diff
 /// A B` compares two sessions turn by turn, side by side from the first difference. `diff A [B] --steps M N` compares
-/// request M of A with request N of B (or of A). Exit status 1 if anything differs.
+/// request M of A with request N of B (or of A). `diff SESSION --transcript` compares a recording with the imported
+/// transcript of the same session: what the transcript left out. Exit status 1 if anything differs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
     #[arg(value_name = "SESSION")]
     session: String,
     /// The earlier event, or the other session.
-    #[arg(value_name = "FROM|OTHER", required_unless_present = "steps", allow_negative_numbers = true)]
+    #[arg(value_name = "FROM|OTHER", required_unless_present_any = ["steps", "transcript"], allow_negative_numbers = true)]
     other: Option<String>,
     /// The later event (default: the last one).
     #[arg(value_name = "TO", conflicts_with = "steps", allow_negative_numbers = true)]
@@ -36,6 +39,9 @@ pub struct Args {
     /// Compare these two requests, numbered as in `annals cache`.
     #[arg(long, num_args = 2, value_names = ["M", "N"])]
     steps: Option<Vec<u64>>,
+    /// Compare a recording with the transcript that its agent kept, which must be imported.
+    #[arg(long, conflicts_with_all = ["other", "to", "steps"])]
+    transcript: bool,
     /// Show only how much differs.
     #[arg(long)]
     stat: bool,
@@ -56,6 +62,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         }
         return Ok(Verdict::bad_if(found.first.is_some()));
     }
+    if args.transcript {
+        return transcript(args, cli, out).await;
+    }
     let other = args.other.as_deref().unwrap_or_default();
     match (other.parse::<EventArg>(), args.to) {
         (Ok(from), to) => cuts(&args.session, from, to, args.stat, cli, out).await,
@@ -75,6 +84,26 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 
 async fn past(session: &str, cli: &CommandContext) -> Result<SessionAt, CliError> {
     Ok(SessionAt::from(&cli.target(&Target { session: session.to_owned(), at: None }).await?))
+}
+
+async fn transcript(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = cli.target(&Target { session: args.session.clone(), at: None }).await?;
+    let (reader, session) = (&found.reader, found.session);
+    let catalogue = reader.catalogue().await?;
+    let pair = match recordings(&catalogue).get(&session) {
+        Some(recording) => Some((*recording, session)),
+        None => transcript_of(&catalogue, session).map(|transcript| (session, transcript)),
+    };
+    let Some((recording, transcript)) = pair else { return Err(FindError::NoTranscript(session).into()) };
+    let recording = reader.session_at(recording, reader.head(recording).await?.next);
+    let transcript = reader.session_at(transcript, reader.head(transcript).await?.next);
+    let found = annals_inspect::diff::transcript(&recording, &transcript).await?;
+    if cli.style.json {
+        json::object(out, &found)?;
+    } else {
+        crate::draw::transcript_diff::draw(&found, args.stat, &cli.style, out)?;
+    }
+    Ok(Verdict::bad_if(!found.is_same()))
 }
 
 async fn cuts(

@@ -1,5 +1,6 @@
 //! `annals import`
 
+mod bodies;
 mod draw;
 mod filling;
 mod secrets;
@@ -30,7 +31,8 @@ use wanted::{NOTHING, Wanted};
 
 /// Import sessions of OpenCode, Codex CLI and Claude Code.
 ///
-/// Without FILE, imports everything that these agents keep on this machine. A file is recognised by its content.
+/// Without FILE, imports everything that these agents keep on this machine. A file is recognised by its content. A folder
+/// with raw bodies of Claude Code (OTEL_LOG_RAW_API_BODIES=file:DIR) is imported as a recording: see annals record.
 /// Importing again adds only what is new. A session whose source was rewritten is not imported; the first different
 /// line is shown. Creates the store if there is none.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -88,6 +90,15 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if let Some(kind) = args.service {
         service::write(kind, args, cli, out)?;
         return Ok(Verdict::Fine);
+    }
+    let (folders, others) = bodies::split(args);
+    if !folders.is_empty() {
+        let recorded = bodies::import(&folders, args, cli, out).await?;
+        if others.files.is_empty() {
+            return Ok(recorded);
+        }
+        let imported = Box::pin(run(&others, cli, out)).await?;
+        return Ok(if imported == Verdict::Fine { recorded } else { imported });
     }
     let selection = Selection {
         agent: args.agent.clone(),

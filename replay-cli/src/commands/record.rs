@@ -8,12 +8,14 @@ use annals_core::Digest;
 use annals_core::event::Location;
 use annals_host::{Signal, Signals};
 use annals_inspect::reader::Reader;
+use annals_inspect::recordings::{RecordingEntry, RecordingSummary};
 use annals_record::{AgentKind, Launch, Recorder, RecorderSettings, RecordingReport};
 use annals_runtime::DescribeProcess;
 use annals_runtime::host::Leases;
 use annals_runtime::ports::{Ids, SeededIds, SystemClock};
 use annals_runtime::worktree::Files;
 use annals_store::OpenMode;
+use annals_store::views::Views;
 use annals_tools::worktree::files_kept_in;
 use std::ffi::OsString;
 use std::io::Write;
@@ -110,7 +112,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 }
 
 /// Writes the report as JSON, to its end: an error shows here, not when the program ends.
-fn print(report: &RecordingReport, out: &mut (dyn Write + Send)) -> std::io::Result<()> {
+pub(crate) fn print(report: &RecordingReport, out: &mut (dyn Write + Send)) -> std::io::Result<()> {
     let mut text = serde_json::to_string_pretty(&to_json(report))?;
     text.push('\n');
     out.write_all(text.as_bytes())?;
@@ -137,6 +139,7 @@ async fn start(args: &Args, agent: AgentKind, cli: &CommandContext) -> Result<Re
         redactor: config.redactor().unwrap_or_default(),
         keep_answers: !args.no_answers,
         files,
+        views: Views::new(reader.log().clone(), reader.saved().cloned()),
         leases: Some(Arc::new(Leases::of(&**reader.log(), reader.folder().clone()))),
         upstreams: agent.upstreams(args.upstream.as_deref(), &variable, &directory),
         clock: Arc::new(SystemClock::local()),
@@ -193,7 +196,8 @@ fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', "'\\''"))
 }
 
-fn summarise(report: &RecordingReport, cli: &CommandContext) {
+/// Says in one line what was recorded, and what is worth typing next.
+pub(crate) fn summarise(report: &RecordingReport, cli: &CommandContext) {
     let mains: Vec<_> = report.sessions.iter().filter(|session| session.parent.is_none()).collect();
     let requests = report.sessions.iter().map(|session| session.requests).sum::<u64>();
     let tokens = report.sessions.iter().map(|session| session.usage);
@@ -218,15 +222,13 @@ fn summarise(report: &RecordingReport, cli: &CommandContext) {
     }
 }
 
-fn to_json(report: &RecordingReport) -> serde_json::Value {
-    let sessions = report.sessions.iter().map(|session| {
-        serde_json::json!({
-            "session": session.session,
-            "parent": session.parent,
-            "requests": session.requests,
-            "usage": session.usage,
-            "cost": session.cost,
-        })
+fn to_json(report: &RecordingReport) -> RecordingSummary {
+    let sessions = report.sessions.iter().map(|session| RecordingEntry {
+        session: session.session,
+        parent: session.parent,
+        requests: session.requests,
+        usage: session.usage,
+        cost: session.cost,
     });
-    serde_json::json!({"sessions": sessions.collect::<Vec<_>>(), "missed": report.missed, "why": report.why})
+    RecordingSummary { sessions: sessions.collect(), missed: report.missed, why: report.why.clone() }
 }

@@ -99,7 +99,10 @@ fn relation(node: &TreeSession) -> String {
         return format!("fork after event {}: ", fork.cut.0.saturating_sub(1));
     }
     if node.parent.is_none() {
-        return String::new();
+        return match node.recording {
+            Some(_) => format!("transcript of {}: ", plain(node.agent.as_str())),
+            None => String::new(),
+        };
     }
     let ended = match node.outcome {
         None if node.is_open => ", not finished",

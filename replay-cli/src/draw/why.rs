@@ -46,7 +46,11 @@ pub(crate) fn heading(step: &IndexedRequest, of: Option<u64>) -> String {
 fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let span = &origin.span;
     let (label, emphasis) = label(span.sort);
-    let mut line = Vec::new();
+    let mut line: Vec<String> =
+        origin.files.iter().take(BRIEF).map(|at| format!("{}:{}", plain(&at.file), at.line)).collect();
+    if origin.files.len() > BRIEF {
+        line.push(format!("and {} more", counted((origin.files.len() - BRIEF) as u64, "line")));
+    }
     if !span.sources.is_empty() {
         line.push(span.sources.join(", "));
     }

@@ -1,6 +1,6 @@
 //! How a recording ends before it begins.
 
-use annals_record::{LaunchError, ProxyError};
+use annals_record::{BodiesError, LaunchError, ProxyError};
 
 /// Nothing is recorded.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,9 @@ pub enum RecordingError {
     /// The command cannot be pointed to the recorder.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// Bodies that an agent wrote cannot be recorded.
+    #[error(transparent)]
+    Bodies(#[from] BodiesError),
     /// The command cannot be started.
     #[error("{program} cannot be started: {source}")]
     Start {

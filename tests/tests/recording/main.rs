@@ -1,9 +1,12 @@
 //! An agent on an SDK is recorded: what it sent is proved byte for byte, and every question has an answer.
 
+mod agents;
 #[allow(dead_code, reason = "shared with the tests of the command")]
 #[path = "../cli/command.rs"]
 mod command;
 mod provider;
+mod resuming;
+mod transcripts;
 
 use command::{Annals, ends};
 use provider::{Provider, Scripted};

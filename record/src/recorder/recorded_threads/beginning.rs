@@ -12,8 +12,6 @@ use annals_core::{AgentName, CallId, SessionId};
 use annals_runtime::host::Lease;
 use std::sync::Arc;
 
-/// The form in the origin of a recorded session.
-pub(super) const WIRE: &str = "wire";
 /// The number of this mapping from requests to events.
 const MAPPING: u32 = 1;
 /// Texts shorter than this are the prompt of a subagent only if they are all of it.
@@ -48,7 +46,7 @@ impl RecordedThreads {
             agent: agent.0.clone(),
             version: None,
             id: Self::foreign(ids).unwrap_or_else(|| session.to_string()),
-            form: WIRE.to_owned(),
+            form: Origin::WIRE.to_owned(),
             importer: MAPPING,
         };
         let call = started_by.as_ref().and_then(|(_, call)| call.clone());

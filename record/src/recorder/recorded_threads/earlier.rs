@@ -1,12 +1,12 @@
 //! Conversations that an earlier recording began: an agent that resumes its session tomorrow lands in the same one.
 
-use super::beginning::WIRE;
 use super::placing::Placing;
 use super::{KnownThread, RecordedThreads, conversation};
 use crate::conversation::Speaker;
 use crate::thread::Thread;
-use annals_core::event::{Origin, SessionEvent};
-use annals_core::{AgentName, Event, Seq, SessionId};
+use annals_core::event::Origin;
+use annals_core::{AgentName, SessionId};
+use annals_projections::{Catalogue, CatalogueEntry};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -20,9 +20,9 @@ impl RecordedThreads {
         let agent = self.agent_of(captured);
         let speaks = asked.units.iter().any(|unit| unit.speaker == Speaker::Assistant);
         let sessions: Vec<SessionId> = match Self::foreign(&captured.ids) {
-            Some(id) => self.earlier().await?.get(&(agent.clone(), id)).copied().into_iter().collect(),
+            Some(id) => self.earlier().await?.named.get(&(agent.clone(), id)).copied().into_iter().collect(),
             // Without ids a conversation is known by its content: one that just begins continues none.
-            None if speaks => self.newest(&agent).await?,
+            None if speaks => self.earlier().await?.newest.get(&agent).cloned().unwrap_or_default(),
             None => Vec::new(),
         };
         for session in sessions {
@@ -58,47 +58,42 @@ impl RecordedThreads {
         Ok(None)
     }
 
-    /// The sessions of earlier recordings, by agent and how that calls them.
-    async fn earlier(&mut self) -> Result<&HashMap<(String, String), SessionId>, String> {
+    /// The sessions of earlier recordings.
+    async fn earlier(&mut self) -> Result<&EarlierSessions, String> {
         let earlier = match self.earlier.take() {
             Some(earlier) => earlier,
             None => {
-                let mut earlier = HashMap::new();
-                for head in self.log.sessions().all().await.map_err(|error| error.to_string())? {
-                    if let Some(origin) = self.origin(head.session).await {
-                        earlier.insert((origin.agent, origin.id), head.session);
-                    }
-                }
-                earlier
+                let catalogue = self.settings.views.catalogue().await.map_err(|error| error.to_string())?;
+                EarlierSessions::of(catalogue)
             }
         };
         Ok(self.earlier.insert(earlier))
     }
+}
 
-    /// The origin of a recorded session; `None` for any other, and one that is damaged.
-    async fn origin(&self, session: SessionId) -> Option<Origin> {
-        let first = self.log.batch_at(session, Seq::ZERO).await.ok()??;
-        match first.batch.events.first()? {
-            Event::Session(SessionEvent::Created(created)) => {
-                created.origin.clone().filter(|origin| origin.form == WIRE)
-            }
-            _ => None,
-        }
-    }
+/// The sessions of earlier recordings, as the catalogue of the store has them.
+pub(super) struct EarlierSessions {
+    /// By agent and how that calls them.
+    named: HashMap<(String, String), SessionId>,
+    /// The newest ones of each agent, newest first.
+    newest: HashMap<String, Vec<SessionId>>,
+}
 
-    /// The sessions of an agent that were recorded last.
-    async fn newest(&self, agent: &str) -> Result<Vec<SessionId>, String> {
-        let mut heads = self.log.sessions().all().await.map_err(|error| error.to_string())?;
-        heads.sort_by_key(|head| std::cmp::Reverse((head.head.at, head.session)));
-        let mut newest = Vec::new();
-        for head in heads {
-            if newest.len() == COMPARED {
-                break;
+impl EarlierSessions {
+    fn of(catalogue: Catalogue) -> Self {
+        let is_recorded =
+            |entry: &CatalogueEntry| entry.origin_form.as_deref() == Some(Origin::WIRE) && !entry.forgotten;
+        let mut recorded: Vec<_> = catalogue.sessions.into_iter().filter(|(_, entry)| is_recorded(entry)).collect();
+        recorded.sort_by_key(|(session, entry)| std::cmp::Reverse((entry.updated, *session)));
+        let (mut named, mut newest) = (HashMap::new(), HashMap::<String, Vec<SessionId>>::new());
+        for (session, entry) in recorded {
+            let (Some(agent), Some(id)) = (entry.origin, entry.origin_id) else { continue };
+            let newest = newest.entry(agent.clone()).or_default();
+            if newest.len() < COMPARED {
+                newest.push(session);
             }
-            if self.origin(head.session).await.is_some_and(|origin| origin.agent == agent) {
-                newest.push(head.session);
-            }
+            named.entry((agent, id)).or_insert(session);
         }
-        Ok(newest)
+        Self { named, newest }
     }
 }

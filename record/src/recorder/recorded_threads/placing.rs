@@ -42,10 +42,10 @@ impl Placing<'_> {
 }
 
 impl RecordedThreads {
-    /// The conversation that a request belongs to, and what the request is for.
-    pub(super) async fn place(&mut self, placing: &Placing<'_>) -> Result<(usize, Purpose), String> {
+    /// The conversation that a request belongs to, and what the request is for; `None` for one that is to wait.
+    pub(super) async fn place(&mut self, placing: &Placing<'_>) -> Result<Option<(usize, Purpose)>, String> {
         if let Some(again) = self.attempt(placing) {
-            return Ok(again);
+            return Ok(Some(again));
         }
         let continued = self
             .of_agent(placing)
@@ -57,34 +57,37 @@ impl RecordedThreads {
         if continued.or(main).is_none()
             && let Some(at) = self.resume(placing).await?
         {
-            return Ok((at, self.purpose(placing, true).unwrap_or(Purpose::Turn)));
+            return Ok(Some((at, self.purpose(placing, true).unwrap_or(Purpose::Turn))));
         }
         let sidelong = purpose.filter(|purpose| continued.is_none() || *purpose != Purpose::Title);
         if let Some(purpose) = sidelong {
             let nearest = continued.or(main).or_else(|| self.of_agent(placing).next().map(|(at, _)| at));
             return match nearest {
-                Some(at) => Ok((at, purpose)),
-                None => Ok((self.begin(placing).await?, purpose)),
+                Some(at) => Ok(Some((at, purpose))),
+                None if self.can_wait(placing) => Ok(None),
+                None => Ok(Some((self.begin(placing).await?, purpose))),
             };
         }
         if let Some(at) = continued {
-            return Ok((at, Purpose::Turn));
+            return Ok(Some((at, Purpose::Turn)));
         }
         // A subagent may speak under the ids of the agent that started it.
         if self.started_by(placing).is_some_and(|(_, call)| call.is_some()) {
-            return Ok((self.begin(placing).await?, Purpose::Turn));
+            return Ok(Some((self.begin(placing).await?, Purpose::Turn)));
         }
-        match self.unbegun(placing).or_else(|| self.replaced(placing, main?)) {
-            Some(at) => Ok((at, Purpose::Turn)),
-            None => Ok((self.begin(placing).await?, Purpose::Turn)),
-        }
+        let known = self.unbegun(placing).or_else(|| self.replaced(placing, main?));
+        let at = match known {
+            Some(at) => at,
+            None => self.begin(placing).await?,
+        };
+        Ok(Some((at, Purpose::Turn)))
     }
 
     fn of_agent<'t>(&'t self, placing: &'t Placing<'_>) -> impl Iterator<Item = (usize, &'t KnownThread)> {
         self.threads.iter().enumerate().filter(|(_, known)| placing.is_of(known))
     }
 
-    fn purpose(&self, placing: &Placing<'_>, has_main: bool) -> Option<Purpose> {
+    pub(super) fn purpose(&self, placing: &Placing<'_>, has_main: bool) -> Option<Purpose> {
         let Placing { captured, counts, conversation, .. } = *placing;
         let agent = &self.agent_of(captured);
         aside(&Requester { agent, conversation, counts, compacts: captured.compacts, has_main })

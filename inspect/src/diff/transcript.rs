@@ -1,0 +1,180 @@
+//! What the transcript that an agent keeps of a session left out, compared with a recording of the same session.
+
+use crate::SessionAt;
+use crate::recordings::name_of;
+use annals_core::event::{CompactionEvent, ContextEvent, InputEvent, ProfileEvent, Purpose, StepEvent, ToolEvent};
+use annals_core::{Blobs, Digest, Event, Record, Seq, SessionId, Text};
+use annals_store::ReadError;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// How many characters of a text are shown.
+const SHOWN: usize = 80;
+
+/// What a transcript left out of a session, and what it has in addition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TranscriptDiff {
+    /// The recording.
+    pub recording: SessionId,
+    /// The transcript.
+    pub transcript: SessionId,
+    /// What was compared, kind by kind.
+    pub kinds: Vec<TranscriptKind>,
+}
+
+/// One kind of what a session contains.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TranscriptKind {
+    /// `system`, `tools`, `options`, `context`, `input`, `answer`, `reasoning`, `call`, `result`, `summary` or `request`.
+    pub kind: &'static str,
+    /// How many different ones the recording has.
+    pub recorded: u64,
+    /// How many characters these have.
+    pub characters: u64,
+    /// What the transcript does not have.
+    pub left_out: Vec<TranscriptPart>,
+    /// What only the transcript has.
+    pub added: Vec<TranscriptPart>,
+}
+
+/// Something that only one of the two has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TranscriptPart {
+    /// The event that has it first, in its session.
+    pub seq: Seq,
+    /// How many characters it has; 0 for a request, whose content the other kinds have.
+    pub characters: u64,
+    /// What it is, or how it begins.
+    pub text: String,
+}
+
+impl TranscriptDiff {
+    /// Whether the transcript has everything, and nothing else.
+    pub fn is_same(&self) -> bool {
+        self.kinds.iter().all(|kind| kind.left_out.is_empty() && kind.added.is_empty())
+    }
+
+    /// How many characters of the recording are in the transcript too, and how many there are.
+    pub fn kept(&self) -> (u64, u64) {
+        let all: u64 = self.kinds.iter().map(|kind| kind.characters).sum();
+        let left_out = self.kinds.iter().flat_map(|kind| &kind.left_out).map(|part| part.characters).sum();
+        (all.saturating_sub(left_out), all)
+    }
+}
+
+/// Compares a recording with the transcript of the same session.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn transcript(recording: &SessionAt, transcript: &SessionAt) -> Result<TranscriptDiff, ReadError> {
+    let (recorded, kept) = (contents(recording).await?, contents(transcript).await?);
+    let names = |all: &[RecordedContent]| all.iter().map(|part| part.name).collect::<BTreeSet<_>>();
+    let (in_recording, in_transcript) = (names(&recorded), names(&kept));
+    let of = |all: &[RecordedContent], kind: &str, others: &BTreeSet<Digest>| {
+        let only = all.iter().filter(|part| part.kind == kind && !others.contains(&part.name));
+        only.map(|part| part.shown.clone()).collect::<Vec<_>>()
+    };
+    let kinds = KINDS.into_iter().map(|kind| {
+        let own = || recorded.iter().filter(|part| part.kind == kind);
+        TranscriptKind {
+            kind,
+            recorded: own().count() as u64,
+            characters: own().map(|part| part.shown.characters).sum(),
+            left_out: of(&recorded, kind, &in_transcript),
+            added: of(&kept, kind, &in_recording),
+        }
+    });
+    let kinds = kinds.filter(|kind| kind.recorded > 0 || !kind.added.is_empty()).collect();
+    Ok(TranscriptDiff { recording: recording.session, transcript: transcript.session, kinds })
+}
+
+const KINDS: [&str; 11] =
+    ["system", "tools", "options", "context", "input", "answer", "reasoning", "call", "result", "summary", "request"];
+
+/// Something that a session contains, named by its content.
+struct RecordedContent {
+    kind: &'static str,
+    name: Digest,
+    shown: TranscriptPart,
+}
+
+/// What a session contains, each thing once.
+async fn contents(past: &SessionAt) -> Result<Vec<RecordedContent>, ReadError> {
+    let mut collected = TranscriptContent { parts: Vec::new(), seen: BTreeSet::new() };
+    past.each(Seq::ZERO, past.until, |record| collected.take(record, past.blobs())).await?;
+    Ok(collected.parts)
+}
+
+struct TranscriptContent {
+    parts: Vec<RecordedContent>,
+    seen: BTreeSet<Digest>,
+}
+
+impl TranscriptContent {
+    fn take(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
+        let seq = record.seq;
+        match record.event {
+            Event::Context(ContextEvent::EpochStarted(started)) => {
+                started.parts.iter().for_each(|part| self.text(seq, "system", &part.text, blobs));
+            }
+            Event::Context(ContextEvent::Admitted(admitted)) => self.text(seq, "context", &admitted.text, blobs),
+            Event::Profile(ProfileEvent::ToolsRecorded(recorded)) => {
+                for tool in &recorded.tools {
+                    let (description, schema) = (tool.description.resolve(blobs), tool.schema.0.resolve(blobs));
+                    self.add(seq, "tools", &tool.name, &format!("{}\n{description}\n{schema}", tool.name));
+                }
+            }
+            Event::Profile(ProfileEvent::OptionsRecorded(recorded)) => {
+                let all = recorded.options.controls.iter().chain(&recorded.options.body);
+                for (field, value) in all {
+                    let text = format!("{field}: {}", value.0.resolve(blobs));
+                    self.add(seq, "options", &text, &text);
+                }
+            }
+            Event::Input(InputEvent::Admitted(admitted)) => self.text(seq, "input", &admitted.text, blobs),
+            Event::Step(StepEvent::TextEnded(ended)) => self.text(seq, "answer", &ended.text, blobs),
+            Event::Step(StepEvent::ReasoningEnded(ended)) => self.text(seq, "reasoning", &ended.text, blobs),
+            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose != Purpose::Turn || sent.wire.is_some() => {
+                let shown = format!("{} request to {}", sent.purpose.as_str(), sent.model.as_str());
+                self.add(seq, "request", &shown, &format!("{:?}", sent.wire));
+            }
+            Event::Tool(ToolEvent::Called(called)) => {
+                let text = format!("{} {}", called.name, called.input.0.resolve(blobs));
+                self.add(seq, "call", &text, &format!("{} {}", called.call.0, called.name));
+            }
+            Event::Tool(ToolEvent::Settled(settled)) => {
+                let text = settled.error.as_ref().unwrap_or(&settled.output);
+                self.text(seq, "result", text, blobs);
+            }
+            Event::Compaction(CompactionEvent::Completed(completed)) => {
+                self.text(seq, "summary", &completed.summary, blobs);
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, seq: Seq, kind: &'static str, text: &Text, blobs: &dyn Blobs) {
+        let text = text.resolve(blobs);
+        if !text.trim().is_empty() {
+            self.add(seq, kind, &text, &text);
+        }
+    }
+
+    /// Adds what is not known yet; `named` is what it is compared by.
+    fn add(&mut self, seq: Seq, kind: &'static str, shown: &str, named: &str) {
+        let name = name_of(kind, named);
+        if !self.seen.insert(name) {
+            return;
+        }
+        let characters = match kind {
+            "request" => 0,
+            _ => named.chars().count().max(shown.chars().count()) as u64,
+        };
+        let line = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = line.chars().take(SHOWN).collect();
+        self.parts.push(RecordedContent { kind, name, shown: TranscriptPart { seq, characters, text } });
+    }
+}

@@ -1,0 +1,71 @@
+//! Where requests land: of agents that continue their sessions in a later recording, and of several agents at once.
+
+use super::command::{Annals, ends};
+use super::provider::{Provider, Scripted};
+use serde_json::{Value, json};
+
+fn said(text: &str) -> Scripted {
+    let parts = json!([{"text": text}]);
+    let candidate = json!({"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0});
+    let usage = json!({"promptTokenCount": 9, "candidatesTokenCount": 3});
+    (200, "application/json", json!({"candidates": [candidate], "usageMetadata": usage}).to_string())
+}
+
+#[test]
+fn a_request_aside_before_a_resumed_turn_begins_no_session() -> std::io::Result<()> {
+    let complexity = || said(r#"{"complexity": 3}"#);
+    let script = [complexity(), said("Answer 1."), complexity(), said("Answer 2.")];
+    let (annals, provider, store) = (Annals::new(), Provider::start(script)?, tempfile::tempdir()?);
+    let at = store.path().to_string_lossy().into_owned();
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/gemini.py");
+    for turn in ["1", "2"] {
+        let record = ["record", "--store", &at, "--agent", "gemini", "--upstream", &provider.url];
+        let recorded = annals.run(&[&record[..], &["--", "python3", agent, turn]].concat());
+        assert_eq!(recorded.status, 0, "{}", recorded.remarks);
+        assert!(recorded.remarks.contains(" · 2 requests · "), "{}", recorded.remarks);
+    }
+    let sessions: Value = serde_json::from_str(&annals.run(&["sessions", "--all", "--store", &at, "--json"]).out)?;
+    assert_eq!(sessions.as_array().map(Vec::len), Some(1), "{sessions}");
+    let requests: Value = serde_json::from_str(&annals.run(&["requests", "@last", "--store", &at, "--json"]).out)?;
+    let purposes: Vec<_> = requests.as_array().into_iter().flatten().map(|one| one["purpose"].as_str()).collect();
+    assert_eq!(purposes, [Some("other"), Some("turn"), Some("other"), Some("turn")]);
+    let history = annals.run(&["history", "@last", "--store", &at]).out;
+    for text in ["number 1 of", "Answer 1.", "number 2 of", "Answer 2."] {
+        assert!(history.contains(text), "{text} in {history}");
+    }
+    let verified = ends(&annals, 0, &["verify", "@last", "--store", &at, "--requests", "--wire"]);
+    assert!(verified.contains("4 requests proved byte for byte"), "{verified}");
+    Ok(())
+}
+
+#[test]
+fn parallel_subagents_are_children_of_the_session_that_started_them() -> std::io::Result<()> {
+    let usage = json!({"input_tokens": 9, "output_tokens": 3});
+    let message = |content: Value, stop: &str| {
+        let body = json!({"id": "m", "type": "message", "role": "assistant", "content": content, "stop_reason": stop, "usage": usage});
+        (200, "application/json", body.to_string())
+    };
+    let calls = (0..3).map(|at| {
+        let input = json!({"prompt": format!("Look into folder number {at}")});
+        json!({"type": "tool_use", "id": format!("toolu_{at}"), "name": "Agent", "input": input})
+    });
+    let text = |text: &str| message(json!([{"type": "text", "text": text}]), "end_turn");
+    let calls: Vec<Value> = calls.collect();
+    let script =
+        [message(json!(calls), "tool_use"), text("Empty."), text("Empty."), text("Empty."), text("All empty.")];
+    let (annals, provider, store) = (Annals::new(), Provider::start(script)?, tempfile::tempdir()?);
+    let at = store.path().to_string_lossy().into_owned();
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/parallel.py");
+    let record = ["record", "--store", &at, "--agent", "claude", "--upstream", &provider.url, "--", "python3", agent];
+    let recorded = annals.run(&record);
+    assert_eq!(recorded.status, 0, "{}", recorded.remarks);
+    let tree: Value = serde_json::from_str(&annals.run(&["tree", "@last", "--store", &at, "--json"]).out)?;
+    let depths: Vec<_> = tree.as_array().into_iter().flatten().map(|one| one["depth"].as_u64()).collect();
+    assert_eq!(depths, [Some(0), Some(1), Some(1), Some(1)], "{tree}");
+    let calls: std::collections::BTreeSet<_> =
+        tree.as_array().into_iter().flatten().filter_map(|one| one["parent"]["call"].as_str()).collect();
+    assert_eq!(calls.len(), 3, "each is of a call of its own: {tree}");
+    let verified = ends(&annals, 0, &["verify", "--store", &at, "--requests", "--wire"]);
+    assert!(verified.contains("5 requests proved byte for byte"), "{verified}");
+    Ok(())
+}
