@@ -78,6 +78,12 @@ impl Args {
         }
     }
 
+    /// Whether nothing but sub-agents is left out.
+    fn lists_all(&self) -> bool {
+        let chosen = self.agent.is_some() || self.model.is_some() || self.branch.is_some() || self.since.is_some();
+        !self.children && self.words.is_empty() && self.limit.is_none() && !chosen
+    }
+
     /// Whose sessions are listed.
     fn scope(&self, catalogue: &Catalogue, cli: &CommandContext) -> ProjectScope {
         match &self.directory {
@@ -97,6 +103,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let all = catalogue.sessions.len();
     let scope = args.scope(&catalogue, cli);
     catalogue.sessions.retain(|_, entry| scope.takes(&entry.directory));
+    let started = catalogue.sessions.values().filter(|entry| entry.parent.is_some() && !entry.forgotten).count();
     let mut rows = list(catalogue, &args.filter(&cli.style), args.sort, &cli.pricing());
     if args.reverse {
         rows.reverse();
@@ -112,6 +119,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     table::print(&rows, &ids, cli, out)?;
     if let Some(remark) = Cost::remark(rows.iter().map(|row| row.known_cost)) {
         cli.remark(remark);
+    }
+    if started > 0 && args.lists_all() && !rows.is_empty() {
+        let sessions = counted(started as u64, "session");
+        cli.remark(&format!("{sessions} of sub-agents not listed; --children lists them, too"));
     }
     match (rows.len(), &scope) {
         (0, _) if all == 0 => {
