@@ -26,6 +26,7 @@ ARROWS = {
     "serve": ("core", "host", "index", "inspect", "projections", "runtime", "store"),
     "config": ("core", "providers", "runtime", "store", "tools"),
     "host": ("core", "config", "index", "inspect", "projections", "providers", "runtime", "store", "tools"),
+    "testing": ("core", "projections", "store"),
     "scenario": ("core", "inspect", "projections", "providers", "runtime", "store"),
 }
 # These may name every crate.

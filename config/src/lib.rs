@@ -36,7 +36,7 @@ mod variables;
 pub use agent::{Agent, Mode};
 pub use config::{Config, LoadedConfig, RedactionSettings, SigningSettings};
 pub use environment::Environment;
-pub use keys::{ConfigKey, KEYS, Project, ValueKind};
+pub use keys::{ConfigKey, KEYS, Project, ValueKind, at as config_key};
 pub use markdown::PromptTemplate;
 pub use mcp::check_name as check_server_name;
 pub use origin::{ConfigLayer, ValueOrigin};

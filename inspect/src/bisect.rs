@@ -1,6 +1,10 @@
 //! The first cut at which something holds: a binary search, each probe a fold onwards from the last place where it did
 //! not hold. What only grows (requests, events) is made once, and each probe looks at the part before its cut.
 
+mod folded;
+
+pub use folded::{FoldPredicate, ask_fold};
+
 use super::{AskError, Fact, SessionAt, views};
 use annals_core::{Record, Seq};
 use annals_projections::{Messages, Projection, SessionView};
@@ -105,27 +109,18 @@ struct Grown {
 /// # Errors
 /// When it holds at `good` already or not at `bad`, a judge fails, or the log cannot be read.
 pub async fn ask(past: &SessionAt, good: Seq, bad: Seq, judge: &Judge) -> Result<BisectResult, AskError> {
-    let (good, bad) = (past.cut_after(good).await?, past.cut_after(bad).await?);
-    if good >= bad {
-        return Err(AskError::Ends {
-            what: "--good must be an earlier event than --bad, and not written together with it".to_owned(),
-        });
-    }
+    let (good, bad) = ends(past, good, bad).await?;
     let mut search = Search { past, judge, grown: Vec::new(), probes: 0, folded: 0 };
     let mut low = search.begin(good, bad).await?;
     if search.holds(&low)? {
-        return Err(AskError::Ends {
-            what: format!("the condition is already true after --good (event {})", good.0.saturating_sub(1)),
-        });
+        return Err(already(good));
     }
     let high = search.onwards(&low, bad).await?;
     if !search.holds(&high)? {
-        return Err(AskError::Ends {
-            what: format!("the condition is not true after --bad (event {})", bad.0.saturating_sub(1)),
-        });
+        return Err(not_yet(bad));
     }
     let mut high = high.cut;
-    while let Some(middle) = search.between(low.cut, high).await? {
+    while let Some(middle) = between(past, low.cut, high).await? {
         let place = search.onwards(&low, middle).await?;
         if search.holds(&place)? {
             high = place.cut;
@@ -136,6 +131,37 @@ pub async fn ask(past: &SessionAt, good: Seq, bad: Seq, judge: &Judge) -> Result
     let mut facts = Vec::new();
     past.each(low.cut, high, |record: &Record<'_>| facts.push(Fact::of(record, past.session))).await?;
     Ok(BisectResult { good: low.cut, bad: high, facts, probes: search.probes, folded: search.folded })
+}
+
+/// The cuts after two events, the first of which must be earlier.
+async fn ends(past: &SessionAt, good: Seq, bad: Seq) -> Result<(Seq, Seq), AskError> {
+    let (good, bad) = (past.cut_after(good).await?, past.cut_after(bad).await?);
+    match good < bad {
+        true => Ok((good, bad)),
+        false => Err(AskError::Ends {
+            what: "--good must be an earlier event than --bad, and not written together with it".to_owned(),
+        }),
+    }
+}
+
+fn already(good: Seq) -> AskError {
+    let what = format!("the condition is already true after --good (event {})", good.0.saturating_sub(1));
+    AskError::Ends { what }
+}
+
+fn not_yet(bad: Seq) -> AskError {
+    AskError::Ends { what: format!("the condition is not true after --bad (event {})", bad.0.saturating_sub(1)) }
+}
+
+/// A Cut strictly between two others, near the middle; `None` when one batch is all that lies between them.
+async fn between(past: &SessionAt, low: Seq, high: Seq) -> Result<Option<Seq>, AskError> {
+    let middle = Seq(low.0 + (high.0 - low.0) / 2);
+    let after = past.cut_after(middle).await?;
+    if after < high {
+        return Ok(Some(after));
+    }
+    let slice = past.log().batch_at(past.session, middle).await?;
+    Ok(slice.map(|slice| slice.batch.first).filter(|before| *before > low && *before < high))
 }
 
 struct Search<'a> {
@@ -218,16 +244,5 @@ impl Search<'_> {
             view = self.past.view(until).await?;
         }
         Ok(Place { cut: until, view, messages })
-    }
-
-    /// A Cut strictly between two others, near the middle; `None` when one batch is all that lies between them.
-    async fn between(&self, low: Seq, high: Seq) -> Result<Option<Seq>, AskError> {
-        let middle = Seq(low.0 + (high.0 - low.0) / 2);
-        let after = self.past.cut_after(middle).await?;
-        if after < high {
-            return Ok(Some(after));
-        }
-        let slice = self.past.log().batch_at(self.past.session, middle).await?;
-        Ok(slice.map(|slice| slice.batch.first).filter(|before| *before > low && *before < high))
     }
 }

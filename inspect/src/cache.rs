@@ -12,7 +12,7 @@ pub use cause::Cause;
 use super::{AskError, Fact, IndexedRequest, Lack, RequestIndex, SessionAt, each_request};
 use annals_core::event::{Purpose, Usage};
 use annals_core::{Digest, Seq};
-use prefix::Prefixes;
+pub(crate) use prefix::Prefixes;
 use serde::Serialize;
 use std::collections::BTreeSet;
 

@@ -1,10 +1,13 @@
 //! What differs: two sessions aligned by turns, two requests part by part. (Two cuts: [`crate::view_diff`].)
 
+mod folded;
 mod requests;
 mod said;
 mod sessions;
 mod transcript;
 
+pub use folded::{FoldDiff, folds};
+pub(crate) use requests::compare;
 pub use requests::{First, Part, RequestDiff, requests};
 pub use sessions::{Pair, SessionDiff, Turn, TurnEntry, sessions};
 pub use transcript::{TranscriptDiff, TranscriptKind, TranscriptPart, transcript};

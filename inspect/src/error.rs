@@ -3,6 +3,7 @@
 use annals_core::{Seq, SessionId};
 use annals_projections::BuildError;
 use annals_store::ReadError;
+use annals_store::exchange::ExportError;
 use std::io;
 use std::path::PathBuf;
 
@@ -78,6 +79,9 @@ pub enum AskError {
         #[source]
         source: io::Error,
     },
+    /// The session cannot be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// A report is not one.
     #[error("{}: not a report of `annals certify`: {source}", path.display())]
     NotAReport {
@@ -110,7 +114,7 @@ impl AskError {
             | Self::File { .. }
             | Self::NotAReport { .. }
             | Self::Exists { .. } => 2,
-            Self::Read(_) | Self::Build { .. } => 1,
+            Self::Read(_) | Self::Build { .. } | Self::Export(_) => 1,
         }
     }
 }

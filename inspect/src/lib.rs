@@ -24,12 +24,15 @@
 
 pub mod audit;
 pub mod bisect;
+pub mod blame;
 mod body_proof;
 pub mod cache;
 pub mod certify;
 pub mod compactions;
 pub mod diff;
 mod error;
+pub mod file_history;
+mod fold_command;
 pub mod format;
 pub mod goldens;
 mod joined;
@@ -62,12 +65,14 @@ pub mod verified;
 pub mod view_diff;
 pub mod views;
 pub mod walk;
+pub mod what_if;
 pub mod when;
 pub mod why;
 mod withheld;
 
 pub use annals_projections::{IndexedRequest, RequestEnd, RequestIndex, Statistics, StatisticsSummary};
 pub use error::AskError;
+pub use fold_command::{FoldCommand, FoldEvery, ProgramView, ProgramViewJson};
 pub use request::{Asked, Built, Lack, each_request};
 pub use session_at::{Fact, SessionAt};
 pub use withheld::WithheldParts;

@@ -141,28 +141,38 @@ fn build<'a>(
     fold: &'a mut RequestFold,
     blobs: &dyn Blobs,
 ) -> Built<'a> {
+    let (sent, lacks) = shape(step, sent, &mut fold.view);
+    Ok((fold.build(&sent, blobs)?, lacks))
+}
+
+/// What shapes the request of a step, with what the view lends, and what the log lacks of it.
+pub(crate) fn shape(
+    step: &IndexedRequest,
+    sent: Option<&RequestSent>,
+    view: &mut SessionView,
+) -> (RequestSent, BTreeSet<Lack>) {
     let mut lacks = BTreeSet::new();
-    let baseline_lacks = fold.view.epochs.current.as_ref().is_none_or(|epoch| !epoch.known);
+    let baseline_lacks = view.epochs.current.as_ref().is_none_or(|epoch| !epoch.known);
     if let Some(sent) = sent {
         if sent.purpose == Purpose::Turn && baseline_lacks {
             lacks.insert(Lack::Baseline);
         }
         // As where none is recorded: what the log has shows what it can.
-        if !is_withheld(fold, sent) {
-            return Ok((fold.build(sent, blobs)?, lacks));
+        if !is_withheld(view, sent) {
+            return (sent.clone(), lacks);
         }
     }
     lacks.insert(Lack::Request);
     if baseline_lacks {
         lacks.insert(Lack::Baseline);
     }
-    let sent = lent(step, sent, &mut fold.view, &mut lacks);
-    Ok((fold.build(&sent, blobs)?, lacks))
+    let sent = lent(step, sent, view, &mut lacks);
+    (sent, lacks)
 }
 
 /// Whether a profile that the request names is withheld, so that it cannot be rebuilt as it was sent.
-fn is_withheld(fold: &RequestFold, sent: &RequestSent) -> bool {
-    let profiles = &fold.view.profiles;
+fn is_withheld(view: &SessionView, sent: &RequestSent) -> bool {
+    let profiles = &view.profiles;
     let names = [
         Some((sent.agent_profile, profiles.agents.contains_key(&sent.agent_profile))),
         Some((sent.model_profile, profiles.models.contains_key(&sent.model_profile))),

@@ -16,8 +16,12 @@ const WORTH_SAVING: u64 = 2_000;
 const PLACES: u64 = 32;
 
 impl SessionAt {
-    /// A fold of the whole session, resumed from a saved one.
-    pub(crate) async fn saved<P: Projection + Serialize + DeserializeOwned>(&self) -> Result<P, ReadError> {
+    /// The view of any projection up to the cut, resumed from a saved one where the store keeps views. Saved views are found by
+    /// [`Projection::NAME`] and [`Projection::VERSION`]: raise the version when the shape of the view changes.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn saved<P: Projection + Serialize + DeserializeOwned>(&self) -> Result<P, ReadError> {
         let fold = FoldVersion { name: P::NAME, version: P::VERSION };
         let (mut view, from): (P, Seq) = self.nearest(fold).await.unwrap_or_default();
         let mut end: Option<(Seq, Digest)> = None;

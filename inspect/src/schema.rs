@@ -2,6 +2,7 @@
 //!
 //! Each is derived from the type that is written, so that it cannot differ from it.
 
+use crate::ProgramViewJson;
 use crate::certify::{Difference, Report};
 use crate::compactions::ListedCompaction;
 use crate::recordings::RecordingSummary;
@@ -15,7 +16,7 @@ use crate::tree::TreeSession;
 use crate::verified::VerifiedLog;
 use crate::view_diff::Change;
 use crate::views::RequestItem;
-use crate::{bisect, cache, diff, signing, when, why};
+use crate::{bisect, blame, cache, diff, signing, what_if, when, why};
 use annals_core::schema::{event, of};
 use annals_core::{Key, Kind};
 use annals_projections::StatisticsSummary;
@@ -25,11 +26,11 @@ use annals_projections::json::{
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect`, `certify`, `compactions`, `audit`, `replay` (its
+/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `fold`, `bisect`, `certify`, `compactions`, `audit`, `replay` (its
 /// counts), `verify`, `sign`, `verify --signed`, `prove` and `witness`, spending, the state of
 /// the index, rows of SQL, and lists of sessions, of a tree, of matches and of requests; the data in a report, and what `annals record`
 /// gives.
-pub const ANSWERS: [&str; 27] = [
+pub const ANSWERS: [&str; 32] = [
     "why",
     "when",
     "cache",
@@ -37,6 +38,11 @@ pub const ANSWERS: [&str; 27] = [
     "diff-requests",
     "diff-views",
     "diff-transcript",
+    "diff-fold",
+    "fold",
+    "blame",
+    "what-if",
+    "tune",
     "bisect",
     "certificate",
     "certificate-differences",
@@ -109,6 +115,11 @@ fn answer(name: &str) -> Option<Value> {
         "diff-requests" => of::<diff::RequestDiff>(),
         "diff-views" => of::<Vec<Change>>(),
         "diff-transcript" => of::<diff::TranscriptDiff>(),
+        "diff-fold" => of::<diff::FoldDiff>(),
+        "fold" => of::<Vec<ProgramViewJson>>(),
+        "what-if" => of::<what_if::WhatIfAnswer>(),
+        "tune" => of::<Vec<what_if::TunedSetting>>(),
+        "blame" => of::<blame::Blame>(),
         "bisect" => of::<bisect::BisectResult>(),
         "certificate" => of::<Report>(),
         "certificate-differences" => of::<Vec<Difference>>(),

@@ -26,6 +26,7 @@ mod epochs;
 #[cfg(test)]
 mod facts;
 mod fidelity;
+mod fold;
 mod history;
 mod inbox;
 pub mod json;
@@ -33,6 +34,7 @@ mod ledger;
 mod message;
 mod messages;
 mod permissions;
+pub mod prelude;
 mod profiles;
 mod recipe;
 mod reduced;
@@ -60,6 +62,7 @@ pub use compaction::{
 };
 pub use epochs::{Blocked, Epoch, EpochMark, Epochs};
 pub use fidelity::{CoveredText, Fidelity, KeptCount, SentenceFidelity, unmentioned};
+pub use fold::{every_cut, fold, fold_at};
 pub use history::History;
 pub use inbox::{Admission, Inbox, Pending};
 pub use json::{ToJson, event_json};

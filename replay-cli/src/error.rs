@@ -8,6 +8,7 @@ mod report;
 mod run_command;
 mod scenario;
 mod serve;
+mod what_if;
 
 pub use annals_host::{EditError, SigningError};
 pub use files::FilesQuestionError;
@@ -18,6 +19,7 @@ pub use report::ReportError;
 pub use run_command::RunCommandError;
 pub use scenario::ScenarioError;
 pub use serve::ServingError;
+pub use what_if::WhatIfError;
 
 use crate::style::Style;
 use annals_config::ConfigError;
@@ -25,6 +27,7 @@ use annals_host::HostError;
 use annals_import::{OpenFileError, RecogniseError, SourceImportError};
 use annals_index::{IndexError, SqlError};
 use annals_inspect::AskError;
+use annals_inspect::blame::BlameError;
 use annals_inspect::compactions::UndoCompactionError;
 use annals_inspect::pins::PinError;
 use annals_inspect::reader::FindError;
@@ -172,6 +175,12 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// A changed decision is none.
+    #[error(transparent)]
+    WhatIf(#[from] WhatIfError),
+    /// A line has no answer.
+    #[error(transparent)]
+    Blame(#[from] BlameError),
     /// A host cannot start, or continue.
     #[error(transparent)]
     Host(HostError),
@@ -240,6 +249,9 @@ impl CliError {
             | Self::NotASeq { .. }
             | Self::EventMissing { .. }
             | Self::NoPlace
+            | Self::WhatIf(_)
+            | Self::Blame(BlameError::NoFile { .. } | BlameError::NoLine { .. })
+            | Self::Files(FilesQuestionError::NotEmpty { .. })
             | Self::Pattern(_)
             | Self::Sql(SqlError::Query(_) | SqlError::NotAllowed)
             | Self::BadFilter { .. }
@@ -265,6 +277,7 @@ impl CliError {
             | Self::Output(_)
             | Self::Sql(_)
             | Self::Files(_)
+            | Self::Blame(_)
             | Self::Index(_) => 1,
         }
     }

@@ -18,6 +18,7 @@ mod erasing;
 mod error;
 mod escape;
 mod event_arg;
+mod fold_arg;
 mod host;
 mod import_into;
 mod import_secret;

@@ -42,7 +42,7 @@ mod world;
 
 pub use action::Action;
 pub use file::Scenario;
-pub use pattern::{CapturedViews, Mismatch, ViewPattern, judge};
+pub use pattern::{CapturedViews, Mismatch, ViewPattern, judge, value_judge};
 pub use player::{Backend, PlayError, play};
 pub use record::{RecordError, record};
 pub use report::{FailedExpectation, ScenarioOutcome, ScenarioReport};

@@ -11,7 +11,7 @@ use annals_core::canonical;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-pub use judge::judge;
+pub use judge::{judge, value_judge};
 pub use same::SameAs;
 
 /// The captured views, by label.

@@ -16,7 +16,7 @@ pub mod verify;
 mod withhold;
 
 pub use copy::{CopiedSession, CopyError, copy_session};
-pub use export::{ExportError, Exported, export, export_withheld, has_key};
+pub use export::{ExportError, Exported, export, export_until, export_withheld, has_key};
 pub use import::{ImportError, Imported, ImportedSession, import, import_file};
 pub use line::{Ancestor, FORMAT, Header, HeaderHead};
 pub use reveal::{RevealOutcome, RevealedText, compare_revealed, reveal_texts};

@@ -104,7 +104,7 @@ struct Before {
 
 /// The prefixes of turn requests one after another. A request costs what it does not share with the one before it.
 #[derive(Default)]
-pub(super) struct Prefixes {
+pub(crate) struct Prefixes {
     before: Option<Before>,
     /// The pieces of the messages of the newest request.
     pieces: Vec<Piece>,
@@ -120,6 +120,18 @@ impl Prefixes {
     /// The request before; `None` for the first.
     pub(super) fn before(&self) -> Option<&IndexedRequest> {
         self.before.as_ref().map(|before| &before.step)
+    }
+
+    /// Compares a request with the one before. The cause of a break is not looked for.
+    pub(crate) fn measure(
+        &mut self,
+        step: &IndexedRequest,
+        request: &BuiltRequest<'_>,
+        lacks: BTreeSet<Lack>,
+        epoch: Option<Seq>,
+        ttl_ms: u64,
+    ) -> Shared {
+        self.next(step, request, lacks, epoch, ttl_ms).0
     }
 
     /// Compares a request with the one before; a break's cause is looked for where the events between them are read.

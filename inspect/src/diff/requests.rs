@@ -84,19 +84,30 @@ pub async fn requests(past: (&SessionAt, u64), other: (&SessionAt, u64)) -> Resu
         return Err(AskError::Ends { what: "two requests are compared".to_owned() });
     };
     lacks.remove(&Lack::Prices);
+    let (first, same, parts) = compare_parts(&before, &after);
+    Ok(RequestDiff { a, b, first, same, parts, lacks })
+}
+
+/// Where two requests differ first, and every part that differs.
+pub(crate) fn compare(before: &Request, after: &Request) -> (Option<First>, Vec<Part>) {
+    let (first, _, parts) = compare_parts(&told(before), &told(after));
+    (first, parts)
+}
+
+fn compare_parts(before: &[Told], after: &[Told]) -> (Option<First>, u64, Vec<Part>) {
     let names = |parts: &[Told]| -> Vec<Digest> { parts.iter().map(|part| part.digest).collect() };
-    let mut answer = RequestDiff { a, b, first: first(&before, &after), same: 0, parts: Vec::new(), lacks };
-    for operation in capture_diff_slices(Algorithm::Myers, &names(&before), &names(&after)) {
+    let (mut same, mut parts) = (0, Vec::new());
+    for operation in capture_diff_slices(Algorithm::Myers, &names(before), &names(after)) {
         match operation {
-            DiffOp::Equal { len, .. } => answer.same += len as u64,
-            DiffOp::Delete { old_index: a, old_len: n, .. } => pair(&before, a..a + n, &after, 0..0, &mut answer.parts),
-            DiffOp::Insert { new_index: b, new_len: m, .. } => pair(&before, 0..0, &after, b..b + m, &mut answer.parts),
+            DiffOp::Equal { len, .. } => same += len as u64,
+            DiffOp::Delete { old_index: a, old_len: n, .. } => pair(before, a..a + n, after, 0..0, &mut parts),
+            DiffOp::Insert { new_index: b, new_len: m, .. } => pair(before, 0..0, after, b..b + m, &mut parts),
             DiffOp::Replace { old_index: a, old_len: n, new_index: b, new_len: m } => {
-                pair(&before, a..a + n, &after, b..b + m, &mut answer.parts);
+                pair(before, a..a + n, after, b..b + m, &mut parts);
             }
         }
     }
-    Ok(answer)
+    (first(before, after), same, parts)
 }
 
 type Range = std::ops::Range<usize>;

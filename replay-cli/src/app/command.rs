@@ -43,8 +43,12 @@ pub(super) enum Command {
     Compactions(commands::compactions::Args),
     Compact(commands::compact::Args),
     Bisect(commands::bisect::Args),
+    WhatIf(commands::what_if::Args),
+    Tune(commands::tune::Args),
+    Fold(commands::fold::Args),
     Fork(commands::fork::Args),
     Files(commands::files::Args),
+    Blame(commands::blame::Args),
     Revert(commands::revert::Args),
     Move(commands::move_session::Args),
     Inbox(commands::inbox::Args),
@@ -89,6 +93,8 @@ impl Command {
             | Self::Requests(_)
             | Self::Diff(_)
             | Self::Files(_)
+            | Self::Blame(_)
+            | Self::WhatIf(_)
             | Self::Compactions(_)
             | Self::Audit(_)
             | Self::Schema(_)
@@ -98,6 +104,7 @@ impl Command {
             | Self::Models(_)
             | Self::Cache(_) => true,
             Self::Usage(_)
+            | Self::Tune(_)
             | Self::Bisect(_)
             | Self::Fixture(_)
             | Self::Certify(_)
@@ -115,6 +122,7 @@ impl Command {
             | Self::Doctor(_)
             | Self::Index(_)
             | Self::Completions(_)
+            | Self::Fold(_)
             | Self::Fork(_)
             | Self::Move(_)
             | Self::Inbox(_)
@@ -140,7 +148,7 @@ impl Command {
     /// Whether the answer is data whose exact bytes matter, or a program for a shell.
     pub(super) fn gives_bytes(&self) -> bool {
         match self {
-            Self::Export(_) | Self::Completions(_) | Self::Acp(_) => true,
+            Self::Export(_) | Self::Fold(_) | Self::Completions(_) | Self::Acp(_) => true,
             Self::Report(args) => args.gives_bytes(),
             Self::Requests(args) => args.gives_bytes(),
             Self::Prove(args) => args.gives_bytes(),
@@ -182,12 +190,16 @@ impl Command {
             Self::Why(args) => commands::why::run(args, cli, out).await,
             Self::When(args) => commands::when::run(args, cli, out).await,
             Self::Diff(args) => commands::diff::run(args, cli, out).await,
+            Self::Blame(args) => commands::blame::run(args, cli, out).await,
             Self::Files(args) => commands::files::run(args, cli, out).await,
             Self::Cache(args) => commands::cache::run(args, cli, out).await,
             Self::Compactions(args) => commands::compactions::run(args, cli, out).await,
             Self::Compact(args) => commands::compact::run(args, cli, out).await,
             Self::Title(args) => commands::title::run(args, cli, out).await,
+            Self::WhatIf(args) => commands::what_if::run(args, cli, out).await,
+            Self::Tune(args) => commands::tune::run(args, cli, out).await,
             Self::Bisect(args) => commands::bisect::run(args, cli, out).await,
+            Self::Fold(args) => commands::fold::run(args, cli, out).await,
             Self::Fork(args) => commands::fork::run(args, cli, out).await,
             Self::Revert(args) => commands::revert::run(args, cli, out).await,
             Self::Move(args) => commands::move_session::run(args, cli, out).await,

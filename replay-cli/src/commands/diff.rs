@@ -1,5 +1,7 @@
 //! `annals diff`
 
+mod folded;
+
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::event_arg::EventArg;
@@ -24,14 +26,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// `diff SESSION FROM [TO]` compares every view right after event FROM with the same view right after event TO. `diff
 /// A B` compares two sessions turn by turn, side by side from the first difference. `diff A [B] --steps M N` compares
 /// request M of A with request N of B (or of A). `diff SESSION --transcript` compares a recording with the imported
-/// transcript of the same session: what the transcript left out. Exit status 1 if anything differs.
+/// transcript of the same session: what the transcript left out. With --fold the views are those that a program prints
+/// for the events (see `annals fold`), which follows as a line for the shell or after `--`. With --files the files of
+/// the project are compared, between events (`--files SESSION FROM [TO]`) or sessions (`--files A B`). Exit status 1 if
+/// anything differs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
     #[arg(value_name = "SESSION")]
     session: String,
     /// The earlier event, or the other session.
-    #[arg(value_name = "FROM|OTHER", required_unless_present_any = ["steps", "transcript"], allow_negative_numbers = true)]
+    #[arg(value_name = "FROM|OTHER", required_unless_present_any = ["steps", "transcript", "fold"], allow_negative_numbers = true)]
     other: Option<String>,
     /// The later event (default: the last one).
     #[arg(value_name = "TO", conflicts_with = "steps", allow_negative_numbers = true)]
@@ -40,14 +45,29 @@ pub struct Args {
     #[arg(long, num_args = 2, value_names = ["M", "N"])]
     steps: Option<Vec<u64>>,
     /// Compare a recording with the transcript that its agent kept, which must be imported.
-    #[arg(long, conflicts_with_all = ["other", "to", "steps"])]
+    #[arg(long, conflicts_with_all = ["other", "to", "steps", "fold", "files"])]
     transcript: bool,
+    /// Compare the files of the project (see `annals files`): at two events, or at the ends of two sessions.
+    #[arg(long, conflicts_with_all = ["steps", "fold", "stat"])]
+    files: bool,
+    /// Compare what a program prints; CMD is a line for the shell instead of a command after `--`.
+    #[arg(long, value_name = "CMD", num_args = 0..=1, default_missing_value = "", conflicts_with = "steps")]
+    fold: Option<String>,
+    /// The program of --fold.
+    #[arg(last = true, value_name = "COMMAND", requires = "fold")]
+    command: Vec<String>,
     /// Show only how much differs.
     #[arg(long)]
     stat: bool,
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    if args.files {
+        return files(args, cli, out).await;
+    }
+    if args.fold.is_some() {
+        return folded::run(args, cli, out).await;
+    }
     if let Some([m, n]) = args.steps.as_deref() {
         let one = past(&args.session, cli).await?;
         let other = match &args.other {
@@ -80,6 +100,24 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             Ok(Verdict::bad_if(found.first.is_some()))
         }
     }
+}
+
+/// `diff --files SESSION FROM [TO]`, `diff --files A B` of sessions, or of events of the last session.
+async fn files(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let other = args.other.as_deref().unwrap_or_default();
+    let target = |session: &str, at| {
+        let target = Target { session: session.to_owned(), at };
+        async move { cli.target(&target).await }
+    };
+    let (from, to) = match (args.session.parse::<EventArg>(), other.parse::<EventArg>()) {
+        (Ok(from), Ok(to)) if args.to.is_none() => {
+            (target("@last", Some(from)).await?, target("@last", Some(to)).await?)
+        }
+        (_, Ok(from)) => (target(&args.session, Some(from)).await?, target(&args.session, args.to).await?),
+        (_, Err(_)) if args.to.is_some() => return Err(CliError::NotASeq { text: other.to_owned() }),
+        (_, Err(_)) => (target(&args.session, None).await?, target(other, None).await?),
+    };
+    super::files::compare(&from, &to, cli, out).await
 }
 
 async fn past(session: &str, cli: &CommandContext) -> Result<SessionAt, CliError> {
@@ -187,7 +225,7 @@ fn one(change: &Change, style: &Style, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The lines that differ between two texts, with two lines around them.
-fn lines(path: &str, before: &str, after: &str, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn lines(path: &str, before: &str, after: &str, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     if !path.is_empty() {
         writeln!(out, "  {}", style.paint(Emphasis::Context, path))?;
     }

@@ -1,5 +1,8 @@
 //! `annals files`
 
+mod replayed;
+mod written;
+
 use crate::command_context::{CommandContext, FoundSession, Target};
 use crate::error::{CliError, FilesQuestionError, Verdict};
 use crate::event_arg::EventArg;
@@ -8,17 +11,20 @@ use crate::layout::plain;
 use crate::style::counted;
 use annals_core::event::{FilesEvent, StepEvent};
 use annals_core::{Event, Record, Seq};
-use annals_runtime::worktree::{Changes, Tree, TreeEntries, TreeEntry};
+use annals_inspect::blame::CapturedContents;
+use annals_runtime::worktree::{Changes, FilesError, Tree, TreeEntries, TreeEntry};
 use annals_tools::worktree::CapturedFiles;
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use written::{WrittenFile, WrittenKind};
 
 /// Show the files of the project at an event.
 ///
 /// Files are captured by `annals run` and `annals chat` in a git worktree at each step, and by `annals record --files` at
-/// each request. Without PATH the files are listed; a file is written as it was, and of a folder the files below it
-/// are listed.
+/// each request. Of a session without captures (imported ones), the files that its calls wrote, edited or showed are
+/// replayed, and what is inferred is said. Without PATH the files are listed; a file is written as it was, and of a
+/// folder the files below it are listed. `annals blame` shows who wrote a line.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -29,6 +35,9 @@ pub struct Args {
     /// Show what changed since EVENT.
     #[arg(long, value_name = "EVENT", allow_negative_numbers = true)]
     diff: Option<EventArg>,
+    /// Write the files into DIR, which must be empty or not exist.
+    #[arg(long, value_name = "DIR", conflicts_with = "diff")]
+    to: Option<PathBuf>,
 }
 
 /// A capture, and the event that names it.
@@ -40,19 +49,29 @@ struct NamedCapture {
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = cli.target(&args.target).await?;
-    let info = found.reader.view(found.session, found.until).await?.session;
-    let location = info.location.map(|location| location.directory).unwrap_or_default();
-    let capture = captured(&found, found.until).await?.ok_or(FilesQuestionError::NoCapture)?;
-    let files = CapturedFiles::open(found.reader.folder().clone(), Path::new(&location));
-    let files = files.map_err(FilesQuestionError::from)?;
     let path = args.path.as_deref().map(|path| path.trim_start_matches("./").trim_end_matches('/'));
-    if let Some(since) = args.diff {
-        let since = since.seq(&found.reader, found.session, &cli.style).await?;
+    let since = match args.diff {
+        Some(since) => Some(since.seq(&found.reader, found.session, &cli.style).await?),
+        None => None,
+    };
+    let Some((capture, files)) = captures(&found, cli).await? else {
+        return replayed::run(&found, path, since, args.to.as_deref(), cli, out).await;
+    };
+    if let Some(since) = since {
         let from = captured(&found, since.plus(1)).await?.ok_or(FilesQuestionError::NoCapture)?;
         let changes = files.changes(&from.tree, &capture.tree).map_err(FilesQuestionError::from)?;
         return differences(&from, &capture, &below(changes, path), cli, out);
     }
     let entries = files.entries(&capture.tree).map_err(FilesQuestionError::from)?;
+    if let Some(dir) = &args.to {
+        let wanted = entries.iter().filter(|(file, _)| is_below(file, path));
+        let mut contents = Vec::new();
+        for (file, entry) in wanted {
+            let content = files.content(entry).map_err(FilesQuestionError::from)?;
+            contents.push(WrittenFile { path: file.clone(), kind: WrittenKind::of(entry), content });
+        }
+        return written::write(dir, contents, cli, out);
+    }
     if let Some(path) = path
         && let Some(entry) = entries.get(path)
     {
@@ -67,6 +86,66 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Ok(Verdict::Fine);
     }
     list(&capture, &entries, path, cli, out)
+}
+
+/// The last capture and where captures are read; `None` if there is none, or the project they are of is not here.
+async fn captures(
+    found: &FoundSession,
+    cli: &CommandContext,
+) -> Result<Option<(NamedCapture, CapturedFiles)>, CliError> {
+    let Some(capture) = captured(found, found.until).await? else { return Ok(None) };
+    match captured_files(found).await? {
+        Ok(files) => Ok(Some((capture, files))),
+        Err(error) => {
+            cli.remark(&format!("the captured files cannot be read ({error}); they are replayed from the calls"));
+            Ok(None)
+        }
+    }
+}
+
+/// The captures of the project of a session.
+async fn captured_files(found: &FoundSession) -> Result<Result<CapturedFiles, FilesError>, CliError> {
+    let info = found.reader.view(found.session, found.until).await?.session;
+    let location = info.location.map(|location| location.directory).unwrap_or_default();
+    Ok(CapturedFiles::open(found.reader.folder().clone(), Path::new(&location)))
+}
+
+/// The captures of a session, for [`annals_inspect::blame`]; `None` if there is none.
+pub(super) async fn contents(found: &FoundSession, cli: &CommandContext) -> Result<Option<TreeContents>, CliError> {
+    Ok(captures(found, cli).await?.map(|(_, files)| TreeContents { files }))
+}
+
+/// The contents of captured files by their paths below the directory of the session.
+pub(super) struct TreeContents {
+    files: CapturedFiles,
+}
+
+impl CapturedContents for TreeContents {
+    fn content(&self, tree: &str, path: &str) -> Result<Option<String>, String> {
+        let words = |error: FilesError| error.to_string();
+        let tree: Tree = tree.parse().map_err(words)?;
+        let below = self.files.below();
+        let path = if below.is_empty() { path.to_owned() } else { format!("{below}/{path}") };
+        let entries = self.files.entries(&tree).map_err(words)?;
+        let Some(entry) = entries.get(&path) else { return Ok(None) };
+        let content = self.files.content(entry).map_err(words)?;
+        Ok(content.map(|content| String::from_utf8_lossy(&content).into_owned()))
+    }
+}
+
+/// Compares the files at two cuts, of one session or of two. Exit status 1 if they differ.
+pub(super) async fn compare(
+    from: &FoundSession,
+    to: &FoundSession,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
+    if let (Some((one, _)), Some((other, files))) = (captures(from, cli).await?, captures(to, cli).await?)
+        && let Ok(changes) = files.changes(&one.tree, &other.tree)
+    {
+        return differences(&one, &other, &changes, cli, out);
+    }
+    replayed::compare(from, to, None, cli, out).await
 }
 
 /// The newest capture before `until`.

@@ -2,25 +2,37 @@
 
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
+use crate::event_arg::EventArg;
 use crate::json;
 use crate::style::{Emphasis, counted};
-use annals_inspect::{SessionAt, goldens};
+use annals_inspect::goldens::{self, InstaOutcome, NamedFold, SESSION_FILE};
+use annals_inspect::{FoldCommand, SessionAt};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Write golden files of every view and request, or compare them.
 ///
-/// Writes one file per view (`history.json`, `requests.json`, ...), `requests.jsonl` with the body of each request,
-/// and `certificate.json` with the digest of each: goldens for the tests of your own repository. The same session
-/// always gives the same bytes. With --check nothing is written; files that differ are listed. Exit status 1 if any
-/// differs.
+/// Writes the session (`session.jsonl`), one file per view (`history.json`, `requests.json`, ...), `requests.jsonl` with
+/// the body of each request, and `certificate.json` with the digest of each: goldens for the tests of your own
+/// repository. The same session always gives the same bytes. With --check nothing is written; files that differ are
+/// listed, and without SESSION the session is the one in DIR: `annals fixture --check DIR`. Exit status 1 if any differs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    #[command(flatten)]
-    target: Target,
+    /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+    /// Show the state right after EVENT (and the events written with it): its number, turn:N, -N from the end, a time.
+    #[arg(long, value_name = "EVENT", allow_negative_numbers = true)]
+    at: Option<EventArg>,
     /// The folder to write to; created if it does not exist.
-    #[arg(long, short = 'o', value_name = "DIR")]
-    output: PathBuf,
+    #[arg(long, short = 'o', value_name = "DIR", required_unless_present = "check")]
+    output: Option<PathBuf>,
+    /// Add the view that a program prints (see `annals fold`), as NAME.json or NAME.txt; may be repeated.
+    #[arg(long = "fold", value_name = "NAME=CMD", value_parser = fold)]
+    folds: Vec<NamedFold>,
+    /// Write `.snap` files; one that differs stays, and `cargo insta review` shows the new one.
+    #[arg(long)]
+    insta: bool,
     /// Replace files that exist.
     #[arg(long)]
     force: bool,
@@ -29,12 +41,44 @@ pub struct Args {
     check: bool,
 }
 
-pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let past = SessionAt::from(&cli.target(&args.target).await?);
-    if args.check {
-        return check(args, &past, cli, out).await;
+fn fold(text: &str) -> Result<NamedFold, String> {
+    let Some((name, command)) = text.split_once('=') else {
+        return Err("expected NAME=CMD, such as steps='python3 steps.py'".to_owned());
+    };
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+        return Err("NAME names a file: letters, digits, '-', '_' and '.'".to_owned());
     }
-    let written = goldens::write(&past, &args.output, args.force).await?;
+    if name.split('.').next() == Some("session") || name.starts_with("certificate") {
+        return Err(format!("{name} is a golden already"));
+    }
+    Ok(NamedFold { name: name.to_owned(), command: FoldCommand::shell(command) })
+}
+
+impl Args {
+    /// The folder, and the session.
+    fn places(&self) -> Result<(PathBuf, String), CliError> {
+        let own = |dir: &Path| dir.join(SESSION_FILE);
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        match (&self.output, &self.session) {
+            (Some(dir), None) if self.check && own(dir).exists() => Ok((dir.clone(), text(own(dir)))),
+            (Some(dir), session) => Ok((dir.clone(), session.clone().unwrap_or_else(|| "@last".to_owned()))),
+            (None, Some(dir)) if own(Path::new(dir)).exists() => Ok((PathBuf::from(dir), text(own(Path::new(dir))))),
+            (None, session) => Err(CliError::NoFile { path: own(Path::new(session.as_deref().unwrap_or("."))) }),
+        }
+    }
+}
+
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let (dir, session) = args.places()?;
+    let past = SessionAt::from(&cli.target(&Target { session, at: args.at }).await?);
+    if args.check {
+        return check(args, &past, &dir, cli, out).await;
+    }
+    if args.insta {
+        return insta(args, &past, &dir, cli, out).await;
+    }
+    let written = goldens::write(&past, &dir, &args.folds, args.force).await?;
     if cli.style.json {
         json::object(out, &written)?;
     } else {
@@ -43,13 +87,38 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::Fine)
 }
 
-async fn check(
+async fn insta(
     args: &Args,
     past: &SessionAt,
+    dir: &Path,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
-    let stale = goldens::check(past, &args.output).await?;
+    let written = goldens::write_insta(past, dir, &args.folds, args.force).await?;
+    if cli.style.json {
+        json::object(out, &written)?;
+    } else {
+        let touched = written.iter().filter(|snapshot| snapshot.outcome != InstaOutcome::Same);
+        touched.into_iter().try_for_each(|snapshot| writeln!(out, "{}", snapshot.path.display()))?;
+    }
+    let pending = written.iter().filter(|snapshot| snapshot.outcome == InstaOutcome::Pending).count();
+    if pending > 0 {
+        cli.remark(&format!("{}; to see and accept: cargo insta review", counted(pending as u64, "difference")));
+    }
+    Ok(Verdict::bad_if(pending > 0))
+}
+
+async fn check(
+    args: &Args,
+    past: &SessionAt,
+    dir: &Path,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
+    let stale = match args.insta {
+        true => goldens::check_insta(past, dir, &args.folds).await?,
+        false => goldens::check(past, dir, &args.folds).await?,
+    };
     if cli.style.json {
         json::object(out, &stale)?;
         return Ok(Verdict::bad_if(!stale.is_empty()));

@@ -2,6 +2,7 @@
 
 use annals_core::Seq;
 use annals_runtime::worktree::FilesError;
+use std::path::PathBuf;
 
 /// The files of a session at an event cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -9,6 +10,15 @@ pub enum FilesQuestionError {
     /// Nothing captured the files before that event.
     #[error("the files were not captured up to there (annals record --files captures them)")]
     NoCapture,
+    /// No call wrote, edited or showed a file.
+    #[error("no capture and no call up to there says anything about files (annals record --files captures them)")]
+    NoFacts,
+    /// Only edits of it are known.
+    #[error("{0} was edited, but no call shows all of it; annals blame shows what was written")]
+    Partly(String),
+    /// Files would be mixed with others.
+    #[error("{} is not empty; name a folder that is, or that does not exist", dir.display())]
+    NotEmpty { dir: PathBuf },
     /// The capture has no such file.
     #[error("there is no {path} among the files at event {seq}")]
     NoFile { path: String, seq: Seq },

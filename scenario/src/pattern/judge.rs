@@ -2,7 +2,7 @@
 
 use super::{CapturedViews, ViewPattern};
 use annals_inspect::AskError;
-use annals_inspect::bisect::Judge;
+use annals_inspect::bisect::{FoldPredicate, Judge};
 use annals_inspect::views;
 use serde_json::Value;
 
@@ -21,13 +21,24 @@ pub fn judge(text: &str) -> Result<Judge, AskError> {
             return Err(AskError::Ends { what });
         }
     };
-    if names_same(&value) {
+    Ok(Judge::Where { holds: predicate(&value)?, views })
+}
+
+/// A predicate over one value, such as the view that a program prints: `{"failed": 2}`, `{"$length": 3}`.
+///
+/// # Errors
+/// When it is not JSON or not a pattern.
+pub fn value_judge(text: &str) -> Result<FoldPredicate, AskError> {
+    predicate(&serde_json::from_str(text)?)
+}
+
+fn predicate(value: &Value) -> Result<FoldPredicate, AskError> {
+    if names_same(value) {
         let what = "`$same` compares with a capture of a scenario; a log has no captures".to_owned();
         return Err(AskError::Ends { what });
     }
-    let pattern = ViewPattern::parse(&value).map_err(|invalid| AskError::Pattern(invalid.to_string()))?;
-    let holds = move |views: &Value| pattern.check("", Some(views), &CapturedViews::new()).is_empty();
-    Ok(Judge::Where { holds: Box::new(holds), views })
+    let pattern = ViewPattern::parse(value).map_err(|invalid| AskError::Pattern(invalid.to_string()))?;
+    Ok(Box::new(move |value: &Value| pattern.check("", Some(value), &CapturedViews::new()).is_empty()))
 }
 
 fn names_same(value: &Value) -> bool {

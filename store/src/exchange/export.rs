@@ -92,6 +92,38 @@ pub async fn export(
     tell: OnProgress<'_>,
 ) -> Result<Exported, ExportError> {
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
+    export_to(log, session, HeaderHead { next: head.next, digest: head.digest }, out, tell).await
+}
+
+/// Writes a session as it was before `until`, a cut. Before the first event of its own a fork has no form of its own: from
+/// such a cut, and of a log without its key, the whole session is written.
+///
+/// # Errors
+/// See [`ExportError`].
+pub async fn export_until(
+    log: &dyn EventLog,
+    session: SessionId,
+    until: Seq,
+    out: &mut (dyn Write + Send),
+    tell: OnProgress<'_>,
+) -> Result<Exported, ExportError> {
+    let last = match until.0.checked_sub(1) {
+        Some(last) => log.batch_at(session, Seq(last)).await?,
+        None => None,
+    };
+    match last.filter(|slice| slice.until == until && slice.batch.next() == until && slice.batch.session == session) {
+        Some(slice) => export_to(log, session, HeaderHead { next: until, digest: slice.batch.digest }, out, tell).await,
+        None => export(log, session, out, tell).await,
+    }
+}
+
+async fn export_to(
+    log: &dyn EventLog,
+    session: SessionId,
+    head: HeaderHead,
+    out: &mut (dyn Write + Send),
+    tell: OnProgress<'_>,
+) -> Result<Exported, ExportError> {
     let ancestors = ancestors(log, session, head.next).await?;
     let keys = match keys(log, session, &ancestors, head.next).await {
         Ok(keys) => keys,

@@ -37,7 +37,7 @@ fn writing(number: usize, path: &str, text: Option<&str>) -> ScriptedAttempt {
 }
 
 /// A project, and a session of three prompts in it that a host ran in the store.
-fn hosted() -> Result<(Annals, PathBuf), Box<dyn std::error::Error>> {
+pub(super) fn hosted() -> Result<(Annals, PathBuf), Box<dyn std::error::Error>> {
     let annals = Annals::new();
     let root = annals.file("project");
     fs::create_dir(&root)?;

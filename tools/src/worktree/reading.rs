@@ -12,6 +12,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct CapturedFiles {
     shadow: Shadow,
+    below: String,
 }
 
 impl CapturedFiles {
@@ -28,7 +29,13 @@ impl CapturedFiles {
         let location = fs::canonicalize(location).map_err(FilesError::io(location))?;
         let root = location.ancestors().find(|above| above.join(".git").exists()).map(Path::to_path_buf);
         let root = root.ok_or_else(|| FilesError::NoWorktree { location: location.clone() })?;
-        Ok(Self { shadow: Shadow::at(folder, root, location)? })
+        let below = location.strip_prefix(&root).unwrap_or(Path::new("")).to_string_lossy().into_owned();
+        Ok(Self { shadow: Shadow::at(folder, root, location)?, below })
+    }
+
+    /// The location below the root of the worktree; empty for the root itself.
+    pub fn below(&self) -> &str {
+        &self.below
     }
 
     /// What a capture holds, by path below the root of the worktree.

@@ -1,0 +1,125 @@
+//! Changed decisions as they are named on the command line.
+
+use crate::error::WhatIfError;
+use annals_config::{Config, config_key};
+
+use annals_core::{Key, ModelName};
+use annals_inspect::what_if::{CompactionRules, TextRedaction, WhatIfChange};
+use annals_runtime::settings::Definitions;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The settings of compactions that are configured.
+pub(in crate::commands) fn rules(config: &Config) -> CompactionRules {
+    let settings = config.compaction();
+    CompactionRules {
+        auto: settings.auto,
+        prune: settings.prune,
+        buffer: settings.buffer,
+        keep_tokens: settings.keep_tokens,
+    }
+}
+
+/// The changes, and what is said of those that shape no request.
+pub(super) fn changes(
+    settings: &[String],
+    config: &Config,
+    directory: &Path,
+) -> Result<(Vec<WhatIfChange>, Vec<String>), WhatIfError> {
+    let (mut changes, mut notes) = (Vec::new(), Vec::new());
+    let mut compaction: Option<CompactionRules> = None;
+    for setting in settings {
+        let (name, value) = setting.split_once('=').ok_or_else(|| WhatIfError::NoValue { setting: setting.clone() })?;
+        if let Some(key) = name.strip_prefix("compaction.") {
+            let mut rules = compaction.unwrap_or_else(|| rules(config));
+            match (key, value) {
+                ("auto", value) => rules.auto = flag(name, value)?,
+                ("prune", value) => rules.prune = flag(name, value)?,
+                ("buffer", value) => rules.buffer = number(name, value)?,
+                ("keep_tokens", value) => rules.keep_tokens = number(name, value)?,
+                _ => other(name, &mut notes)?,
+            }
+            compaction = Some(rules);
+            continue;
+        }
+        match one(name, value, config, directory)? {
+            Some(change) => changes.push(change),
+            None => other(name, &mut notes)?,
+        }
+    }
+    changes.extend(compaction.map(WhatIfChange::Compaction));
+    Ok((changes, notes))
+}
+
+fn one(name: &str, value: &str, config: &Config, directory: &Path) -> Result<Option<WhatIfChange>, WhatIfError> {
+    if let Some(path) = name.strip_prefix("file:") {
+        return Ok(Some(WhatIfChange::File { path: path.to_owned(), content: text(value, directory)? }));
+    }
+    if let Some(key) = name.strip_prefix("source:") {
+        let parsed: Key = key.parse().map_err(|_| WhatIfError::NoKey { key: key.to_owned() })?;
+        return Ok(Some(WhatIfChange::Source { key: parsed, text: text(value, directory)? }));
+    }
+    if let Some(tool) = name.strip_prefix("tool:") {
+        return match value {
+            "none" | "false" | "off" => Ok(Some(WhatIfChange::WithoutTool { name: tool.to_owned() })),
+            _ => Err(WhatIfError::OnlyNone { name: name.to_owned() }),
+        };
+    }
+    let system = |agent: Option<&str>| {
+        Ok(Some(WhatIfChange::AgentSystem { agent: agent.map(str::to_owned), text: text(value, directory)? }))
+    };
+    match name.split('.').collect::<Vec<_>>().as_slice() {
+        ["agent", "system"] => system(None),
+        ["agents", agent, "system" | "prompt"] => system(Some(agent)),
+        ["model"] => {
+            let model = ModelName::from(value);
+            let profile = config.model(&model).ok_or_else(|| WhatIfError::NoModel { model: value.to_owned() })?;
+            Ok(Some(WhatIfChange::Model { profile: Box::new(profile) }))
+        }
+        ["redaction"] | ["redaction", "enabled"] => match flag(name, value)? {
+            true => Ok(config.redactor().map(|redactor| {
+                let redact: TextRedaction = Arc::new(move |text: &str| redactor.redact(text).text.into_owned());
+                WhatIfChange::Redaction { redact }
+            })),
+            // What was replaced is in no log.
+            false => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// A key of the configuration that shapes no request of a session that is recorded.
+fn other(name: &str, notes: &mut Vec<String>) -> Result<(), WhatIfError> {
+    let path: Vec<String> = name.split('.').map(str::to_owned).collect();
+    if config_key(&path).is_none() {
+        return Err(WhatIfError::NoSetting { name: name.to_owned() });
+    }
+    notes.push(format!("{name} changes no request of a session that is recorded"));
+    Ok(())
+}
+
+/// A text: `@FILE`, `none`, or the text itself.
+fn text(value: &str, directory: &Path) -> Result<Option<String>, WhatIfError> {
+    if value == "none" {
+        return Ok(None);
+    }
+    let Some(file) = value.strip_prefix('@') else { return Ok(Some(value.to_owned())) };
+    let path = directory.join(file);
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(source) => Err(WhatIfError::File { path, source }),
+    }
+}
+
+fn flag(name: &str, value: &str) -> Result<bool, WhatIfError> {
+    match value {
+        "true" | "on" => Ok(true),
+        "false" | "off" => Ok(false),
+        _ => Err(WhatIfError::BadValue { name: name.to_owned(), expected: "true or false" }),
+    }
+}
+
+fn number(name: &str, value: &str) -> Result<u64, WhatIfError> {
+    let digits = value.replace('_', "");
+    digits.parse().map_err(|_| WhatIfError::BadValue { name: name.to_owned(), expected: "a number of tokens" })
+}

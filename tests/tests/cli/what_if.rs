@@ -1,0 +1,109 @@
+//! What would have been sent under another decision.
+
+use crate::command::{Annals, Answer, ends, fixture, text};
+use serde_json::Value;
+
+const CLAUDE: &str = "claude-code/tools-and-compaction.jsonl";
+const CODEX: &str = "codex/tools-and-resume.rollout.jsonl";
+const OPENCODE: &str = "opencode/v2/compaction.events.jsonl";
+
+fn asked(annals: &Annals, source: &str, changes: &[&str]) -> (u8, Value) {
+    let file = fixture(source);
+    let mut args = vec!["what-if", &file, "--json"];
+    changes.iter().for_each(|change| args.extend(["--set", change]));
+    let Answer { status, out, remarks } = annals.run(&args);
+    assert!(status < 2, "{changes:?}: {remarks}");
+    (status, serde_json::from_str(&out).expect("an answer"))
+}
+
+#[test]
+fn another_instruction_file_changes_every_request_of_an_imported_session() {
+    let annals = Annals::new();
+    let path = annals.file("AGENTS.md");
+    std::fs::write(&path, "# Rules\n\n- Cite the file.\n").expect("a file");
+    let change = format!("file:AGENTS.md=@{}", text(&path));
+    for source in [CLAUDE, CODEX] {
+        let (status, found) = asked(&annals, source, &[&change]);
+        let requests = found["requests"].as_array().expect("requests");
+        assert_eq!((status, &found["differs"]), (1, &true.into()), "{source}");
+        assert!(
+            requests.iter().all(|request| request["same"] == false && request["first"]["b"] == "system 0"),
+            "{source}"
+        );
+        assert_eq!(found["detail_of"], 1, "{source}");
+        assert!(found["detail"][0]["after"].as_str().is_some_and(|text| text.contains("Cite the file.")), "{source}");
+        assert_ne!(found["before"]["tokens"], found["after"]["tokens"], "{source}");
+    }
+    let (_, claude) = asked(&annals, CLAUDE, &[&change]);
+    assert!(claude["notes"][0].as_str().is_some_and(|note| note.contains("the log does not contain")));
+    assert_eq!(asked(&annals, CODEX, &[&change]).1["notes"], Value::Array(Vec::new()));
+    let same = "file:AGENTS.md=# Rules\n\n- Answer in one short sentence.\n- Quantities are whole numbers.";
+    assert_eq!(asked(&annals, CODEX, &[&same.replace("\\n", "\n")]).0, 1, "a blank line less at the end");
+}
+
+#[test]
+fn a_source_is_left_out_or_has_another_text() {
+    let annals = Annals::new();
+    let (status, without) = asked(&annals, CODEX, &["source:codex/agents_md.instructions=none"]);
+    assert_eq!(status, 1);
+    assert!(without["after"]["tokens"].as_u64() < without["before"]["tokens"].as_u64());
+    let (status, other) = asked(&annals, CODEX, &["source:codex/agents_md.instructions=Be brief."]);
+    let detail = other["detail"][0]["after"].as_str().unwrap_or_default();
+    assert!(status == 1 && detail.contains("Be brief.") && !detail.contains("Quantities"), "{detail}");
+    assert_eq!(asked(&annals, CODEX, &["source:no/source=none"]).0, 0, "nothing to leave out");
+}
+
+#[test]
+fn compactions_would_not_have_happened_or_kept_another_tail() {
+    let annals = Annals::new();
+    let (status, off) = asked(&annals, OPENCODE, &["compaction.auto=false"]);
+    assert_eq!((status, &off["before"]["compactions"], &off["after"]["compactions"]), (1, &2.into(), &0.into()));
+    assert!(off["after"]["tokens"].as_u64() > off["before"]["tokens"].as_u64());
+    let outcomes = off["compactions"].as_array().expect("compactions").iter().filter(|it| it["outcome"] == "dropped");
+    assert_eq!(outcomes.map(|it| it["seq"].as_u64()).collect::<Vec<_>>(), [Some(27), Some(51)]);
+    let (status, _) = asked(&annals, CODEX, &["compaction.keep_tokens=0"]);
+    assert_eq!(status, 0, "a session without a compaction keeps everything anyway");
+    let (status, _) = asked(&annals, CODEX, &["compaction.auto=false", "titles=false"]);
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn a_small_window_would_have_compacted() {
+    let annals = Annals::new();
+    // The window of an imported model is not recorded: that of the model in the question counts.
+    let (_, found) = asked(&annals, OPENCODE, &["model=anthropic/claude-sonnet-4-5"]);
+    assert_eq!(found["detail"][0]["a"], "model");
+    assert!(found["after"]["price"].as_u64() > Some(0));
+}
+
+#[test]
+fn wrong_changes_say_what_is_right() {
+    let (annals, file) = (Annals::new(), fixture(CODEX));
+    for (change, said) in [
+        ("nonsense=1", "neither a key of the configuration"),
+        ("compaction.keep_tokens=many", "expected a number of tokens"),
+        ("compaction.keep_tokens", "expected KEY=VALUE"),
+        ("model=no/such", "no model of that name"),
+        ("source:date=none", "not the key of a context source"),
+        ("file:AGENTS.md=@/no/such/file", "/no/such/file"),
+    ] {
+        let told = ends(&annals, 2, &["what-if", &file, "--set", change]);
+        assert!(told.contains(said), "{change}: {told}");
+    }
+}
+
+#[test]
+fn settings_are_compared_over_sessions() {
+    let annals = Annals::new();
+    let (one, other) = (fixture(OPENCODE), fixture(CODEX));
+    let args = ["tune", &one, &other, "--keep-tokens", "0,8000", "--buffer", "20000"];
+    let table = ends(&annals, 0, &args);
+    assert!(table.contains("*   20,000        8,000"), "{table}");
+    let mut json = args.to_vec();
+    json.push("--json");
+    let rows: Value = serde_json::from_str(&annals.run(&json).out).expect("rows");
+    assert_eq!(
+        (rows.as_array().map(Vec::len), &rows[1]["current"], &rows[1]["differ"]),
+        (Some(2), &true.into(), &0.into())
+    );
+}
