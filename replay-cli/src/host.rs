@@ -20,6 +20,7 @@ mod screen_questions;
 mod screen_tasks;
 mod screen_tools;
 mod typed_reply;
+mod window_use;
 
 pub use chat::ChatCommand;
 pub use frontend::Frontend;

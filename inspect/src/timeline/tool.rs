@@ -26,6 +26,9 @@ const TELLING: &[&str] = &[
 pub fn input_in_brief(input: &Json, directory: &str, blobs: &dyn Blobs) -> String {
     match input.value(blobs) {
         Value::Object(fields) => {
+            if let Some(files) = fields.get("patch").and_then(Value::as_str).and_then(patched) {
+                return one_line(&files);
+            }
             let told = TELLING.iter().find_map(|name| Some((*name, fields.get(*name)?)));
             match told {
                 Some((name, value)) => {
@@ -46,6 +49,13 @@ pub fn input_in_brief(input: &Json, directory: &str, blobs: &dyn Blobs) -> Strin
         }
         other => one_line(&word(&other)),
     }
+}
+
+/// The files that a patch names.
+fn patched(patch: &str) -> Option<String> {
+    let named = |line: &str| line.strip_prefix("*** ")?.split_once(" File: ").map(|(_, path)| path.trim().to_owned());
+    let files: Vec<String> = patch.lines().filter_map(named).collect();
+    (!files.is_empty()).then(|| files.join(", "))
 }
 
 /// Fields of a structured output that are worth showing, the best first.

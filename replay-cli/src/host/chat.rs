@@ -263,6 +263,9 @@ impl<'a> Chat<'a> {
                 RunEnd::Left => return Ok(Then::Ends),
             }
             self.sign().await;
+            if let (true, Some(used)) = (self.printer.is_some(), self.interaction.show.window()) {
+                self.aside(&format!("{} · {used}", plain(self.chosen.model.as_str())));
+            }
             return Ok(Then::GoesOn);
         }
     }

@@ -113,6 +113,14 @@ impl Frontend {
         }
     }
 
+    /// How full the window of the model is, and what the session has cost; for the user only.
+    pub fn window(&self) -> Option<String> {
+        match self {
+            Self::Screen(screen) => screen.window.in_brief(),
+            Self::Json(_) => None,
+        }
+    }
+
     /// The run is over: what was held back is written.
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self {

@@ -125,6 +125,12 @@ fn described(question: &PermissionQuestion, directory: &str) -> QuestionText {
 /// What an edit would change, or what would be written.
 fn change(input: &Value) -> Vec<(Emphasis, String)> {
     let field = |names: &[&str]| names.iter().find_map(|name| input.get(*name)?.as_str());
+    if let Some(patch) = field(&["patch", "patchText"]) {
+        return patch.lines().map(in_patch).collect();
+    }
+    if let Some(edits) = input.get("edits").and_then(Value::as_array) {
+        return edits.iter().flat_map(change).collect();
+    }
     let (old, new) = match (field(&["old", "old_string", "oldString"]), field(&["new", "new_string", "newString"])) {
         (Some(old), Some(new)) => (old, new),
         _ => match field(&["content"]) {
@@ -143,6 +149,17 @@ fn change(input: &Value) -> Vec<(Emphasis, String)> {
         }
     });
     lines.collect()
+}
+
+/// A line of a patch.
+fn in_patch(line: &str) -> (Emphasis, String) {
+    let emphasis = match line.as_bytes().first() {
+        Some(b'+') => Emphasis::Good,
+        Some(b'-') => Emphasis::Bad,
+        Some(b'*') => Emphasis::Strong,
+        _ => Emphasis::Dim,
+    };
+    (emphasis, line.to_owned())
 }
 
 #[cfg(test)]

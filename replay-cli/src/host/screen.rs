@@ -11,6 +11,7 @@ use super::edge::Edge;
 use super::meter::Meter;
 use super::screen_tasks::Tasks;
 use super::screen_tools::ShownCalls;
+use super::window_use::WindowUse;
 use crate::layout::plain;
 use crate::markdown::MarkdownStream;
 use crate::remarks::Remarks;
@@ -64,6 +65,7 @@ pub struct Screen {
     /// What the questions are about that no answer is recorded of.
     pub(super) questions: BTreeMap<PermissionId, String>,
     pub(super) meter: Meter,
+    pub(super) window: WindowUse,
     /// Whether a line that the user edits is below: then nothing is overwritten, and every line is whole.
     pub(super) above_a_prompt: bool,
 }
@@ -97,6 +99,7 @@ impl Screen {
             asked: None,
             questions: BTreeMap::new(),
             meter: Meter::default(),
+            window: WindowUse::default(),
             above_a_prompt: false,
         }
     }
@@ -111,6 +114,7 @@ impl Screen {
         self.session = view.session.id;
         self.directory = view.session.location.as_ref().map(|location| location.directory.clone()).unwrap_or_default();
         self.answer.clear();
+        self.window = WindowUse::of(view);
     }
 
     pub(super) fn typed(&mut self, input: InputId) {
@@ -145,7 +149,8 @@ impl Screen {
         if !self.remarks.are_watched() || (self.open_line && !self.above_a_prompt) {
             return;
         }
-        let asked = || self.asked.as_ref().map(|(model, since)| (format!("{model} is at work"), *since));
+        let rest = self.window.in_brief().map(|used| format!(" · {used}")).unwrap_or_default();
+        let asked = || self.asked.as_ref().map(|(model, since)| (format!("{model} is at work{rest}"), *since));
         match self.calls.in_brief().or_else(asked).or_else(|| self.tasks.in_brief()) {
             Some((what, since)) => self.meter.draw(&what, since),
             None => self.meter.clear(),

@@ -92,8 +92,7 @@ impl Screen {
             (false, false) => "  a number, or another answer › ",
             (false, true) => "  numbers, or another answer › ",
         };
-        let end = if self.above_a_prompt { "\n" } else { "" };
-        self.remarks.write(&(self.remarks.style().paint(Emphasis::Strong, choices) + end));
+        self.write_choices(choices);
         Ok(())
     }
 
@@ -109,7 +108,17 @@ impl Screen {
 
     pub(super) fn ask_for_reply(&mut self) {
         let choices = "  y once · a always · w always, saved · e exactly · n no · n WHY no, because › ";
-        let end = if self.above_a_prompt { "\n" } else { "" };
-        self.remarks.write(&(self.remarks.style().paint(Emphasis::Strong, choices) + end));
+        self.write_choices(choices);
+    }
+
+    /// Writes what can be answered. Above a line that is edited, that line has the prompt.
+    fn write_choices(&self, choices: &str) {
+        let painted = match self.above_a_prompt {
+            true => {
+                self.remarks.style().paint(Emphasis::Strong, choices.trim_end_matches([' ', '›'])).to_string() + "\n"
+            }
+            false => self.remarks.style().paint(Emphasis::Strong, choices),
+        };
+        self.remarks.write(&painted);
     }
 }

@@ -10,13 +10,19 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Context, Editor, Helper};
+use rustyline::{
+    Cmd, ConditionalEventHandler, Config, Context, Editor, Event, EventContext, EventHandler, Helper, KeyCode,
+    KeyEvent, Modifiers, RepeatCount,
+};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// The prompt before the edited line.
 const PROMPT: &str = "› ";
+
+/// How long the rest of the sequence of a key may take after Esc, in milliseconds.
+const ESC_ALONE: u16 = 50;
 
 /// Where a chat's lines come from.
 pub struct ChatInput {
@@ -33,7 +39,11 @@ impl ChatInput {
 
     /// Lines that are edited at the terminal, with those of earlier chats in `history`.
     pub fn edited(history: StorePath) -> Result<Self, ReadlineError> {
-        let mut editor: Editor<ChatHelper, FileHistory> = Editor::new()?;
+        // A byte that follows Esc at once belongs to the sequence of another key.
+        let config = Config::builder().keyseq_timeout(Some(ESC_ALONE)).build();
+        let mut editor: Editor<ChatHelper, FileHistory> = Editor::with_config(config)?;
+        let esc = EventHandler::Conditional(Box::new(EscInterrupts));
+        editor.bind_sequence(Event::from(KeyEvent(KeyCode::Esc, Modifiers::NONE)), esc);
         let words = ChatHelper::default();
         let begun = words.begun.clone();
         editor.set_helper(Some(words));
@@ -47,6 +57,18 @@ impl ChatInput {
         // A thread of its own: what blocks in a read must not keep the process from ending.
         std::thread::spawn(move || reader.edit(editor));
         Ok(Self { lines: TypedLines::arriving(lines), printer: Some(printer) })
+    }
+}
+
+/// Esc interrupts what runs, if nothing is typed; else it clears what is.
+struct EscInterrupts;
+
+impl ConditionalEventHandler for EscInterrupts {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
+        match context.line().is_empty() {
+            true => Some(Cmd::Interrupt),
+            false => Some(Cmd::Kill(rustyline::Movement::WholeBuffer)),
+        }
     }
 }
 

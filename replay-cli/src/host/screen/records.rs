@@ -5,7 +5,7 @@ use crate::layout::plain;
 use crate::style::{Emphasis, counted, duration};
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, EpochCause, FilesEvent, Finish, InputEvent, MessageEvent,
-    PermissionEvent, Purpose, SessionEvent, StepEvent, ToolEvent,
+    PermissionEvent, ProfileEvent, Purpose, SessionEvent, StepEvent, ToolEvent,
 };
 use annals_core::{Blobs, Event, Key, Record, Text};
 use annals_inspect::timeline::one_line;
@@ -47,6 +47,10 @@ impl Screen {
             }
             Event::Session(SessionEvent::ModelSwitched(switched)) => {
                 self.aside(&format!("model {}", switched.model), out)
+            }
+            Event::Profile(ProfileEvent::ModelRecorded(recorded)) => {
+                self.window.model(&recorded.profile);
+                Ok(())
             }
             Event::Files(FilesEvent::RevertCommitted(_)) => self.aside("the undo is final", out),
             _ => Ok(()),
@@ -117,6 +121,7 @@ impl Screen {
             StepEvent::ReasoningEnded(ended) => self.ended(true, ended.index, &ended.text.resolve(blobs), out),
             StepEvent::Ended(ended) => {
                 self.asked = None;
+                self.window.answered(ended);
                 match ended.finish {
                     Finish::Length => self.line(Emphasis::Warn, "the answer reached the model's output limit", out),
                     Finish::ContentFilter => {
