@@ -87,7 +87,7 @@ fn sessions_are_copied_into_a_cluster_and_out_of_it_with_their_digests() {
     for store in [&address, &back] {
         assert!(fine(&person, &["verify", "--store", store]).contains("integrity verified"));
     }
-    for refused in [&["doctor"][..], &["sign"], &["erase", "@last", "--all", "--yes"]] {
+    for refused in [&["doctor"][..], &["sign"], &["erase", "@last", "--all", "--yes", "--reason", "a test"]] {
         let answer = person.annals(&[refused, &["--store", &address]].concat());
         assert_eq!(answer.status, Some(2), "{answer:?}");
         assert!(answer.remarks.contains("annals copy --from"), "{answer:?}");
