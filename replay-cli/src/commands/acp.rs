@@ -9,9 +9,9 @@ use annals_store::OpenMode;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Serve an editor that speaks the Agent Client Protocol (Zed, JetBrains, Neovim, ...) over stdin and stdout.
+/// Serve an editor over the Agent Client Protocol on stdin and stdout.
 ///
-/// Editors start this command; see docs/acp.md for their settings. Sessions work in the directories that the editor names, with
+/// Editors (Zed, JetBrains, Neovim, ...) start this command; see docs/acp.md for their settings. Sessions work in the directories that the editor names, with
 /// your configuration and in your store. Permission questions are asked in the editor.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {

@@ -45,7 +45,7 @@ enum McpCommand {
 
 #[derive(Clone, Debug, clap::Args)]
 struct AddArgs {
-    /// Its name: letters, digits, `-` and `_`.
+    /// Use this name: letters, digits, `-` and `_`.
     #[arg(value_name = "NAME")]
     name: String,
     /// The program and its arguments (after `--`, if they begin with a dash), or an address.
