@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::task::AbortHandle;
 
 /// How often a stream that broke off before the answer is asked for its rest, and after which time if the server names none.
 const RESUMPTIONS: usize = 5;
@@ -22,7 +23,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const TOLD: usize = 300;
 
 /// A server at an address.
-pub(super) struct HttpLink(Arc<HttpState>);
+pub(super) struct HttpLink(Arc<HttpState>, Mutex<Option<AbortHandle>>);
 
 struct HttpState {
     server: McpServer,
@@ -60,16 +61,19 @@ impl HttpLink {
         let unreachable =
             |error: ExchangeError| McpError::Unreachable { url: endpoint.url.clone(), why: error.to_string() };
         let exchanges = Exchanges::new().map_err(unreachable)?;
-        Ok(Self(Arc::new(HttpState {
-            tokens: Tokens::of(server, endpoint, exchanges.clone()),
-            server: server.clone(),
-            endpoint: endpoint.clone(),
-            exchanges,
-            elicitor,
-            next: AtomicU64::new(1),
-            closed: AtomicBool::new(false),
-            session: Mutex::default(),
-        })))
+        Ok(Self(
+            Arc::new(HttpState {
+                tokens: Tokens::of(server, endpoint, exchanges.clone()),
+                server: server.clone(),
+                endpoint: endpoint.clone(),
+                exchanges,
+                elicitor,
+                next: AtomicU64::new(1),
+                closed: AtomicBool::new(false),
+                session: Mutex::default(),
+            }),
+            Mutex::default(),
+        ))
     }
 
     /// Whether the session is over: another one has to be begun.
@@ -80,6 +84,32 @@ impl HttpLink {
     /// The version that was agreed on, which every further request names.
     pub(super) fn agreed(&self, protocol: &'static str) {
         self.0.session.lock().unwrap_or_else(PoisonError::into_inner).protocol = Some(protocol);
+    }
+
+    /// Hears what the server asks of its own accord, over a stream that it may offer, until the link is dropped.
+    pub(super) fn hear(&self) {
+        let state = Arc::downgrade(&self.0);
+        let hearing = tokio::spawn(async move {
+            for _ in 0..=RESUMPTIONS {
+                let Some(open) = state.upgrade() else { return };
+                let Ok(headers) = open.headers(None, None).await else { return };
+                let answer = open.exchanges.send(ExchangeMethod::Get, &open.endpoint.url, &headers, None).await;
+                drop(open);
+                let Some(answer) = answer.ok().filter(|answer| answer.status() == 200 && answer.is_events()) else {
+                    return;
+                };
+                let mut events = answer.events();
+                while let Some(Ok(event)) = events.next().await {
+                    let Some(open) = state.upgrade() else { return };
+                    if let Ok(incoming) = serde_json::from_str::<Incoming>(&event.data) {
+                        open.take(incoming);
+                    }
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+        });
+        let before = self.1.lock().unwrap_or_else(PoisonError::into_inner).replace(hearing.abort_handle());
+        before.iter().for_each(AbortHandle::abort);
     }
 
     /// Sends a notification without parameters.
@@ -107,6 +137,7 @@ impl HttpLink {
 impl Drop for HttpLink {
     /// The server may forget the session.
     fn drop(&mut self) {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(AbortHandle::abort);
         let state = self.0.clone();
         if state.session().id.is_none() || tokio::runtime::Handle::try_current().is_err() {
             return;

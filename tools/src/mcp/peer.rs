@@ -112,6 +112,7 @@ impl McpPeer {
             ServerLink::Http(http) => {
                 http.agreed(version);
                 http.notify("notifications/initialized").await;
+                http.hear();
             }
         }
         self.offer = answer.offer();
