@@ -6,9 +6,9 @@
 //! read   ◄─ what sled lacks (memory), then long pages and single places of packed segments from the journal, other single
 //!           places from sled, each frame checked; what one of them lacks or has damaged is looked up in the other
 //! ```
-//! Four threads belong to an open store: the **committer** writes groups of frames and acknowledges them, the
-//! **sled writer** brings sled up to it, the **sealer** lists the heads after a rotation and packs what was sealed, the
-//! fourth reads **ahead** of who reads a long session. `docs/durability.md` states what is guaranteed.
+//! Four threads belong to an open store: the **committer** writes groups of frames and acknowledges them (a writer that is alone
+//! takes its place), the **sled writer** brings sled up to it, the **sealer** lists the heads after a rotation and packs what was
+//! sealed, the fourth reads **ahead** of who reads a long session. `docs/durability.md` states what is guaranteed.
 
 mod appending;
 mod blobs;
@@ -47,6 +47,7 @@ pub use maintenance::report::{Copy, OpeningReport, Remark};
 pub use maintenance::summary::summary;
 pub use maintenance::usage::{DiskUsage, StoreUsage};
 pub use read_only::ReadOnlyLog;
+pub(crate) use reading::FEW;
 pub use recovery::restore::FormatRepair;
 pub use state::Tuning;
 
@@ -68,9 +69,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use threads::committer::Order;
+use threads::commit_queue::CommitQueue;
 use threads::running::Threads;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 /// Whether a missing store is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +93,7 @@ pub struct DiskLog {
     shared: Arc<StoreState>,
     running: Mutex<Option<Threads>>,
     /// The way to the committer; gone when the store is closed.
-    orders: RwLock<Option<mpsc::Sender<Order>>>,
+    orders: RwLock<Option<CommitQueue>>,
 }
 
 impl DiskLog {
@@ -270,13 +271,13 @@ impl DiskLog {
     }
 
     /// Stops appends and ends followers. Returns what to shut down, once.
-    fn stop(&self) -> Option<(Threads, mpsc::Sender<Order>)> {
+    fn stop(&self) -> Option<(Threads, CommitQueue)> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let orders = self.orders.write().unwrap_or_else(PoisonError::into_inner).take()?;
         Some((running, orders))
     }
 
-    fn orders(&self) -> Option<mpsc::Sender<Order>> {
+    fn orders(&self) -> Option<CommitQueue> {
         self.orders.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -2,7 +2,7 @@
 //! (`docs/reference/store.md#ownership`).
 //!
 //! A guest's call is one message over the Unix-domain socket in the store's folder, its answer another; a follower has
-//! its own connection. When the owner ends, its guests race for the lock: one becomes the owner, the others its
+//! its own connection. Long stretches of sealed segments it reads from the files itself. When the owner ends, its guests race for the lock: one becomes the owner, the others its
 //! guests, and pending calls are repeated. That is safe, since appending the same batch twice has no effect.
 
 mod client;
@@ -16,6 +16,7 @@ mod log;
 mod messages;
 mod owner_connections;
 mod role;
+mod sealed_files;
 mod server;
 mod socket;
 mod wire;

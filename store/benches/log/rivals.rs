@@ -17,7 +17,8 @@ pub trait Rival: Send {
 /// A record with its key.
 pub type Record = (SessionId, u64, Vec<u8>);
 
-/// (a) A file whose space is reserved, written behind one another and flushed with `fdatasync`.
+/// (a) A file that was written with zeros, then records behind one another, flushed with `fdatasync`: the limit of the disk. A flush
+/// of space that was only reserved also writes that it is used now.
 pub struct RawFile {
     file: File,
     at: u64,
@@ -27,7 +28,10 @@ impl RawFile {
     /// A file with room for `bytes`.
     pub fn new(path: &Path, bytes: u64) -> io::Result<Self> {
         let file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
-        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes)?;
+        let zeros = vec![0; 1 << 20];
+        for at in (0..bytes).step_by(zeros.len()) {
+            file.write_all_at(&zeros, at)?;
+        }
         file.sync_all()?;
         Ok(Self { file, at: 0 })
     }

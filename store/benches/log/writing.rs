@@ -31,35 +31,54 @@ fn drafts(records: &[Record], size: usize) -> Vec<Draft> {
     records.iter().map(|(id, at, _)| draft(*id, Seq(*at), 2, size)).collect()
 }
 
-/// One writer that waits for each acknowledgement. Ours also seals and digests; the rivals get ready bytes.
+/// One writer that waits for each acknowledgement. The contestants take turns, append by append, since the device changes more from
+/// second to second than they differ. Ours also seals and digests; the rivals get ready bytes.
 pub async fn one_writer(size: usize, count: usize) -> Result<(), Box<dyn Error>> {
-    let mut took: [Vec<Duration>; 3] = Default::default();
-    for round in 0..ROUNDS as u64 {
-        let dir = crate::folder()?;
-        let records = records(session(round), count, size)?;
-        let (log, _) = DiskLog::open(&dir.path().join("store"), OpenMode::Create)?;
-        let mut raw = RawFile::new(&dir.path().join("raw"), (count * (size + 100)) as u64)?;
-        let mut sqlite = Sqlite::new(&dir.path().join("sqlite"))?;
-        let rivals: [&mut dyn Rival; 2] = [&mut raw, &mut sqlite];
-        for (rival, took) in rivals.into_iter().zip(&mut took[1..]) {
+    let dir = crate::folder()?;
+    let (count, one) = (count * ROUNDS, session(0));
+    let records = records(one, count, size)?;
+    let (log, _) = DiskLog::open(&dir.path().join("store"), OpenMode::Create)?;
+    let mut raw = RawFile::new(&dir.path().join("raw"), (count * (size + 100)) as u64)?;
+    let mut sqlite = Sqlite::new(&dir.path().join("sqlite"))?;
+    let mut took: [Vec<Duration>; 3] = std::array::from_fn(|_| Vec::with_capacity(count));
+    for (at, draft) in drafts(&records, size).into_iter().enumerate() {
+        let (record, mut draft) = (&records[at..=at], Some(draft));
+        for turn in 0..took.len() {
+            let contestant = (at + turn) % took.len();
             let begin = Instant::now();
-            for record in records.chunks(1) {
-                rival.commit(record).map_err(|error| error.to_string())?;
+            match contestant {
+                0 => drop(log.append(draft.take().ok_or("each appends once")?).await?),
+                1 => raw.commit(record).map_err(|error| error.to_string())?,
+                _ => sqlite.commit(record).map_err(|error| error.to_string())?,
             }
-            took.push(begin.elapsed());
+            took[contestant].push(begin.elapsed());
         }
-        let mut drafts = drafts(&records, size);
-        // The rivals made their files before the clock ran; ours makes its first segment with the first batch.
-        log.append(drafts.remove(0)).await?;
-        let begin = Instant::now();
-        for draft in drafts {
-            log.append(draft).await?;
-        }
-        took[0].push(begin.elapsed());
-        log.close().await?;
     }
-    tell(&format!("append, one writer, {size} bytes"), count, took);
+    log.close().await?;
+    tell_turns(&format!("append, one writer, {size} bytes"), took);
     Ok(())
+}
+
+/// Percentiles of contestants that took turns.
+fn tell_turns(what: &str, mut took: [Vec<Duration>; 3]) {
+    took.iter_mut().for_each(|took| took.sort_unstable());
+    let at = |which: usize, per_mille: usize| {
+        let all: &Vec<Duration> = &took[which];
+        all.get(all.len() * per_mille / 1_000).or(all.last()).map_or(0.0, |took| took.as_secs_f64() * 1e6)
+    };
+    println!("{what}, {} appends in turns, microseconds:", took[0].len());
+    for (which, name) in ["Annals", "raw file", "SQLite FULL"].into_iter().enumerate() {
+        let [p10, p50, p99, p999] = [100, 500, 990, 999].map(|per_mille| at(which, per_mille));
+        println!("    {name:<12} p10 {p10:.0}, p50 {p50:.0}, p99 {p99:.0}, p99.9 {p999:.0}");
+    }
+    let ratio = |rival: usize, per_mille: usize| at(rival, per_mille) / at(0, per_mille);
+    println!(
+        "    x raw file {:.2} at p50, {:.2} at p99; x SQLite FULL {:.2} at p50, {:.2} at p99",
+        ratio(1, 500),
+        ratio(1, 990),
+        ratio(2, 500),
+        ratio(2, 990)
+    );
 }
 
 /// 64 tasks, each with a session, each waiting for its acknowledgements; the rivals group as we do.

@@ -3,12 +3,12 @@
 use crate::append_rules::{self, Placement};
 use crate::disk::journal::StoredBatch;
 use crate::disk::state::{Reservation, StoreState};
-use crate::disk::threads::committer::{AppendRequest, Flushed, Order};
+use crate::disk::threads::commit_queue::CommitQueue;
+use crate::disk::threads::committer::Flushed;
 use crate::log::{AppendError, Appended, Committed, Draft, Position};
 use annals_core::{Batch, BlobHash, Blobs, Digest, Sealed, Seq, SessionId, SessionKey};
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use tokio::sync::{mpsc, oneshot};
 
 /// What the heads say about the place of a draft.
 enum AppendSlot {
@@ -97,11 +97,7 @@ impl Blobs for Brought<'_> {
 
 impl StoreState {
     /// See [`crate::EventLog::append`].
-    pub(super) async fn append(
-        self: &Arc<Self>,
-        draft: Draft,
-        orders: mpsc::Sender<Order>,
-    ) -> Result<Committed, AppendError> {
+    pub(super) async fn append(self: &Arc<Self>, draft: Draft, orders: CommitQueue) -> Result<Committed, AppendError> {
         let Appended { mut committed, refused } = self.append_all([draft], orders).await;
         match (committed.pop(), refused) {
             (Some(committed), _) => Ok(committed),
@@ -113,7 +109,7 @@ impl StoreState {
     pub(super) async fn append_all(
         self: &Arc<Self>,
         drafts: impl IntoIterator<Item = Draft>,
-        orders: mpsc::Sender<Order>,
+        orders: CommitQueue,
     ) -> Appended {
         let mut appended = Appended::default();
         let mut drafts = drafts.into_iter().peekable();
@@ -143,7 +139,7 @@ impl StoreState {
         self: &Arc<Self>,
         mut chain: PendingChain,
         reservation: Reservation,
-        orders: &mpsc::Sender<Order>,
+        orders: &CommitQueue,
         appended: &mut Appended,
     ) {
         if let Err(error) = self.keep_blobs_of(&mut chain).await {
@@ -151,13 +147,7 @@ impl StoreState {
         }
         if !chain.batches.is_empty() {
             let key = chain.key;
-            let (reply, answer) = oneshot::channel();
-            let request = AppendRequest { batches: chain.batches, reservation, reply };
-            if orders.send(Order::Append(request)).await.is_err() {
-                appended.refused = Some(AppendError::Closed);
-                return;
-            }
-            match answer.await.unwrap_or(Err(AppendError::Unknown)) {
+            match orders.commit(chain.batches, reservation).await {
                 Ok(Flushed { first, batches }) => {
                     if let Some((last, _)) = batches.last() {
                         self.keys().insert(last.session, key);

@@ -190,6 +190,22 @@ impl ReadOnlyLog {
         self.shared.garbage(age, progress)
     }
 
+    /// Up to `limit` batches of a session from `from` on, as far as they are its own and in segments that grow no more: what is there was
+    /// acknowledged.
+    ///
+    /// # Errors
+    /// See [`EventLog::read`].
+    pub(crate) async fn read_sealed(
+        &self,
+        session: SessionId,
+        from: Seq,
+        limit: usize,
+    ) -> Result<Vec<Slice>, ReadError> {
+        let shared = self.shared.clone();
+        let end = shared.journal.growing().map_or(u64::MAX, |growing| growing.first);
+        apart(move || shared.read_before(session, from, limit, end)).await
+    }
+
     fn state<T>(&self, read: impl FnOnce(&SessionTable) -> T) -> T {
         read(&self.shared.lock())
     }

@@ -75,6 +75,23 @@ impl StoreState {
         lineage.read(from, limit, |session, from, limit| Ok(batches(self.own_from(session, from, limit)?)))
     }
 
+    /// The same of what is the session's own and before a position of the store.
+    pub(super) fn read_before(
+        &self,
+        session: SessionId,
+        from: Seq,
+        limit: usize,
+        end: u64,
+    ) -> Result<Vec<Slice>, ReadError> {
+        let own = self.own(session).ok_or(ReadError::NoSession(session))?;
+        let first = if from >= own.birth.first { self.own_of(session, own, from, 1)?.pop() } else { None };
+        if first.is_none_or(|first| first.position >= end) {
+            return Ok(Vec::new());
+        }
+        let found = self.own_of(session, own, from, limit)?.into_iter().take_while(|stored| stored.position < end);
+        Ok(found.map(|stored| slice(stored.batch, from, Seq(u64::MAX))).collect())
+    }
+
     /// See [`crate::EventLog::read_back`].
     pub(super) fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Result<Vec<Slice>, ReadError> {
         let lineage = self.lineage(session)?;

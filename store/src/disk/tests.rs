@@ -1,3 +1,4 @@
+mod alone;
 mod behind;
 mod copies;
 mod damage;

@@ -4,6 +4,7 @@
 //! callers ──Order──► committer ──Fill──► sled writer (`index::sled_writer`) ──► sled, checkpoint
 //!    ▲                  │  └────Upkeep──► sealer ──► reserved.new, heads, N.pack
 //!    └──────reply───────┘
+//!    └ a writer that is alone takes the committer's place: it frames, flushes and answers on its own thread (`commit_queue`)
 //! readers ──request──► read-ahead ──► blocks in memory
 //! ```
 //!
@@ -20,6 +21,7 @@
 //! queue and writes a checkpoint, then sealer and read-ahead stop, `heads` is written, and the lock is released. A crash on
 //! the way leaves a store that opens with more to compare.
 
+pub(in crate::disk) mod commit_queue;
 pub(in crate::disk) mod committer;
 pub(in crate::disk) mod read_ahead;
 pub(in crate::disk) mod running;

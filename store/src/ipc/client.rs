@@ -1,7 +1,9 @@
 //! A guest's side: the same [`EventLog`], over the owner's socket.
 
 use super::owner_connections::{ConnectError, Lost, OwnerConnections, lost, unexpected};
+use super::sealed_files::SealedFiles;
 use super::wire::{Answer, Ask, Malformed, committed_of};
+use crate::disk::FEW;
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, PageToken, Promises, ReadError, Scope,
     SessionHead, SessionListPage, Slice, StorePlace,
@@ -22,6 +24,7 @@ pub(super) type RawFollowing = Pin<Box<dyn Stream<Item = Result<Result<Followed,
 #[derive(Clone, Debug)]
 pub struct RemoteLog {
     remote: Arc<OwnerConnections>,
+    files: Arc<SealedFiles>,
 }
 
 impl RemoteLog {
@@ -35,10 +38,16 @@ impl RemoteLog {
 
     /// Connects to the owner of the store in a folder, as long as it is this one.
     pub(super) async fn connect_expecting(dir: &Path, store: Option<StoreId>) -> Result<Self, ConnectError> {
-        let log = Self { remote: Arc::new(OwnerConnections::new(dir, store)) };
+        let log = Self { remote: Arc::new(OwnerConnections::new(dir, store)), files: Arc::default() };
         let connection = log.remote.connect().await?;
         log.remote.keep(connection);
         Ok(log)
+    }
+
+    /// Whether it reads sealed segments by itself by now.
+    #[cfg(test)]
+    pub(super) async fn reads_files(&self) -> bool {
+        self.files.are_open().await
     }
 
     /// The id of the store, if its owner names one.
@@ -104,6 +113,14 @@ impl RemoteLog {
         back: bool,
     ) -> Result<Result<Vec<Slice>, ReadError>, Lost> {
         let mut all: Vec<Slice> = Vec::new();
+        if !back && limit > FEW {
+            all = self.files.read(&self.remote, session, place, limit).await;
+            match all.last() {
+                Some(_) if all.len() >= limit => return Ok(Ok(all)),
+                Some(last) => place = last.until,
+                None => {}
+            }
+        }
         loop {
             let limit = limit.saturating_sub(all.len()) as u64;
             let ask = match back {
@@ -117,6 +134,7 @@ impl RemoteLog {
                 Answer::Unreadable { reason } => return Ok(Err(reason.into())),
                 other => return Err(unexpected(&other)),
             };
+            self.files.sent(page.len());
             for slice in &page {
                 all.push(slice.slice()?);
             }

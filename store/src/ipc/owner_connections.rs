@@ -163,7 +163,7 @@ impl OwnerConnections {
     }
 }
 
-async fn exchange(connection: &mut Connection, message: bytes::Bytes) -> Result<Answer, Lost> {
+pub(super) async fn exchange(connection: &mut Connection, message: bytes::Bytes) -> Result<Answer, Lost> {
     connection.send(message).await?;
     match connection.next().await {
         Some(frame) => Ok(Answer::read(&frame?)?),

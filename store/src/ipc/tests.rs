@@ -1,3 +1,5 @@
+mod sealed_files;
+
 use super::{ConnectError, Ownership, RemoteLog, SOCKET, SharedError, SharedLog, serve};
 use crate::conformance::material::{begin, fork, next_slice, next_synced, session, story, two, whole};
 use crate::conformance::{Violation, run_all};

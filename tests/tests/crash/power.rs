@@ -21,7 +21,8 @@ fn tiny() -> Tuning {
     Tuning { segment_bytes: 8 << 10, sled_segment: 64 << 10, ..crash::small() }
 }
 
-/// Appends to six sessions, in turn and now and then to all at once, so that groups of several batches are written.
+/// Appends to six sessions, in turn and now and then to all at once, so that groups of several batches are written; then to one
+/// alone, which flushes itself.
 /// After each acknowledgement the disk notes how many there were.
 async fn story(dir: &Path, lab: &FaultyDisk) -> Vec<(u64, Seq)> {
     let disk: Arc<dyn Disk> = Arc::new(lab.clone());
@@ -29,8 +30,12 @@ async fn story(dir: &Path, lab: &FaultyDisk) -> Vec<(u64, Seq)> {
     let log = Arc::new(log);
     let mut acknowledged = Vec::new();
     let mut next = BTreeMap::new();
-    for round in 0..24 {
-        let chosen = (0..SESSIONS).filter(|number| round % 3 == 0 || *number == round % SESSIONS);
+    for round in 0..34 {
+        let alone = round >= 24;
+        let chosen = (0..SESSIONS).filter(|number| match alone {
+            true => *number == 0,
+            false => round % 3 == 0 || *number == round % SESSIONS,
+        });
         let appends: Vec<_> = chosen
             .map(|number| {
                 let (log, at) = (log.clone(), next.get(&number).copied().unwrap_or_default());

@@ -15,8 +15,9 @@ use bytes::{Bytes, BytesMut};
 use rustix::io::Errno;
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
@@ -29,6 +30,16 @@ pub struct AppendRequest {
     pub reservation: Reservation,
     /// Where the answer goes.
     pub reply: oneshot::Sender<Result<Flushed, AppendError>>,
+}
+
+impl AppendRequest {
+    fn session(&self) -> Option<SessionId> {
+        self.batches.first().map(|(batch, _)| batch.session)
+    }
+
+    fn bytes(&self) -> usize {
+        self.batches.iter().map(|(_, encoded)| encoded.len() + HEADER).sum()
+    }
 }
 
 /// The durable batches.
@@ -65,6 +76,44 @@ pub struct Committer {
     pub sled_groups: Sender<FlushedGroup>,
     /// To the sealer.
     pub sealer_tasks: Sender<SealerTask>,
+    /// Who wrote last.
+    pub recent: RecentWriter,
+}
+
+/// The committer as its thread and a writer that is alone share it.
+#[derive(Debug)]
+pub struct SharedCommitter {
+    /// Gone when the store closes.
+    pub committer: Mutex<Option<Committer>>,
+    /// Whether the thread has taken orders that are not committed yet: a writer that is alone waits behind them.
+    pub collecting: AtomicBool,
+}
+
+/// Which session wrote last, and how long the device takes.
+#[derive(Debug, Default)]
+pub struct RecentWriter {
+    session: Option<SessionId>,
+    /// How many groups in a row were its alone.
+    groups: u32,
+    /// How long a flush takes, smoothed.
+    flush: Duration,
+}
+
+impl RecentWriter {
+    /// Whether a session wrote alone of late, to a device that answers soon.
+    fn is(&self, session: SessionId) -> bool {
+        self.session == Some(session) && self.groups >= ALONE && self.flush < SOON
+    }
+
+    fn note(&mut self, group: &CommitGroup, flush: Duration) {
+        self.flush = (self.flush * 3 + flush) / 4;
+        let session = match &*group.requests {
+            [request] => request.session(),
+            _ => None,
+        };
+        self.groups = if session.is_some() && session == self.session { self.groups.saturating_add(1) } else { 0 };
+        self.session = session;
+    }
 }
 
 /// How many batches end a group; the last order may bring it above.
@@ -77,6 +126,13 @@ const BUFFER: usize = 256 * 1024;
 /// and waking up takes longer than that.
 const SPIN: Duration = Duration::from_micros(50);
 
+/// After how many groups of one session alone that writer flushes them itself. Several writers share flushes, for which they must
+/// meet in the queue.
+const ALONE: u32 = 4;
+
+/// How long a flush may take for a writer to wait for it on its own thread, which an executor may need.
+const SOON: Duration = Duration::from_micros(500);
+
 /// What is made durable together.
 #[derive(Debug, Default)]
 struct CommitGroup {
@@ -88,7 +144,7 @@ struct CommitGroup {
 impl CommitGroup {
     fn push(&mut self, request: AppendRequest) {
         self.batches += request.batches.len();
-        self.bytes += request.batches.iter().map(|(_, encoded)| encoded.len() + HEADER).sum::<usize>();
+        self.bytes += request.bytes();
         self.requests.push(request);
     }
 
@@ -110,39 +166,65 @@ fn next(orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
     }
 }
 
-impl Committer {
-    /// Works until it gets [`Order::Stop`].
-    pub fn run(mut self, mut orders: mpsc::Receiver<Order>) {
-        let mut stopping = false;
-        while !stopping {
+/// The thread: works until it gets [`Order::Stop`].
+pub fn run(committer: &SharedCommitter, mut orders: mpsc::Receiver<Order>) {
+    let locked = || committer.committer.lock().unwrap_or_else(PoisonError::into_inner);
+    let commit = |group| {
+        if let Some(committer) = locked().as_mut() {
+            committer.commit(group);
+        }
+    };
+    let mut stopping = false;
+    while !stopping {
+        let mut group = CommitGroup::default();
+        let mut order = next(&mut orders);
+        committer.collecting.store(true, Ordering::Release);
+        let limit = locked().as_ref().map_or(0, |committer| committer.shared.tuning.group_bytes);
+        loop {
+            match order {
+                Some(Order::Append(request)) => group.push(request),
+                Some(Order::Stop) => {
+                    orders.close();
+                    stopping = true;
+                }
+                None => stopping |= group.requests.is_empty() && orders.is_closed(),
+            }
+            if group.batches >= GROUP || group.bytes >= limit {
+                break;
+            }
+            order = orders.try_recv().ok();
+            if order.is_none() {
+                break;
+            }
+        }
+        commit(group);
+        committer.collecting.store(false, Ordering::Release);
+    }
+    while let Ok(order) = orders.try_recv() {
+        if let Order::Append(request) = order {
             let mut group = CommitGroup::default();
-            let mut order = next(&mut orders);
-            loop {
-                match order {
-                    Some(Order::Append(request)) => group.push(request),
-                    Some(Order::Stop) => {
-                        orders.close();
-                        stopping = true;
-                    }
-                    None => stopping |= group.requests.is_empty() && orders.is_closed(),
-                }
-                if group.batches >= GROUP || group.bytes >= self.shared.tuning.group_bytes {
-                    break;
-                }
-                order = orders.try_recv().ok();
-                if order.is_none() {
-                    break;
-                }
-            }
-            self.commit(group);
+            group.push(request);
+            commit(group);
         }
-        while let Ok(order) = orders.try_recv() {
-            if let Order::Append(request) = order {
-                let mut group = CommitGroup::default();
-                group.push(request);
-                self.commit(group);
-            }
+    }
+    // The other threads end when it goes.
+    drop(locked().take());
+}
+
+impl Committer {
+    /// Makes a request durable on the thread of its writer, if that one writes alone, nothing is in the way and the device answers
+    /// soon. Otherwise gives it back.
+    pub(super) fn commit_now(&mut self, request: AppendRequest) -> Result<(), AppendRequest> {
+        let alone = request.session().is_some_and(|session| self.recent.is(session));
+        let fits = self.writer.as_ref().is_some_and(|writer| writer.fits(request.bytes()));
+        let lag = *self.shared.lag.lock().unwrap_or_else(PoisonError::into_inner);
+        if !(alone && fits && lag + request.bytes() as u64 <= self.shared.tuning.lag_bytes) {
+            return Err(request);
         }
+        let mut group = CommitGroup::default();
+        group.push(request);
+        self.commit(group);
+        Ok(())
     }
 
     fn commit(&mut self, group: CommitGroup) {
@@ -160,7 +242,10 @@ impl Committer {
             places.push((start..self.buffer.len(), (batch.session, batch.first)));
         }
         let frames = self.buffer.split().freeze();
-        match self.write(&frames) {
+        let began = Instant::now();
+        let written = self.write(&frames);
+        self.recent.note(&group, began.elapsed());
+        match written {
             Ok(()) => self.publish(group, frames, places),
             Err((error, certain)) => {
                 tracing::warn!(%error, certain, batches = group.batches, "the journal could not be written");

@@ -1,6 +1,7 @@
 //! Starting and stopping the threads of a store.
 
-use super::committer::{Committer, Order};
+use super::commit_queue::CommitQueue;
+use super::committer::{self, Committer, RecentWriter, SharedCommitter};
 use super::{read_ahead, sealer};
 use crate::disk::folder::StoreLock;
 use crate::disk::index::sled_writer::{self, SledWriter};
@@ -9,8 +10,8 @@ use crate::disk::maintenance::trimming;
 use crate::disk::state::StoreState;
 use bytes::BytesMut;
 use std::io;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
@@ -37,7 +38,7 @@ impl Threads {
         writer: Option<SegmentWriter>,
         written: bool,
         unread: Option<u64>,
-    ) -> io::Result<(Self, mpsc::Sender<Order>)> {
+    ) -> io::Result<(Self, CommitQueue)> {
         let next = shared.lock().sessions.next;
         let (orders, queue) = mpsc::channel(shared.tuning.queue.max(1));
         let (sled_groups, group_queue) = std::sync::mpsc::channel();
@@ -52,8 +53,12 @@ impl Threads {
         let sled_writer = SledWriter::new(shared.clone(), next, written, unread);
         let sled_writer = thread("annals-sled-writer").spawn(move || sled_writer.run(group_queue))?;
         let (shared, buffer) = (shared.clone(), BytesMut::new());
-        let committer = Committer { shared, writer, next, buffer, sled_groups, sealer_tasks };
-        let committer = thread("annals-committer").spawn(move || committer.run(queue))?;
+        let recent = RecentWriter::default();
+        let committer = Committer { shared, writer, next, buffer, sled_groups, sealer_tasks, recent };
+        let (committer, collecting) = (Mutex::new(Some(committer)), AtomicBool::new(false));
+        let committer = Arc::new(SharedCommitter { committer, collecting });
+        let orders = CommitQueue::new(orders, committer.clone());
+        let committer = thread("annals-committer").spawn(move || committer::run(&committer, queue))?;
         Ok((Self { committer, sled_writer, sealer, read_ahead, lock }, orders))
     }
 
@@ -61,13 +66,10 @@ impl Threads {
     ///
     /// # Errors
     /// When the list of heads cannot be written, or a thread panicked.
-    pub fn shut_down(self, shared: &StoreState, orders: &mpsc::Sender<Order>) -> io::Result<()> {
+    pub fn shut_down(self, shared: &StoreState, orders: &CommitQueue) -> io::Result<()> {
         let Self { committer, sled_writer, sealer, read_ahead, lock } = self;
         let gone = |_| io::Error::other("a thread of the store stopped with a panic");
-        // The queue may be full; this thread may belong to an executor, where only this way of waiting is allowed.
-        while let Err(mpsc::error::TrySendError::Full(_)) = orders.try_send(Order::Stop) {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        orders.stop();
         committer.join().map_err(gone)?;
         shared.closed.store(true, Ordering::Release);
         *shared.end.lock().unwrap_or_else(PoisonError::into_inner) = None;
