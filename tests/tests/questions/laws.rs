@@ -225,30 +225,30 @@ async fn a_request_that_a_damaged_log_does_not_give_back_is_shown_in_its_place()
 async fn golden_views_are_the_same_bytes_every_time_and_replaced_only_when_asked() {
     let past = eventful().await.past().await;
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let files = goldens::write(&past, one.path(), false).await.unwrap();
-    goldens::write(&past, other.path(), false).await.unwrap();
+    let files = goldens::write(&past, one.path(), &[], false).await.unwrap();
+    goldens::write(&past, other.path(), &[], false).await.unwrap();
     assert_eq!(files.len(), views::NAMES.len() + 2);
     for file in &files {
         let name = file.file_name().unwrap();
         assert_eq!(std::fs::read(file).unwrap(), std::fs::read(other.path().join(name)).unwrap());
     }
-    let error = goldens::write(&past, one.path(), false).await.unwrap_err();
+    let error = goldens::write(&past, one.path(), &[], false).await.unwrap_err();
     assert!(matches!(error, AskError::Exists { .. }), "{error}");
-    goldens::write(&past, one.path(), true).await.unwrap();
-    assert_eq!(goldens::check(&past, one.path()).await.unwrap(), []);
+    goldens::write(&past, one.path(), &[], true).await.unwrap();
+    assert_eq!(goldens::check(&past, one.path(), &[]).await.unwrap(), []);
 }
 
 #[tokio::test]
 async fn a_golden_that_the_session_no_longer_gives_is_named_with_the_line() {
     let past = eventful().await.past().await;
     let dir = tempfile::tempdir().unwrap();
-    goldens::write(&past, dir.path(), false).await.unwrap();
+    goldens::write(&past, dir.path(), &[], false).await.unwrap();
     let requests = dir.path().join("requests.jsonl");
     let bodies = std::fs::read_to_string(&requests).unwrap();
     assert_eq!(bodies.lines().count() as u64, past.steps().await.unwrap().requests.len() as u64);
     std::fs::write(&requests, bodies.replacen("And again?", "And then?", 1)).unwrap();
     std::fs::remove_file(dir.path().join("usage.json")).unwrap();
-    let stale = goldens::check(&past, dir.path()).await.unwrap();
+    let stale = goldens::check(&past, dir.path(), &[]).await.unwrap();
     let told: Vec<_> = stale.iter().map(|it| (it.path.file_name().unwrap().to_str().unwrap(), it.line)).collect();
     assert_eq!(told, [("usage.json", None), ("requests.jsonl", Some(3))]);
 }
