@@ -183,7 +183,7 @@ pub enum CliError {
     Blame(#[from] BlameError),
     /// A host cannot start, or continue.
     #[error(transparent)]
-    Host(HostError),
+    Host(Box<HostError>),
     /// A command that runs a session was used wrongly.
     #[error(transparent)]
     Run(#[from] RunCommandError),
@@ -210,7 +210,7 @@ pub enum CliError {
     Report(#[from] ReportError),
     /// A scenario was not played or recorded.
     #[error(transparent)]
-    Scenario(#[from] ScenarioError),
+    Scenario(Box<ScenarioError>),
     /// A command that signs, proves or witnesses gave no answer.
     #[error(transparent)]
     Signing(#[from] SigningError),
@@ -368,15 +368,21 @@ impl From<LeasedRunError> for CliError {
     }
 }
 
+impl From<ScenarioError> for CliError {
+    fn from(error: ScenarioError) -> Self {
+        Self::Scenario(Box::new(error))
+    }
+}
+
 impl From<LogError> for CliError {
     fn from(error: LogError) -> Self {
-        Self::Host(error.into())
+        Self::Host(Box::new(error.into()))
     }
 }
 
 impl From<Refusal> for CliError {
     fn from(refusal: Refusal) -> Self {
-        Self::Host(refusal.into())
+        Self::Host(Box::new(refusal.into()))
     }
 }
 
@@ -396,7 +402,7 @@ impl From<HostError> for CliError {
             HostError::Config(error) => error.into(),
             HostError::Edit(error) => error.into(),
             HostError::Signing(error) => error.into(),
-            error => Self::Host(error),
+            error => Self::Host(Box::new(error)),
         }
     }
 }
@@ -427,18 +433,18 @@ impl From<RecogniseError> for CliError {
 
 impl From<LoadError> for CliError {
     fn from(error: LoadError) -> Self {
-        Self::Scenario(error.into())
+        ScenarioError::from(error).into()
     }
 }
 
 impl From<PlayError> for CliError {
     fn from(error: PlayError) -> Self {
-        Self::Scenario(error.into())
+        ScenarioError::from(error).into()
     }
 }
 
 impl From<RecordError> for CliError {
     fn from(error: RecordError) -> Self {
-        Self::Scenario(error.into())
+        ScenarioError::from(error).into()
     }
 }

@@ -9,7 +9,7 @@ use annals_store::OpenMode;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Serve an editor over the Agent Client Protocol on stdin and stdout.
+/// Serve an editor over the Agent Client Protocol on stdin.
 ///
 /// Editors (Zed, JetBrains, Neovim, ...) start this command; see docs/acp.md for their settings. Sessions work in the directories that the editor names, with
 /// your configuration and in your store. Permission questions are asked in the editor.

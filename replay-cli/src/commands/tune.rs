@@ -19,10 +19,10 @@ pub struct Args {
     /// The sessions: ids, starts or ends of ids, words of titles, or @last; or FILES with one each.
     #[arg(value_name = "SESSION", default_value = "@last")]
     sessions: Vec<String>,
-    /// Tokens that stay as they are.
+    /// Keep so many tokens as they are.
     #[arg(long, value_name = "TOKENS", value_delimiter = ',', default_values_t = [0, 4_000, 8_000, 16_000])]
     keep_tokens: Vec<u64>,
-    /// Tokens of the window that stay free.
+    /// Leave so many tokens of the window free.
     #[arg(long, value_name = "TOKENS", value_delimiter = ',', default_values_t = [20_000, 60_000, 120_000])]
     buffer: Vec<u64>,
 }

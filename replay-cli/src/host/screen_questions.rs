@@ -114,9 +114,7 @@ impl Screen {
     /// Writes what can be answered. Above a line that is edited, that line has the prompt.
     fn write_choices(&self, choices: &str) {
         let painted = match self.above_a_prompt {
-            true => {
-                self.remarks.style().paint(Emphasis::Strong, choices.trim_end_matches([' ', '›'])).to_string() + "\n"
-            }
+            true => self.remarks.style().paint(Emphasis::Strong, choices.trim_end_matches([' ', '›'])) + "\n",
             false => self.remarks.style().paint(Emphasis::Strong, choices),
         };
         self.remarks.write(&painted);

@@ -227,7 +227,7 @@ async fn golden_views_are_the_same_bytes_every_time_and_replaced_only_when_asked
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let files = goldens::write(&past, one.path(), &[], false).await.unwrap();
     goldens::write(&past, other.path(), &[], false).await.unwrap();
-    assert_eq!(files.len(), views::NAMES.len() + 2);
+    assert_eq!(files.len(), views::NAMES.len() + 3);
     for file in &files {
         let name = file.file_name().unwrap();
         assert_eq!(std::fs::read(file).unwrap(), std::fs::read(other.path().join(name)).unwrap());

@@ -122,7 +122,7 @@ impl HttpLink {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let waited = WaitedFor { state: &self.0, id, answered: false };
         let answer = self.0.clone().exchange(id, method, params).await;
-        waited.is_answered();
+        waited.end();
         match answer {
             Ok(answer) => Ok(answer),
             Err(Failed::Error(error)) => Err(error),
@@ -157,7 +157,7 @@ struct WaitedFor<'a> {
 }
 
 impl WaitedFor<'_> {
-    fn is_answered(mut self) {
+    fn end(mut self) {
         self.answered = true;
     }
 }

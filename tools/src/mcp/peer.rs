@@ -50,7 +50,7 @@ pub(super) struct McpPeer {
 }
 
 enum ServerLink {
-    Program(McpConnection),
+    Program(Box<McpConnection>),
     Http(HttpLink),
 }
 
@@ -75,7 +75,7 @@ impl McpPeer {
     ) -> Result<Self, McpError> {
         let link = match &settings.http {
             Some(endpoint) => ServerLink::Http(HttpLink::new(settings, endpoint, elicitor.clone())?),
-            None => ServerLink::Program(McpConnection::start(settings, directory, elicitor.clone())?),
+            None => ServerLink::Program(Box::new(McpConnection::start(settings, directory, elicitor.clone())?)),
         };
         let within = settings.start_timeout;
         let asked =
