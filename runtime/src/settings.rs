@@ -268,8 +268,7 @@ pub struct Settings {
     /// The tools that are offered, with short descriptions, where system text and tools would take more than a third of the
     /// largest request; without them tools are always offered as they are.
     pub small_window_tools: Option<Vec<String>>,
-    /// How long the beginning of an answer and its finished fragments may wait for what is appended with them; with zero each is
-    /// appended at once. A call never waits.
+    /// How long finished fragments of an answer may wait for what is appended with them; with zero each is appended at once. A call never waits.
     pub gather: Duration,
     /// Records in each session which process appends to it; without one nothing is recorded.
     pub process: Option<Arc<ProcessRecorder>>,

@@ -242,7 +242,7 @@ impl<'r> AnswerRecorder<'r> {
     async fn piece(&mut self, kind: FragmentKind, id: &str, text: String) -> Result<(), AnswerError> {
         if let Some(fragment) = self.fragments.piece(kind, id, &text)? {
             if !self.has_begun() {
-                self.hold(Vec::new()).await?;
+                self.begin().await?;
             }
             self.show(fragment, text);
         }

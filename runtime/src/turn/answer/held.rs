@@ -1,4 +1,4 @@
-//! What of an answer waits to be appended with what follows: the beginning of its step and finished fragments
+//! What of an answer waits to be appended with what follows: finished fragments
 //! (`docs/reference/turn.md#answer`).
 
 use super::super::files::FilesAfter;
@@ -7,7 +7,13 @@ use annals_core::Event;
 use tokio::time::Instant;
 
 impl AnswerRecorder<'_> {
-    /// Keeps the beginning of the step and finished fragments for the next append, or appends them at once.
+    /// Begins the step: its event precedes the parts of the answer that are shown while they arrive.
+    pub(super) async fn begin(&mut self) -> Result<(), Stop> {
+        self.begun = true;
+        self.append(|_| Vec::new()).await.map(drop)
+    }
+
+    /// Keeps finished fragments for the next append, or appends them at once.
     pub(super) async fn hold(&mut self, finished: Vec<Event>) -> Result<(), Stop> {
         let gather = self.runner.shared.settings.gather;
         self.begun = true;
