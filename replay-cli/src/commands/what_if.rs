@@ -18,7 +18,7 @@ use std::io::Write;
 /// How long a provider keeps an unused prefix, in milliseconds.
 pub(super) const TTL_MS: u64 = 300_000;
 
-/// Show what would have been sent under another decision, without a model.
+/// Show what another decision would have sent, without a model.
 ///
 /// Projects the recorded session again: request by request what would have been sent, the first difference, tokens, price,
 /// cache breaks, and compactions that would have happened or not. Answers and calls stay as they were recorded. Exit
