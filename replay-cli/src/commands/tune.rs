@@ -10,9 +10,9 @@ use annals_inspect::SessionAt;
 use annals_inspect::what_if::{CompactionRules, TunedSetting, tune};
 use std::io::Write;
 
-/// Show what other compaction settings would have cost over sessions, without a model.
+/// Show what other compaction settings would have cost over sessions.
 ///
-/// Projects each session under every combination of the settings: price and tokens of all requests against what leaves
+/// Without a model: projects each session under every combination of the settings: price and tokens of all requests against what leaves
 /// the view (summaries that would have been made). `*` marks the settings that hold now. See `annals what-if`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
