@@ -14,7 +14,7 @@ use annals_inspect::timeline::one_line;
 use std::io::Write;
 use std::path::Path;
 
-/// Show who wrote a line of a file and why: the call, its turn, its prompt.
+/// Show who wrote a line of a file and why: call, turn, prompt.
 ///
 /// Of each line, or of LINE, the call that put it there, the turn, and the prompt that led to it. Contents come from
 /// captures (see `annals files`), otherwise from the calls that wrote, edited or showed the file; what is inferred is

@@ -12,7 +12,7 @@ use std::io::Write;
 
 /// Show what other compaction settings would have cost over sessions.
 ///
-/// Without a model: projects each session under every combination of the settings: price and tokens of all requests against what leaves
+/// Without a model: projects each session under every combination of the settings, and compares price and tokens of all requests with what leaves
 /// the view (summaries that would have been made). `*` marks the settings that hold now. See `annals what-if`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
