@@ -31,6 +31,7 @@ mod retention;
 mod servers;
 mod settings;
 mod trust;
+mod user_file;
 mod variables;
 
 pub use agent::{Agent, Mode};

@@ -1,14 +1,11 @@
 //! Writes permission rules for one project into the user's file.
 
-use crate::origin::{ConfigLayer, ValueOrigin};
 use crate::places::Places;
-use crate::problem::{ConfigError, Problem};
+use crate::problem::ConfigError;
 use crate::settings::MergedSettings;
-use crate::trust::replace;
+use crate::user_file;
 use annals_core::event::Rule;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 /// The table of projects in the user's file.
@@ -28,40 +25,22 @@ pub struct RememberedRules {
 /// # Errors
 /// When the file is no configuration, or cannot be written.
 pub fn remember(places: &Places, project: &Path, rules: &[Rule]) -> Result<RememberedRules, ConfigError> {
-    // A file that is a link stays one.
-    let file = places.user_file.canonicalize().unwrap_or_else(|_| places.user_file.clone());
-    let failed = |source| ConfigError::File { path: file.clone(), source };
-    let text = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(source) => return Err(failed(source)),
-    };
-    let wrong = |message: String| {
-        let origin = ValueOrigin::File { layer: ConfigLayer::User, path: Arc::new(file.clone()), line: 1 };
-        ConfigError::Wrong(vec![Problem { origin, message }])
-    };
-    let mut document: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| wrong(error.message().into()))?;
-    let project = project.to_str().ok_or_else(|| wrong("a project whose path is not UTF-8 has no rules".into()))?;
-    let list = list(&mut document, project).ok_or_else(|| {
-        wrong(format!("`{PROJECTS}.\"{project}\".permissions` is not a list of rules; write the rule by hand"))
-    })?;
-    let known: Vec<Rule> = list.iter().filter_map(written).collect();
-    let new: Vec<&Rule> = rules.iter().filter(|rule| !known.contains(rule)).collect();
-    for rule in &new {
-        let mut words = Array::from_iter([rule.action.as_str(), rule.resource.as_str(), rule.effect.as_str()]);
-        words.decor_mut().set_prefix("\n    ");
-        list.push_formatted(words.into());
-    }
-    list.set_trailing_comma(true);
-    list.set_trailing("\n");
-    let added = new.len();
-    if added > 0 {
-        if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
+    let (file, added) = user_file::edit(&places.user_file, |document| {
+        let project = project.to_str().ok_or("a project whose path is not UTF-8 has no rules")?;
+        let list = list(document, project).ok_or_else(|| {
+            format!("`{PROJECTS}.\"{project}\".permissions` is not a list of rules; write the rule by hand")
+        })?;
+        let known: Vec<Rule> = list.iter().filter_map(written).collect();
+        let new: Vec<&Rule> = rules.iter().filter(|rule| !known.contains(rule)).collect();
+        for rule in &new {
+            let mut words = Array::from_iter([rule.action.as_str(), rule.resource.as_str(), rule.effect.as_str()]);
+            words.decor_mut().set_prefix("\n    ");
+            list.push_formatted(words.into());
         }
-        replace(&file, document.to_string().as_bytes()).map_err(failed)?;
-    }
+        list.set_trailing_comma(true);
+        list.set_trailing("\n");
+        Ok((new.len(), !new.is_empty()))
+    })?;
     Ok(RememberedRules { file, added })
 }
 

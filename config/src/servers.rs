@@ -1,11 +1,8 @@
 //! MCP servers written into a configuration file, and taken out of it.
 
-use crate::origin::{ConfigLayer, ValueOrigin};
-use crate::problem::{ConfigError, Problem};
-use crate::trust::replace;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use crate::problem::ConfigError;
+use crate::user_file;
+use std::path::Path;
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 /// A server to be written.
@@ -80,34 +77,15 @@ fn table(server: &WrittenServer) -> Table {
 
 /// Changes the table of servers; the change says what it gives, and whether the file is written.
 fn edit<T>(file: &Path, change: impl FnOnce(&mut dyn toml_edit::TableLike) -> (T, bool)) -> Result<T, ConfigError> {
-    // A file that is a link stays one.
-    let file: PathBuf = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let failed = |source| ConfigError::File { path: file.clone(), source };
-    let text = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(source) => return Err(failed(source)),
-    };
-    let wrong = |message: String| {
-        let origin = ValueOrigin::File { layer: ConfigLayer::User, path: Arc::new(file.clone()), line: 1 };
-        ConfigError::Wrong(vec![Problem { origin, message }])
-    };
-    let mut document: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| wrong(error.message().into()))?;
-    let implicit = || {
-        let mut table = Table::new();
-        table.set_implicit(true);
-        Item::Table(table)
-    };
-    let servers = document.entry("mcp").or_insert_with(implicit).as_table_like_mut();
-    let servers = servers.ok_or_else(|| wrong("`mcp` is not a table; correct the file by hand".into()))?;
-    let (given, changed) = change(servers);
-    if changed {
-        if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
-        }
-        replace(&file, document.to_string().as_bytes()).map_err(failed)?;
-    }
+    let (_, given) = user_file::edit(file, |document| {
+        let implicit = || {
+            let mut table = Table::new();
+            table.set_implicit(true);
+            Item::Table(table)
+        };
+        let servers = document.entry("mcp").or_insert_with(implicit).as_table_like_mut();
+        Ok(change(servers.ok_or("`mcp` is not a table; correct the file by hand")?))
+    })?;
     Ok(given)
 }
 

@@ -13,10 +13,14 @@ use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::str::from_utf8;
 use std::time::Duration;
 
 /// The longest difference that is recorded, in bytes. The files themselves are captured elsewhere.
 const DIFFERENCE: usize = 64 * 1024;
+
+/// What some editors put before a text.
+const MARK: &str = "\u{feff}";
 
 /// A file before a change.
 pub(super) struct FileBefore {
@@ -34,6 +38,31 @@ pub(super) fn before(place: &Workplace, path: &Path, stop: &StopSignal) -> Resul
     }
     let content = FileContent::of(&mut file, &found, stop).map_err(|error| open::trouble(place, path, &error))?;
     Ok(Some(FileBefore { content, file, found }))
+}
+
+/// Edits the text of a file: of its text without a byte order mark, `edited` gives the new one and what was done in words. It is given
+/// how the file is shown as well.
+pub(super) fn edit_text(
+    place: &Workplace,
+    session: SessionId,
+    path: &str,
+    stop: &StopSignal,
+    edited: impl FnOnce(&str, &str) -> Result<(String, String), ToolError>,
+) -> Result<ToolOutput, ToolError> {
+    let _changing = place.seen().changing();
+    let path = place.resolve(path).map_err(|error| format!("{path}: {error}"))?;
+    let shown = place.shown(&path);
+    let Some(before) = before(place, &path, stop)? else { return Err(open::missing(place, &path)) };
+    before.refuse_changed(place, session, &path)?;
+    let Some(bytes) = before.bytes() else {
+        return Err(format!("{shown} is too long to edit: more than {WHOLE} bytes.").into());
+    };
+    let old = from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8; it cannot be edited as text."))?;
+    let (mark, text) = old.strip_prefix(MARK).map_or(("", old), |text| (MARK, text));
+    let (text, did) = edited(&shown, text)?;
+    let new = format!("{mark}{text}");
+    let lost = put(place, session, &path, Some(&before), new.as_bytes())?;
+    Ok(told(place, &path, &did, (Some(old), &new), &lost))
 }
 
 impl FileBefore {

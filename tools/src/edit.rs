@@ -1,19 +1,14 @@
 //! The tool `edit`.
 
-use super::file_content::WHOLE;
+use super::change;
 use super::matching::replaced;
 use super::read::path_is_one;
 use super::stop_signal::blocking;
 use super::typed::{TypedTool, Worked};
 use super::workplace::{PathAccess, Workplace};
-use super::{change, open};
 use annals_runtime::tools::{CallContext, Demand};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::str::from_utf8;
-
-/// What some editors put before a text.
-const MARK: &str = "\u{feff}";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -65,26 +60,14 @@ impl TypedTool for Edit {
                 &context,
                 vec![input.path.clone()],
                 blocking(move |stop| {
-                    let _changing = place.seen().changing();
-                    let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
-                    let shown = place.shown(&path);
-                    let Some(before) = change::before(&place, &path, stop)? else {
-                        return Err(open::missing(&place, &path));
+                    let edited = |shown: &str, text: &str| {
+                        let all = input.replace_all.unwrap_or_default();
+                        let (text, count) = replaced(text, &input.old_string, &input.new_string, all)
+                            .map_err(|reason| format!("{shown} was not changed: {reason}"))?;
+                        let did = if count == 1 { "Edited".into() } else { format!("Replaced {count} occurrences in") };
+                        Ok((text, did))
                     };
-                    before.refuse_changed(&place, context.session, &path)?;
-                    let Some(bytes) = before.bytes() else {
-                        return Err(format!("{shown} is too long to edit: more than {WHOLE} bytes.").into());
-                    };
-                    let old =
-                        from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8; it cannot be edited as text."))?;
-                    let (mark, text) = old.strip_prefix(MARK).map_or(("", old), |text| (MARK, text));
-                    let all = input.replace_all.unwrap_or_default();
-                    let (text, count) = replaced(text, &input.old_string, &input.new_string, all)
-                        .map_err(|reason| format!("{shown} was not changed: {reason}"))?;
-                    let new = format!("{mark}{text}");
-                    let lost = change::put(&place, context.session, &path, Some(&before), new.as_bytes())?;
-                    let did = if count == 1 { "Edited".into() } else { format!("Replaced {count} occurrences in") };
-                    Ok(change::told(&place, &path, &did, (Some(old), &new), &lost))
+                    change::edit_text(&place, context.session, &input.path, stop, edited)
                 }),
             )
             .await

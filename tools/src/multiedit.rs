@@ -1,19 +1,14 @@
 //! The tool `multiedit`: several replacements in one file, all of them or none.
 
-use super::file_content::WHOLE;
+use super::change;
 use super::matching::replaced;
 use super::read::path_is_one;
 use super::stop_signal::blocking;
 use super::typed::{TypedTool, Worked};
 use super::workplace::{PathAccess, Workplace};
-use super::{change, open};
 use annals_runtime::tools::{CallContext, Demand};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::str::from_utf8;
-
-/// What some editors put before a text.
-const MARK: &str = "\u{feff}";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -74,33 +69,21 @@ impl TypedTool for MultiEdit {
                 &context,
                 vec![input.path.clone()],
                 blocking(move |stop| {
-                    let _changing = place.seen().changing();
-                    let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
-                    let shown = place.shown(&path);
-                    let Some(before) = change::before(&place, &path, stop)? else {
-                        return Err(open::missing(&place, &path));
+                    let edited = |shown: &str, text: &str| {
+                        let mut text = text.to_owned();
+                        for (at, edit) in input.edits.iter().enumerate() {
+                            let all = edit.replace_all.unwrap_or_default();
+                            let made = replaced(&text, &edit.old_string, &edit.new_string, all);
+                            (text, _) =
+                                made.map_err(|reason| format!("{shown} was not changed: edit {}: {reason}", at + 1))?;
+                        }
+                        let did = match input.edits.len() {
+                            1 => "Made 1 edit in".to_owned(),
+                            count => format!("Made {count} edits in"),
+                        };
+                        Ok((text, did))
                     };
-                    before.refuse_changed(&place, context.session, &path)?;
-                    let Some(bytes) = before.bytes() else {
-                        return Err(format!("{shown} is too long to edit: more than {WHOLE} bytes.").into());
-                    };
-                    let old =
-                        from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8; it cannot be edited as text."))?;
-                    let (mark, text) = old.strip_prefix(MARK).map_or(("", old), |text| (MARK, text));
-                    let mut text = text.to_owned();
-                    for (at, edit) in input.edits.iter().enumerate() {
-                        let all = edit.replace_all.unwrap_or_default();
-                        let made = replaced(&text, &edit.old_string, &edit.new_string, all);
-                        (text, _) =
-                            made.map_err(|reason| format!("{shown} was not changed: edit {}: {reason}", at + 1))?;
-                    }
-                    let new = format!("{mark}{text}");
-                    let lost = change::put(&place, context.session, &path, Some(&before), new.as_bytes())?;
-                    let did = match input.edits.len() {
-                        1 => "Made 1 edit in".to_owned(),
-                        count => format!("Made {count} edits in"),
-                    };
-                    Ok(change::told(&place, &path, &did, (Some(old), &new), &lost))
+                    change::edit_text(&place, context.session, &input.path, stop, edited)
                 }),
             )
             .await

@@ -7,6 +7,7 @@ mod text;
 pub(super) use search::SearchTool;
 pub use search::{SearchProvider, WebSearch};
 
+use super::stop_signal::blocking;
 use super::typed::{TypedTool, Worked};
 use address::{PRIVATE, PageAddress};
 use annals_core::Json;
@@ -109,7 +110,8 @@ impl TypedTool for WebFetch {
                     }
                     address = next;
                 }
-                None => return told(&address, answer, input.format),
+                // A page of many elements takes a while.
+                None => return blocking(move |_| told(&address, answer, input.format)).await,
             }
         }
         Err(format!("{} redirects more than {REDIRECTS} times.", input.url).into())
