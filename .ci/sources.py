@@ -26,6 +26,8 @@ ARROWS = {
     "serve": ("core", "host", "index", "inspect", "projections", "runtime", "store"),
     "config": ("core", "providers", "runtime", "store", "tools"),
     "host": ("core", "config", "index", "inspect", "projections", "providers", "runtime", "store", "tools"),
+    "acp": ("core", "config", "host", "inspect", "projections", "providers", "runtime", "tools"),
+    "terminal": ("core", "config", "host", "inspect", "projections", "providers", "runtime", "store", "tools"),
     "testing": ("core", "projections", "store"),
     "scenario": ("core", "inspect", "projections", "providers", "runtime", "store"),
 }
@@ -36,11 +38,12 @@ TOP = ("replay-cli", "tests", "examples")
 OWNERS = {
     "axum": "serve",
     "clap": "replay-cli",
-    "crossterm": "replay-cli",
-    "indicatif": "replay-cli",
+    "crossterm": ("replay-cli", "terminal"),
+    "indicatif": "terminal",
     "reqwest": "providers",
     "rusqlite": ("import", "index"),
-    "rustyline": "replay-cli",
+    "ratatui": ("replay-cli", "terminal"),
+    "rustyline": ("replay-cli", "terminal"),
     "sled": "store",
     "toml_edit": "config",
 }

@@ -77,6 +77,7 @@ impl OpenedLog {
 
     /// Whether this process keeps the lists over all sessions: the owner of a folder does, and every process of a cluster while the
     /// store is small or the index is there already.
+    #[cfg_attr(not(feature = "nats"), expect(unused_variables, reason = "it is about clusters"))]
     pub async fn keeps_lists(&self, is_indexed: bool) -> bool {
         match self {
             Self::Folder(log) => matches!(log.ownership(), Ownership::Owner(_)),
@@ -86,6 +87,7 @@ impl OpenedLog {
     }
 
     /// Whether this process adds to the index.
+    #[cfg_attr(not(feature = "nats"), expect(unused_variables, reason = "it is about clusters"))]
     pub async fn keeps_index(&self, is_indexed: bool) -> bool {
         match self {
             Self::Folder(_) => !self.is_read_only(),

@@ -252,7 +252,7 @@ impl App {
         {
             cli.remark(&format!("for diagnostics see {}", path.display()));
         }
-        let verdict = ended(answer?, finished)?;
+        let verdict = ended(answer?, finished.map_err(CliError::from))?;
         if let Err(HostError::File { source, .. }) = &closed
             && let Some(displaced) = source.get_ref().and_then(|error| error.downcast_ref::<Displaced>())
         {

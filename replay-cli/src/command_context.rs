@@ -18,6 +18,7 @@ use annals_runtime::host::HostParts;
 use annals_runtime::ports::FixedClock;
 use annals_store::OpenMode;
 use annals_store::disk::StoreId;
+use annals_terminal::Terminal;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,6 +94,12 @@ impl CommandContext {
     #[must_use]
     pub fn in_environment(self, environment: Environment) -> Self {
         Self { host: self.host.in_environment(environment), ..self }
+    }
+
+    /// The terminal that the command was given.
+    pub fn terminal(&self) -> Terminal {
+        let (style, remarks, diagnostics) = (self.style.clone(), self.remarks.clone(), self.diagnostics.clone());
+        Terminal { style, remarks, watched: self.watched, diagnostics }
     }
 
     /// Where the agents on this machine keep their sessions.

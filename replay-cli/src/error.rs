@@ -42,6 +42,8 @@ use annals_store::disk::CollectError;
 use annals_store::erasure::{EraseError, RecordErasureError};
 use annals_store::exchange::ExportError;
 use annals_store::{AppendError, OpenError, ReadError, SharedError};
+use annals_terminal::diagnostics::FilterError;
+use annals_terminal::error::TerminalError;
 use std::io;
 use std::path::PathBuf;
 
@@ -132,8 +134,8 @@ pub enum CliError {
         what: &'static str,
     },
     /// The filter of diagnostics cannot be read.
-    #[error("ANNALS_LOG={filter:?} is not a filter: {why}; example: annals=debug")]
-    BadFilter { filter: String, why: String },
+    #[error(transparent)]
+    BadFilter(#[from] FilterError),
     /// There is no place to keep a store.
     #[error("no home folder for the store; name a folder with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -254,7 +256,7 @@ impl CliError {
             | Self::Files(FilesQuestionError::NotEmpty { .. })
             | Self::Pattern(_)
             | Self::Sql(SqlError::Query(_) | SqlError::NotAllowed)
-            | Self::BadFilter { .. }
+            | Self::BadFilter(_)
             | Self::NoTerminal { .. }
             | Self::File { .. }
             | Self::SameStore { .. }
@@ -403,6 +405,15 @@ impl From<HostError> for CliError {
             HostError::Edit(error) => error.into(),
             HostError::Signing(error) => error.into(),
             error => Self::Host(Box::new(error)),
+        }
+    }
+}
+
+impl From<TerminalError> for CliError {
+    fn from(error: TerminalError) -> Self {
+        match error {
+            TerminalError::Host(error) => (*error).into(),
+            TerminalError::Output(error) => Self::Output(error),
         }
     }
 }

@@ -7,36 +7,25 @@
 //! The interface is [`app`]. What the tests of the workspace need of the rest is in `testing`, behind the feature of that name.
 #![warn(missing_docs)]
 
-mod acp;
-mod ago;
 pub mod app;
 mod command_context;
 mod commands;
-mod diagnostics;
-mod draw;
 mod erasing;
 mod error;
-mod escape;
 mod event_arg;
 mod fold_arg;
-mod host;
 mod import_into;
 mod import_secret;
-mod json;
-mod layout;
-mod markdown;
-mod message;
-mod pager;
 mod passphrase;
-mod picker;
-mod progress;
 mod project_scope;
-mod remarks;
 mod resume;
 mod session_choice;
-mod shown_title;
-mod style;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
 mod time_arg;
+
+use annals_terminal::{
+    ago, diagnostics, draw, escape, json, layout, live, markdown, message, pager, picker, progress, remarks,
+    shown_title, style,
+};

@@ -130,7 +130,7 @@ async fn shown(words: &[&str], cli: &CommandContext) -> Result<(), CliError> {
     let stays = matches!(paged, PagedOutput::Pager(_));
     let finished = paged.finish();
     cli.close().await?;
-    match answer.and(finished) {
+    match answer.and(finished.map_err(CliError::from)) {
         // The pager was left before the end.
         Err(error) if error.is_closed_pipe() => return Ok(()),
         Err(error) => cli.remark(&error.to_string()),

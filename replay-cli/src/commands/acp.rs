@@ -1,8 +1,8 @@
 //! `annals acp`
 
-use crate::acp;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
+use annals_acp as acp;
 use annals_host::{ApprovalMode, RunOptions};
 use annals_runtime::ports::SystemClock;
 use annals_store::OpenMode;

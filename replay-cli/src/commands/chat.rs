@@ -3,7 +3,7 @@
 use super::run::With;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, RunCommandError, Verdict};
-use crate::host::chat::{Chat, ChatInput};
+use crate::live::chat::{Chat, ChatInput};
 use crate::session_choice;
 use annals_host::{configured_asking, continued, open};
 use annals_runtime::host::{PromptSender, QuestionSender};
@@ -59,7 +59,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         false => ChatInput::piped(),
     };
     let approval = args.with.approval(person);
-    let mut chat = Chat::new(cli, &host, definitions, chosen, session, questions, approval, reading)?;
+    let mut chat = Chat::new(&cli.terminal(), &host, definitions, chosen, session, questions, approval, reading)?;
     chat.answers(prompts);
-    chat.talk(out).await
+    chat.talk(out).await?;
+    Ok(Verdict::Fine)
 }

@@ -3,7 +3,7 @@
 use super::run::{conclude, frontend};
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
-use crate::host::{Interaction, TypedLines, run_interactive};
+use crate::live::{Interaction, TypedLines, run_interactive};
 use crate::session_choice;
 use annals_host::{ApprovalMode, RunOptions, configured, continued, open};
 use annals_runtime::host::{QuestionSender, RunGoal};
@@ -31,8 +31,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let (parts, chosen) = configured(cli, &options, Some(&found), put)?;
     let host = cli.open_host(found.reader.clone(), parts)?.signing(&chosen.signing, cli);
     let session = open(&host, Some(&found), &chosen).await?;
-    let mut interaction =
-        Interaction::new(cli, &host, questions, frontend(cli), ApprovalMode::Nobody, TypedLines::of_stdin())?;
+    let mut interaction = Interaction::new(
+        &cli.terminal(),
+        &host,
+        questions,
+        frontend(cli),
+        ApprovalMode::Nobody,
+        TypedLines::of_stdin(),
+    )?;
     interaction.show.begin(&*session.view().await?, out)?;
     let ended = run_interactive(&host, &session, RunGoal::Compaction, &mut interaction, out).await?;
     conclude(&host, &session, &ended, cli, out).await

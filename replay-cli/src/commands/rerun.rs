@@ -3,8 +3,8 @@
 use super::run::With;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, RunCommandError, Verdict};
-use crate::host::{Frontend, Interaction, Screen, TypedLines, run_interactive};
 use crate::json;
+use crate::live::{Frontend, Interaction, Screen, TypedLines, run_interactive};
 use crate::session_choice;
 use crate::style::{Emphasis, counted};
 use annals_core::Seq;
@@ -71,8 +71,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let person = io::stdin().is_terminal() && cli.shows_progress();
     let approval = if frozen { ApprovalMode::Recorded } else { args.with.approval(person) };
     let screen = Screen::new(cli.remarks.clone(), cli.style.clone(), false);
-    let mut interaction =
-        Interaction::new(cli, &host, questions, Frontend::Screen(Box::new(screen)), approval, TypedLines::of_stdin())?;
+    let mut interaction = Interaction::new(
+        &cli.terminal(),
+        &host,
+        questions,
+        Frontend::Screen(Box::new(screen)),
+        approval,
+        TypedLines::of_stdin(),
+    )?;
     interaction.show.begin(&*session.view().await?, &mut io::sink())?;
     let whole = again(&recorded.actions, &options.model, &host, &session, &mut interaction, cli).await?;
     let (one, other) = (past(found.session, &reader).await?, past(session.id(), &reader).await?);

@@ -2,8 +2,8 @@
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, RunCommandError, Verdict};
-use crate::host::{Frontend, Interaction, Screen, TypedLines, closing, run_interactive};
 use crate::layout::plain;
+use crate::live::{Frontend, Interaction, Screen, TypedLines, closing, run_interactive};
 use crate::session_choice;
 use crate::style::Emphasis;
 use annals_core::InputId;
@@ -169,7 +169,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let session = open(&host, found.as_ref(), &chosen).await?;
     let before = session.view().await?;
     let (show, approval) = (frontend(cli), args.with.approval(person));
-    let mut interaction = Interaction::new(cli, &host, questions, show, approval, TypedLines::of_stdin())?;
+    let mut interaction = Interaction::new(&cli.terminal(), &host, questions, show, approval, TypedLines::of_stdin())?;
     interaction.prompts = Some(prompts);
     interaction.show.begin(&before, out)?;
     let mut pinning = None;
@@ -218,7 +218,7 @@ pub async fn conclude(
     if cli.style.json {
         closing::in_json(&view, ended, out)?;
     } else {
-        closing::say(&view, ended, cli);
+        closing::say(&view, ended, &cli.remarks);
     }
     if let RunEnd::Failed(error) = ended
         && !cli.style.json

@@ -73,7 +73,7 @@ impl TuiPages<'_> {
 
     async fn seen(&self, past: &SessionAt, full: bool, out: &mut PageOutput) -> Result<(), CliError> {
         match why::ask(past, None, None).await {
-            Ok(answer) => draw::why::draw(&answer, full, &mut Sheet::new(out, &self.style)),
+            Ok(answer) => Ok(draw::why::draw(&answer, full, &mut Sheet::new(out, &self.style))?),
             Err(AskError::NoStep { .. }) => note("no request was sent up to this event", &self.style, out),
             Err(error) => Err(error.into()),
         }
@@ -133,7 +133,7 @@ impl TuiPages<'_> {
         if answer.requests.len() >= REQUESTS {
             note(&format!("the last {REQUESTS} requests; annals cache shows all"), &self.style, out)?;
         }
-        draw::cache::draw(&answer, &self.style, out)
+        Ok(draw::cache::draw(&answer, &self.style, out)?)
     }
 
     async fn compactions(&self, past: &SessionAt, out: &mut PageOutput) -> Result<(), CliError> {

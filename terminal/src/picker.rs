@@ -8,7 +8,7 @@ mod tests;
 
 pub use state::{PickerAction, PickerRow, PickerState};
 
-use crate::error::CliError;
+use crate::error::TerminalError;
 use crate::style::Style;
 use annals_core::SessionId;
 use annals_inspect::reader::Reader;
@@ -43,7 +43,7 @@ impl Picker {
     ///
     /// # Errors
     /// When the terminal refuses, or the log cannot be read.
-    pub async fn pick(&mut self, reader: &Reader) -> Result<PickerAction, CliError> {
+    pub async fn pick(&mut self, reader: &Reader) -> Result<PickerAction, TerminalError> {
         let mut terminal = RestoredTerminal(ManuallyDrop::new(ratatui::try_init()?));
         let mut preview: (Option<SessionId>, Vec<String>) = (None, Vec::new());
         loop {
@@ -70,13 +70,13 @@ impl Picker {
         reader: &Reader,
         selected: Option<SessionId>,
         layout: PickerLayout,
-    ) -> Result<Vec<String>, CliError> {
+    ) -> Result<Vec<String>, TerminalError> {
         let Some(session) = selected.and_then(|id| self.sessions.get(&id)) else { return Ok(Vec::new()) };
         let size = (usize::from(layout.preview.width), usize::from(layout.preview.height.saturating_sub(1)));
         match preview::preview(reader, session, &self.style, size).await {
             Ok(lines) => Ok(lines),
             // Damage is shown in its place; the other sessions can still be picked.
-            Err(error @ CliError::Read(_)) => Ok(vec![error.to_string()]),
+            Err(TerminalError::Host(error)) => Ok(vec![error.to_string()]),
             Err(error) => Err(error),
         }
     }

@@ -58,7 +58,7 @@ pub fn visible_line(text: &str) -> String {
 }
 
 /// Whether a character could steer a terminal, reorder what is shown, or hide in it. Line feed and tab cannot.
-pub(crate) fn is_unsafe(c: char) -> bool {
+pub fn is_unsafe(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         // Bidirectional controls.

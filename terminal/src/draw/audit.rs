@@ -1,6 +1,5 @@
 //! Draws an audit: counts, then the calls to look at.
 
-use crate::error::CliError;
 use crate::layout::{clip, columns, name, pad, plain, wrap};
 use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style, counted, thousands};
@@ -10,7 +9,7 @@ use annals_inspect::safety::{
     AuditedCall, CallDecision, CallOutcome, CommandConfinement, CommandCounts, Destinations, SafetyAudit,
 };
 use annals_projections::Catalogue;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Columns before the texts of a call.
 const INDENT: usize = 13;
@@ -18,7 +17,7 @@ const INDENT: usize = 13;
 const LINES: usize = 6;
 
 /// Draws the answer.
-pub fn draw(audit: &SafetyAudit, catalogue: &Catalogue, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn draw(audit: &SafetyAudit, catalogue: &Catalogue, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut facts = vec![counted(audit.sessions, "session"), counted(audit.calls, "call")];
     let hosted = (audit.hosted > 0).then(|| format!("{} by the provider itself", thousands(audit.hosted)));
     let foreign = (audit.not_recorded > 0)
@@ -37,7 +36,7 @@ pub fn draw(audit: &SafetyAudit, catalogue: &Catalogue, style: &Style, out: &mut
 }
 
 /// The table of decisions.
-fn decisions(audit: &SafetyAudit, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn decisions(audit: &SafetyAudit, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<[String; 4]> = audit
         .decisions
         .iter()
@@ -112,7 +111,7 @@ fn summary(audit: &SafetyAudit) -> Vec<(&'static str, String)> {
 }
 
 /// The calls, below their sessions.
-fn listed(audit: &SafetyAudit, catalogue: &Catalogue, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn listed(audit: &SafetyAudit, catalogue: &Catalogue, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let ids = short_ids(&catalogue.sessions.keys().copied().collect::<Vec<_>>());
     if audit.omitted > 0 {
         let text = format!("… {} before these; -n COUNT lists more", counted(audit.omitted, "call"));
@@ -132,7 +131,7 @@ fn listed(audit: &SafetyAudit, catalogue: &Catalogue, style: &Style, out: &mut d
     Ok(())
 }
 
-fn one(call: &AuditedCall, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn one(call: &AuditedCall, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let head = style.paint(Emphasis::Strong, &format!("event {:>5}", call.seq));
     let tool = style.paint(Emphasis::Tool, &name(&call.tool));
     writeln!(out, "{head}  {}  {tool}", style.paint(Emphasis::Dim, &style.exact(call.at)))?;
@@ -194,7 +193,7 @@ const fn emphasis(outcome: CallOutcome) -> Emphasis {
     }
 }
 
-fn tell(text: &str, indent: usize, emphasis: Emphasis, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn tell(text: &str, indent: usize, emphasis: Emphasis, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     for line in wrap(&plain(text), style.width.saturating_sub(indent)) {
         writeln!(out, "{:indent$}{}", "", style.paint(emphasis, &line))?;
     }

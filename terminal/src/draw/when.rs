@@ -1,12 +1,12 @@
 //! Draws when the model knew something.
 
-use crate::error::CliError;
 use crate::layout::Sheet;
 use crate::style::{Emphasis, counted};
 use annals_inspect::when::{Left, LeftBy, Sighting, Stay, Through, When};
+use std::io;
 
 /// Draws the answer.
-pub fn draw(when: &When, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+pub fn draw(when: &When, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let here = when.sightings.iter().filter(|it| it.stays.last().is_some_and(|stay| stay.left.is_none())).count();
     let right = match (when.sightings.len(), here) {
         (0, _) => "never in the model's view".to_owned(),
@@ -28,7 +28,7 @@ pub fn draw(when: &When, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
-fn one(sighting: &Sighting, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+fn one(sighting: &Sighting, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let (label, emphasis, name) = label(&sighting.through);
     let turn = if sighting.turn == 0 { "before turn 1".to_owned() } else { format!("turn {}", sighting.turn) };
     let mut line: Vec<String> = name.into_iter().collect();
@@ -44,7 +44,7 @@ fn one(sighting: &Sighting, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     sighting.stays.iter().try_for_each(|stay| self::stay(sighting, stay, sheet))
 }
 
-fn stay(sighting: &Sighting, stay: &Stay, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+fn stay(sighting: &Sighting, stay: &Stay, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let carried = match (stay.first, stay.last) {
         (Some(first), Some(last)) if first == last => format!("request {first} carried it"),
         (Some(first), Some(last)) => format!("requests {first} to {last} carried it"),

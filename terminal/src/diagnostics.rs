@@ -9,7 +9,6 @@ mod layer;
 
 pub use file::LogFile;
 
-use crate::error::CliError;
 use crate::layout::plain;
 use crate::remarks::Remarks;
 use crate::style::Emphasis;
@@ -25,6 +24,16 @@ use tracing_subscriber::layer::SubscriberExt;
 
 /// The variable with a filter, as `tracing` writes them: `annals=debug`, `warn,annals_store=trace`.
 pub const VARIABLE: &str = "ANNALS_LOG";
+
+/// The filter of diagnostics cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("ANNALS_LOG={filter:?} is not a filter: {why}; example: annals=debug")]
+pub struct FilterError {
+    /// The filter.
+    pub filter: String,
+    /// Why not.
+    pub why: String,
+}
 
 /// How many lines of one place in the code are shown, unless more was asked for. The file has all of them.
 const SHOWN: u32 = 3;
@@ -106,8 +115,8 @@ impl Diagnostics {
     /// says.
     ///
     /// # Errors
-    /// [`CliError::BadFilter`] when the filter cannot be read.
-    pub fn install(verbosity: u8, filter: Option<&str>, remarks: Remarks) -> Result<Self, CliError> {
+    /// [`FilterError`] when the filter cannot be read.
+    pub fn install(verbosity: u8, filter: Option<&str>, remarks: Remarks) -> Result<Self, FilterError> {
         let usual = match verbosity {
             0 => "annals=warn",
             1 => "annals=info",
@@ -116,7 +125,7 @@ impl Diagnostics {
         let asked = filter.filter(|filter| verbosity == 0 && !filter.trim().is_empty());
         let filter = asked.unwrap_or(usual);
         let filter = EnvFilter::try_new(filter)
-            .map_err(|error| CliError::BadFilter { filter: filter.to_owned(), why: error.to_string() })?;
+            .map_err(|error| FilterError { filter: filter.to_owned(), why: error.to_string() })?;
         let state = ReporterState {
             sink: Sink::Remarks(remarks),
             redactor: ReportRedactor::of_process(),

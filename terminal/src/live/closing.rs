@@ -1,7 +1,7 @@
 //! The closing lines of a run: its result, its cost, how to continue.
 
-use crate::command_context::CommandContext;
-use crate::error::CliError;
+use crate::error::TerminalError;
+use crate::remarks::Remarks;
 use crate::style::{Emphasis, thousands};
 use annals_host::advice::{about_empty, advice};
 use annals_host::short;
@@ -11,7 +11,7 @@ use annals_runtime::host::{JsonLines, RunEnd};
 use std::io::Write;
 
 /// Prints it for the user, in addition to the answer.
-pub fn say(view: &SessionView, ended: &RunEnd, cli: &CommandContext) {
+pub fn say(view: &SessionView, ended: &RunEnd, remarks: &Remarks) {
     let Some(session) = view.session.id else { return };
     let id = short(session);
     let told = match ended {
@@ -22,13 +22,13 @@ pub fn say(view: &SessionView, ended: &RunEnd, cli: &CommandContext) {
         RunEnd::Left => Some("left; what was running is recorded as interrupted when the session continues".to_owned()),
     };
     if let Some(told) = told {
-        cli.remarks.say(Emphasis::Warn, &told);
+        remarks.say(Emphasis::Warn, &told);
     }
-    let dim = |text: &str| cli.remarks.write(&format!("{}\n", cli.remarks.style().paint(Emphasis::Dim, text)));
-    let blank = if cli.shows_progress() { "\n" } else { "" };
-    cli.remarks.write(blank);
+    let dim = |text: &str| remarks.write(&format!("{}\n", remarks.style().paint(Emphasis::Dim, text)));
+    let blank = if remarks.are_watched() { "\n" } else { "" };
+    remarks.write(blank);
     dim(&format!("session {id} · {}", used(view)));
-    if cli.shows_progress() {
+    if remarks.are_watched() {
         // Two lines, so that no terminal breaks a command that is to be copied.
         dim(&format!("to continue: annals run -s {id} \"…\""));
         dim(&format!("to verify: annals verify {id} --requests --wire"));
@@ -50,7 +50,7 @@ pub fn used(view: &SessionView) -> String {
 }
 
 /// Prints it as a JSON line.
-pub fn in_json(view: &SessionView, ended: &RunEnd, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn in_json(view: &SessionView, ended: &RunEnd, out: &mut dyn Write) -> Result<(), TerminalError> {
     let message = match ended {
         RunEnd::Failed(error) => advice(error, view),
         RunEnd::Empty(empty) => about_empty(*empty).to_owned(),

@@ -1,17 +1,17 @@
 //! Draws provenance on the sheet of timelines.
 
-use crate::error::CliError;
 use crate::layout::{Sheet, plain};
 use crate::style::{Emphasis, counted};
 use annals_inspect::why::Sort;
 use annals_inspect::why::{Actor, Origin, Why};
 use annals_inspect::{IndexedRequest, Lack};
+use std::io;
 
 /// How many lines of a span are shown when it is not shown whole.
 const BRIEF: usize = 3;
 
 /// Draws the answer; with `full`, every text whole.
-pub fn draw(why: &Why, full: bool, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+pub fn draw(why: &Why, full: bool, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let style = sheet.style;
     let right = format!("event {} · {}", why.step.seq, style.clock(why.step.at));
     sheet.rule(&heading(&why.step, Some(why.steps)), &right, Emphasis::Strong)?;
@@ -43,7 +43,7 @@ pub(crate) fn heading(step: &IndexedRequest, of: Option<u64>) -> String {
     format!("request {}{of} · {}{attempt} · {} on {}{rebuilt}", step.number, step.purpose, step.agent, step.model)
 }
 
-fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let span = &origin.span;
     let (label, emphasis) = label(span.sort);
     let mut line: Vec<String> =
@@ -70,7 +70,7 @@ fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
 }
 
 /// The lines that hold the text.
-fn found(text: &str, wanted: &str, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+fn found(text: &str, wanted: &str, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let wanted = plain(wanted);
     if wanted.contains('\n') {
         sheet.quote_brief(&wanted, Emphasis::Found, BRIEF)?;

@@ -1,17 +1,16 @@
 //! Draws what a cache could keep as a table, one request a line.
 
-use crate::error::CliError;
 use crate::layout::{columns, pad, wrap};
 use crate::style::{Emphasis, Style, counted, duration, money, size, thousands};
 use annals_inspect::Lack;
 use annals_inspect::cache::{Break, Cached, Cause, Shared};
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{self, Write};
 
 const HEADS: [&str; 7] = ["request", "event", "size", "tokens", "shared", "blocks", "cache read"];
 
 /// Draws the answer.
-pub fn draw(cached: &Cached, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn draw(cached: &Cached, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     lacking(&cached.lacks, style, out)?;
     let rows: Vec<[String; 7]> = cached.requests.iter().map(cells).collect();
     let mut widths = HEADS.map(columns);
@@ -68,7 +67,7 @@ pub fn draw(cached: &Cached, style: &Style, out: &mut dyn Write) -> Result<(), C
 }
 
 /// Says what the log lacks.
-pub(crate) fn lacking(lacks: &BTreeSet<Lack>, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+pub(crate) fn lacking(lacks: &BTreeSet<Lack>, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     for line in Lack::told(lacks).iter().flat_map(|told| wrap(&format!("missing: {told}"), style.width)) {
         writeln!(out, "{}", style.paint(Emphasis::Warn, &line))?;
     }

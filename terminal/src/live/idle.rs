@@ -2,7 +2,7 @@
 
 use super::run_loop::{ActiveRun, Happened};
 use super::{ChatCommand, Interaction, TypedLine};
-use crate::error::CliError;
+use crate::error::TerminalError;
 use annals_host::advice::advice;
 use annals_host::{Host, Signal};
 use annals_runtime::bus::Notice;
@@ -23,7 +23,7 @@ pub async fn idle(
     session: Option<&Session>,
     interaction: &mut Interaction,
     out: &mut (dyn Write + Send),
-) -> Result<TypedLine, CliError> {
+) -> Result<TypedLine, TerminalError> {
     if let Some(line) = interaction.later.pop_front() {
         return Ok(line);
     }
@@ -68,7 +68,7 @@ pub async fn leave(
     session: &Session,
     interaction: &mut Interaction,
     out: &mut (dyn Write + Send),
-) -> Result<(), CliError> {
+) -> Result<(), TerminalError> {
     if session.cancel_background().is_empty() && !session.is_running() {
         return Ok(());
     }
@@ -97,7 +97,7 @@ async fn background(ended: &mut Option<Boxed<'_, Option<BackgroundEnded>>>) -> O
 
 impl ActiveRun<'_> {
     /// Shows that a turn after a result has failed or was stopped; nothing else shows it.
-    async fn tell_background(&mut self, ended: Option<BackgroundEnded>) -> Result<(), CliError> {
+    async fn tell_background(&mut self, ended: Option<BackgroundEnded>) -> Result<(), TerminalError> {
         self.flush()?;
         let text = match ended.and_then(|ended| ended.turns) {
             None | Some(Ok(Outcome::Idle)) => return Ok(()),
@@ -108,7 +108,7 @@ impl ActiveRun<'_> {
     }
 
     /// Takes a line for the answer to the open question; gives it back when it is not meant for it.
-    async fn is_answered_by(&mut self, line: TypedLine) -> Result<Option<TypedLine>, CliError> {
+    async fn is_answered_by(&mut self, line: TypedLine) -> Result<Option<TypedLine>, TerminalError> {
         match line {
             TypedLine::Text { text, begun }
                 if self.is_meant_for_question(begun) && ChatCommand::of(&text).is_none() =>

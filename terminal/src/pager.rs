@@ -1,6 +1,5 @@
 //! Output of answers: stdout, through a pager on a terminal, as git does it.
 
-use crate::error::CliError;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -60,7 +59,7 @@ impl PagedOutput {
     }
 
     /// Ends the answer: everything is written, and the pager was left.
-    pub fn finish(mut self) -> Result<(), CliError> {
+    pub fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         if let Self::Pager(pager) = &mut self
             && let Some(kept) = pager.end()?

@@ -1,9 +1,9 @@
 //! Where runs are shown, and where people take part in them.
 
 use super::{Frontend, TypedLine, TypedLines};
-use crate::command_context::CommandContext;
+use crate::Terminal;
 use crate::diagnostics::Redirected;
-use crate::error::CliError;
+use crate::error::TerminalError;
 use annals_host::{ApprovalMode, Host, Signal, Signals};
 use annals_runtime::Session;
 use annals_runtime::bus::{Listening, Notice};
@@ -91,13 +91,13 @@ impl Interaction {
     /// # Errors
     /// When the system gives no signals.
     pub fn new(
-        cli: &CommandContext,
+        terminal: &Terminal,
         host: &Host,
         questions: mpsc::UnboundedReceiver<WaitingQuestion>,
         show: Frontend,
         approval: ApprovalMode,
         lines: TypedLines,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, TerminalError> {
         let (tell, notices) = mpsc::unbounded_channel();
         let listening = host.runtime.bus().observe(move |notice: &Notice| {
             // The interaction has ended: no one reads it.
@@ -106,7 +106,7 @@ impl Interaction {
         let signals = Signals::listen()?;
         let (_redirected, reports) = match show.draws() {
             true => {
-                let (redirected, reports) = cli.diagnostics.redirect();
+                let (redirected, reports) = terminal.diagnostics.redirect();
                 (Some(redirected), reports)
             }
             // A separate line on stderr does no harm.

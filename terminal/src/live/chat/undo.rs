@@ -1,7 +1,7 @@
 //! Undo and redo in a conversation: a staged revert, moved by one user message at a time. The next prompt commits it.
 
 use super::Chat;
-use crate::error::CliError;
+use crate::error::TerminalError;
 use crate::style::counted;
 use annals_core::Seq;
 use annals_inspect::timeline::one_line;
@@ -9,7 +9,7 @@ use annals_projections::{Body, SessionView};
 use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, Session, next_redo, next_undo};
 
 impl Chat<'_> {
-    pub(super) async fn undo(&mut self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn undo(&mut self, session: &Session) -> Result<(), TerminalError> {
         let view = session.view().await?;
         match next_undo(&view) {
             Some(seq) => self.stage_at(session, &view, seq).await,
@@ -20,7 +20,7 @@ impl Chat<'_> {
         }
     }
 
-    pub(super) async fn redo(&mut self, session: &Session) -> Result<(), CliError> {
+    pub(super) async fn redo(&mut self, session: &Session) -> Result<(), TerminalError> {
         let view = session.view().await?;
         if view.session.revert.is_none() {
             self.aside("nothing to redo");
@@ -39,7 +39,7 @@ impl Chat<'_> {
     }
 
     /// Stages a revert from a user message on, and says what it did.
-    async fn stage_at(&mut self, session: &Session, view: &SessionView, seq: Seq) -> Result<(), CliError> {
+    async fn stage_at(&mut self, session: &Session, view: &SessionView, seq: Seq) -> Result<(), TerminalError> {
         let staged = async {
             let plan = session.plan_revert(MessagePlace::Seq(seq), Extent::ConversationAndFiles).await?;
             session.stage(&plan).await?;
@@ -72,7 +72,7 @@ impl Chat<'_> {
     }
 
     /// Shows a refusal; only an error of the log ends the conversation.
-    fn refused(&self, refusal: Refusal) -> Result<(), CliError> {
+    fn refused(&self, refusal: Refusal) -> Result<(), TerminalError> {
         match refusal {
             Refusal::Log(error) => Err(error.into()),
             refusal => {

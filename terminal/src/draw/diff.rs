@@ -2,12 +2,11 @@
 
 use crate::draw::cache::lacking;
 use crate::draw::why::heading;
-use crate::error::CliError;
 use crate::layout::{clip, pad, plain};
 use crate::style::{Emphasis, Style, counted, size};
 use annals_inspect::diff::{Lines, Pair, Part, RequestDiff, SessionDiff, TurnEntry};
 use similar::{Algorithm, ChangeTag, DiffTag, TextDiff, capture_diff_slices};
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Lines of context around a change.
 const AROUND: usize = 2;
@@ -15,7 +14,7 @@ const AROUND: usize = 2;
 const BRIEF: usize = 4;
 
 /// Draws how two requests differ; with `stat`, only how much.
-pub fn draw_requests(found: &RequestDiff, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn draw_requests(found: &RequestDiff, stat: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     for (mark, emphasis, step) in [("-", Emphasis::Bad, &found.a), ("+", Emphasis::Good, &found.b)] {
         let line = format!("{mark} {} · event {}", heading(step, None), step.seq);
         writeln!(out, "{}", style.paint(emphasis, &line))?;
@@ -49,7 +48,7 @@ pub fn draw_requests(found: &RequestDiff, stat: bool, style: &Style, out: &mut d
     Ok(())
 }
 
-fn head(part: &Part, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn head(part: &Part, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let name = match (&part.a, &part.b) {
         (Some(a), Some(b)) if a == b => a.clone(),
         (Some(a), Some(b)) => format!("{a} → {b}"),
@@ -67,7 +66,7 @@ fn count(lines: Lines, style: &Style) -> String {
 }
 
 /// Two texts as a patch.
-fn texts(before: &str, after: &str, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn texts(before: &str, after: &str, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let (before, after) = (plain(before), plain(after));
     let diff = TextDiff::from_lines(&before, &after);
     for (at, group) in diff.grouped_ops(AROUND).iter().enumerate() {
@@ -88,7 +87,7 @@ fn texts(before: &str, after: &str, style: &Style, out: &mut dyn Write) -> Resul
 }
 
 /// Draws how two sessions differ, turns side by side from the first that does; with `stat`, only how much.
-pub fn draw_sessions(found: &SessionDiff, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn draw_sessions(found: &SessionDiff, stat: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     if found.inherited > 0 {
         let line = format!("they share their first {}", counted(found.inherited, "event"));
         writeln!(out, "{}", style.paint(Emphasis::Dim, &line))?;
@@ -123,7 +122,7 @@ pub fn draw_sessions(found: &SessionDiff, stat: bool, style: &Style, out: &mut d
     Ok(())
 }
 
-fn columns(pair: &Pair, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn columns(pair: &Pair, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let none = Vec::new();
     let a = pair.a.as_ref().map_or(&none, |turn| &turn.entries);
     let b = pair.b.as_ref().map_or(&none, |turn| &turn.entries);
@@ -141,13 +140,7 @@ fn columns(pair: &Pair, style: &Style, out: &mut dyn Write) -> Result<(), CliErr
     Ok(())
 }
 
-fn row(
-    a: Option<&TurnEntry>,
-    b: Option<&TurnEntry>,
-    same: bool,
-    style: &Style,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
+fn row(a: Option<&TurnEntry>, b: Option<&TurnEntry>, same: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let width = style.width.saturating_sub(5) / 2;
     let lines = |entry: Option<&TurnEntry>| -> Vec<String> {
         let Some(entry) = entry else { return Vec::new() };

@@ -10,8 +10,8 @@ pub use reading::ChatInput;
 pub use words::{ChatCommand, WORDS};
 
 use super::{Frontend, Interaction, Screen, TypedLine, closing, idle, leave, run_interactive};
-use crate::command_context::CommandContext;
-use crate::error::{CliError, Verdict};
+use crate::Terminal;
+use crate::error::TerminalError;
 use crate::escape::{Escaping, EscapingWriter};
 use crate::layout::plain;
 use crate::remarks::Remarks;
@@ -59,7 +59,7 @@ impl<'a> Chat<'a> {
     /// When the system gives no signals, or no entropy.
     #[expect(clippy::too_many_arguments, reason = "a conversation is where all of these meet")]
     pub fn new(
-        cli: &CommandContext,
+        terminal: &Terminal,
         host: &'a Host,
         definitions: Arc<dyn Definitions>,
         chosen: Chosen,
@@ -67,20 +67,20 @@ impl<'a> Chat<'a> {
         questions: mpsc::UnboundedReceiver<WaitingQuestion>,
         approval: ApprovalMode,
         reading: ChatInput,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, TerminalError> {
         let ChatInput { lines, printer } = reading;
-        let printer = printer.map(|printer| printer.wide(cli.style.width));
+        let printer = printer.map(|printer| printer.wide(terminal.style.width));
         let remarks = match &printer {
-            Some(printer) => Remarks::new(Box::new(printer.clone()), cli.remarks.style().clone(), true),
-            None => cli.remarks.clone(),
+            Some(printer) => Remarks::new(Box::new(printer.clone()), terminal.remarks.style().clone(), true),
+            None => terminal.remarks.clone(),
         };
-        let screen = Screen::new(remarks.clone(), cli.style.clone(), cli.watched);
+        let screen = Screen::new(remarks.clone(), terminal.style.clone(), terminal.watched);
         let screen = match &printer {
             Some(printer) => screen.above_a_prompt(printer.clone()),
             None => screen,
         };
         let mut interaction =
-            Interaction::new(cli, host, questions, Frontend::Screen(Box::new(screen)), approval, lines)?;
+            Interaction::new(terminal, host, questions, Frontend::Screen(Box::new(screen)), approval, lines)?;
         interaction.steers = printer.is_some();
         // A prompt accepts input meanwhile; a pipe ends with its last answer.
         interaction.waits = printer.is_none();
@@ -94,7 +94,7 @@ impl<'a> Chat<'a> {
     }
 
     /// Converses until the user leaves.
-    pub async fn talk(mut self, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    pub async fn talk(mut self, out: &mut (dyn Write + Send)) -> Result<(), TerminalError> {
         let mut above = self.printer.clone().map(|printer| EscapingWriter::new(printer, Escaping::Text));
         let out: &mut (dyn Write + Send) = match &mut above {
             Some(above) => above,
@@ -139,7 +139,7 @@ impl<'a> Chat<'a> {
             self.aside(&format!("to continue: annals chat -s {id}"));
             self.aside(&format!("to verify: annals verify {id} --requests --wire"));
         }
-        Ok(Verdict::Fine)
+        Ok(())
     }
 
     fn aside(&self, text: &str) {
@@ -164,7 +164,7 @@ impl<'a> Chat<'a> {
     }
 
     /// Lists what runs in the background.
-    async fn tasks(&self, session: Option<&Session>) -> Result<(), CliError> {
+    async fn tasks(&self, session: Option<&Session>) -> Result<(), TerminalError> {
         let mut lines = Vec::new();
         for child in session.map(Session::background).unwrap_or_default() {
             let view = self.host.runtime.session(child).await?.view().await?;
@@ -181,7 +181,7 @@ impl<'a> Chat<'a> {
         Ok(())
     }
 
-    async fn begun(&mut self, out: &mut (dyn Write + Send)) -> Result<Session, CliError> {
+    async fn begun(&mut self, out: &mut (dyn Write + Send)) -> Result<Session, TerminalError> {
         Ok(match &self.session {
             Some(session) => session.clone(),
             None => {
@@ -195,7 +195,7 @@ impl<'a> Chat<'a> {
     }
 
     /// Runs a command of the user, and records it for the model.
-    async fn shell(&mut self, command: &str, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+    async fn shell(&mut self, command: &str, out: &mut (dyn Write + Send)) -> Result<Then, TerminalError> {
         let session = self.begun(out).await?;
         let words = ["/bin/sh", "-c", command].map(str::to_owned).to_vec();
         let program = ExternalProgram { words, environment: Vec::new(), limit: SHELL };
@@ -214,7 +214,7 @@ impl<'a> Chat<'a> {
         Ok(Then::GoesOn)
     }
 
-    async fn prompt(&mut self, text: &str, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+    async fn prompt(&mut self, text: &str, out: &mut (dyn Write + Send)) -> Result<Then, TerminalError> {
         let profile = self.definitions.model(&self.chosen.model);
         let ExpandedPrompt { text, attachments, agent, model, remarks } =
             self.chosen.expander.expand(text, profile.as_ref()).await;
@@ -240,7 +240,12 @@ impl<'a> Chat<'a> {
         }
     }
 
-    async fn run(&mut self, session: &Session, goal: RunGoal, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+    async fn run(
+        &mut self,
+        session: &Session,
+        goal: RunGoal,
+        out: &mut (dyn Write + Send),
+    ) -> Result<Then, TerminalError> {
         let mut goal = goal;
         loop {
             let ended = run_interactive(self.host, session, goal, &mut self.interaction, out).await?;
@@ -270,7 +275,7 @@ impl<'a> Chat<'a> {
         }
     }
 
-    async fn word(&mut self, word: ChatCommand, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+    async fn word(&mut self, word: ChatCommand, out: &mut (dyn Write + Send)) -> Result<Then, TerminalError> {
         match (word, self.session.clone()) {
             (ChatCommand::Help, _) => {
                 let widest = WORDS.iter().map(|(word, _)| word.len()).max().unwrap_or_default();
@@ -329,7 +334,7 @@ impl<'a> Chat<'a> {
     }
 
     /// Commands about a session that has begun.
-    async fn edit(&mut self, word: ChatCommand, session: &Session) -> Result<(), CliError> {
+    async fn edit(&mut self, word: ChatCommand, session: &Session) -> Result<(), TerminalError> {
         match word {
             ChatCommand::Undo => self.undo(session).await?,
             ChatCommand::Redo => self.redo(session).await?,

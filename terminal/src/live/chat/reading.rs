@@ -2,7 +2,7 @@
 
 use super::printer::Printer;
 use super::words::WORDS;
-use crate::host::{TypedLine, TypedLines};
+use crate::live::{TypedLine, TypedLines};
 use annals_store::disk::StorePath;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -26,6 +26,7 @@ const ESC_ALONE: u16 = 50;
 
 /// Where a chat's lines come from.
 pub struct ChatInput {
+    /// What the user types.
     pub lines: TypedLines,
     /// Writes above the line that is edited; `None` where nothing is edited.
     pub printer: Option<Printer>,

@@ -1,16 +1,15 @@
 //! Draws what a transcript left out of a session.
 
-use crate::error::CliError;
 use crate::layout::{clip, plain};
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_inspect::diff::{TranscriptDiff, TranscriptKind, TranscriptPart};
-use std::io::Write;
+use std::io::{self, Write};
 
 /// How many of a kind are listed.
 const LISTED: usize = 8;
 
 /// Draws it kind by kind; with `stat`, only how much.
-pub fn draw(found: &TranscriptDiff, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn draw(found: &TranscriptDiff, stat: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", style.paint(Emphasis::Bad, &format!("- recording  {}", found.recording)))?;
     writeln!(out, "{}", style.paint(Emphasis::Good, &format!("+ transcript {}", found.transcript)))?;
     for kind in &found.kinds {
@@ -46,7 +45,7 @@ fn list(
     emphasis: Emphasis,
     style: &Style,
     out: &mut dyn Write,
-) -> Result<(), CliError> {
+) -> io::Result<()> {
     for part in parts.iter().take(LISTED) {
         let size = match part.characters {
             0 => String::new(),

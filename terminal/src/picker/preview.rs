@@ -1,7 +1,7 @@
 //! What a picker shows of the selected session: what it is, how it began, how it ended.
 
 use crate::draw::timeline::{Detail, draw};
-use crate::error::CliError;
+use crate::error::TerminalError;
 use crate::escape::visible_line;
 use crate::layout::{Sheet, clip};
 use crate::shown_title::without_keys;
@@ -35,7 +35,7 @@ pub async fn preview(
     session: &SessionOverview,
     style: &Style,
     (width, height): (usize, usize),
-) -> Result<Vec<String>, CliError> {
+) -> Result<Vec<String>, TerminalError> {
     if width < 20 || height == 0 {
         return Ok(Vec::new());
     }
@@ -87,7 +87,7 @@ fn head(session: &SessionOverview, style: &Style) -> Vec<String> {
     facts.iter().map(|line| clip(&visible_line(line), style.width)).collect()
 }
 
-fn timeline(slices: &[Slice], detail: &Detail, reader: &Reader, style: &Style) -> Result<Vec<String>, CliError> {
+fn timeline(slices: &[Slice], detail: &Detail, reader: &Reader, style: &Style) -> Result<Vec<String>, TerminalError> {
     let (mut timeline, mut out) = (Timeline::default(), Vec::new());
     let agents = slices.iter().flat_map(|slice| slice.records()).filter_map(|record| match record.event {
         Event::Step(StepEvent::Started(started)) => Some(started.agent.as_str()),

@@ -4,7 +4,7 @@ use super::interaction::{OpenPrompt, OpenQuestion};
 use super::question::asks_for_details;
 use super::typed_reply::{NoReply, TypedReply, reply};
 use super::{ChatCommand, Interaction, TypedLine};
-use crate::error::CliError;
+use crate::error::TerminalError;
 use crate::layout::plain;
 use crate::style::counted;
 use annals_core::event::Rule;
@@ -46,7 +46,7 @@ pub async fn run_interactive(
     goal: RunGoal,
     interaction: &mut Interaction,
     out: &mut (dyn Write + Send),
-) -> Result<RunEnd, CliError> {
+) -> Result<RunEnd, TerminalError> {
     let elsewhere = Elsewhere::default();
     let running = run_leased(&host.leases, session, goal, interaction.waits, &elsewhere);
     tokio::pin!(running);
@@ -119,7 +119,7 @@ impl<'a> ActiveRun<'a> {
         }
     }
 
-    pub(super) async fn takes_in(&mut self, happened: Happened) -> Result<(), CliError> {
+    pub(super) async fn takes_in(&mut self, happened: Happened) -> Result<(), TerminalError> {
         match happened {
             Happened::Signal(signal) => self.obey(signal).await?,
             Happened::Withdrawn => {
@@ -155,7 +155,7 @@ impl<'a> ActiveRun<'a> {
         Ok(())
     }
 
-    async fn typed(&mut self, line: TypedLine) -> Result<(), CliError> {
+    async fn typed(&mut self, line: TypedLine) -> Result<(), TerminalError> {
         match line {
             TypedLine::Text { text, begun } if self.is_meant_for_question(begun) => self.reply(&text).await?,
             TypedLine::Text { text, begun } if self.is_meant_for_prompt(begun) => self.answer(&text),
@@ -214,7 +214,7 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// Something else was typed than the answer to the open question: it is shown once more.
-    fn ask_again(&mut self) -> Result<(), CliError> {
+    fn ask_again(&mut self) -> Result<(), TerminalError> {
         if let Some(asked) = &self.interaction.open {
             let waiting = self.interaction.questions.len();
             self.interaction.show.question(&asked.question.asked, waiting, self.out)?;
@@ -226,7 +226,7 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// Answers the open question, or asks again.
-    pub(super) async fn reply(&mut self, text: &str) -> Result<(), CliError> {
+    pub(super) async fn reply(&mut self, text: &str) -> Result<(), TerminalError> {
         let Some(open) = &self.interaction.open else { return Ok(()) };
         if asks_for_details(text) {
             self.interaction.show.details(&open.question.asked, self.out)?;
@@ -251,7 +251,7 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// Writes rules into the user's configuration, and says where. If that fails, they still hold in this session.
-    async fn write(&mut self, rules: &[Rule]) -> Result<(), CliError> {
+    async fn write(&mut self, rules: &[Rule]) -> Result<(), TerminalError> {
         let location = self.session.view().await?.session.location.clone();
         let directory = location.map(|location| location.directory).unwrap_or_default();
         match self.host.remember(&directory, rules) {
@@ -270,7 +270,7 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// The turn is over; which tasks in the background are waited for.
-    async fn tell_of_background(&mut self) -> Result<(), CliError> {
+    async fn tell_of_background(&mut self) -> Result<(), TerminalError> {
         let mut names = Vec::new();
         for child in self.session.background() {
             let child = self.host.runtime.session(child).await?;
@@ -282,7 +282,7 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// What is typed while the session runs sent while the model works (steer).
-    async fn steer(&mut self, text: &str) -> Result<(), CliError> {
+    async fn steer(&mut self, text: &str) -> Result<(), TerminalError> {
         if text.is_empty() {
             return Ok(());
         }
@@ -290,7 +290,7 @@ impl<'a> ActiveRun<'a> {
         Ok(self.interaction.show.aside("sent while the model works (steer)", self.out)?)
     }
 
-    async fn obey(&mut self, signal: Signal) -> Result<(), CliError> {
+    async fn obey(&mut self, signal: Signal) -> Result<(), TerminalError> {
         let again = std::mem::replace(&mut self.interrupted, true);
         // What another process runs is not ours to interrupt.
         self.left = self.elsewhere.is_so() || again || signal == Signal::End;
@@ -315,7 +315,7 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// Shows what waits to be shown, unless it would push a question away.
-    pub(super) fn flush(&mut self) -> Result<(), CliError> {
+    pub(super) fn flush(&mut self) -> Result<(), TerminalError> {
         if self.asks() && self.interaction.show.waits_for_answers() {
             return Ok(());
         }
@@ -333,7 +333,7 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// Shows what is left to be shown.
-    fn end(mut self, ended: Option<RunEnd>) -> Result<RunEnd, CliError> {
+    fn end(mut self, ended: Option<RunEnd>) -> Result<RunEnd, TerminalError> {
         if self.left {
             self.interaction.open = None;
             self.interaction.open_prompt = None;

@@ -1,0 +1,30 @@
+//! How Annals looks on a terminal: what the `annals` command draws with, and the screens of sessions that run.
+//!
+//! ```text
+//! answers of annals-inspect ─► draw ─► layout, style, markdown ─► escape ─► pager ─► the terminal
+//! annals_host::Host ─► live: inputs, notices, questions, signals ─► the screen, or JSON lines
+//! ```
+//!
+//! Everything that is written goes through [`escape`]: what a log or a model says never steers a terminal. The page of `docs/`
+//! is `docs/commands.md#common-to-all-commands`.
+#![warn(missing_docs)]
+
+pub mod ago;
+pub mod diagnostics;
+pub mod draw;
+pub mod error;
+pub mod escape;
+pub mod json;
+pub mod layout;
+pub mod live;
+pub mod markdown;
+pub mod message;
+pub mod pager;
+pub mod picker;
+pub mod progress;
+pub mod remarks;
+pub mod shown_title;
+pub mod style;
+mod terminal;
+
+pub use terminal::Terminal;
