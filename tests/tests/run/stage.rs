@@ -127,8 +127,8 @@ impl Theatre {
             Watching::Terminal | Watching::Nobody => Frontend::Screen(Box::new(Screen::new(told, style, watched))),
         };
         let (typed, lines) = mpsc::unbounded_channel();
-        let mut stage =
-            Interaction::new(&cli, &host, questions, show, manner, TypedLines::arriving(lines)).expect("a stage");
+        let mut stage = Interaction::new(&cli.terminal(), &host, questions, show, manner, TypedLines::arriving(lines))
+            .expect("a stage");
         let view = session.view().await.expect("a view");
         stage.show.begin(&view, &mut out.clone()).expect("a beginning");
         Self { log, folder, host, session, stage, typed, out, remarks }
