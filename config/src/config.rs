@@ -1,6 +1,6 @@
 //! Everything that is configured for work in a directory.
 
-use crate::agent::{Agent, free};
+use crate::agent::Agent;
 use crate::origin::{ConfigLayer, ValueOrigin};
 use crate::places::{Places, ProjectFile};
 use crate::problem::{ConfigError, Problem};
@@ -15,7 +15,6 @@ use annals_core::{AgentName, ModelName};
 use annals_providers::catalog::Catalog;
 use annals_runtime::context::instructions::{InstructionFiles, opted_out};
 use annals_runtime::ports::SystemClock;
-use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::{CompactionSettings, REPEAT_LIMIT};
 use annals_runtime::subagents::{Subagent, Subagents};
 use annals_tools::mcp::McpServer;
@@ -23,7 +22,6 @@ use annals_tools::skills::SkillRoot;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// A project's own skills, below its folder.
 const OWN_SKILLS: &str = ".annals/skills";
@@ -54,19 +52,6 @@ pub struct LoadedConfig {
     pub text: Option<String>,
     /// What of the project's file only a trusted one may do.
     pub refused: Vec<Problem>,
-}
-
-/// What redaction is to do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RedactionSettings {
-    /// Whether secrets are replaced.
-    pub enabled: bool,
-    /// Variables whose values are secret, in addition to those with such a name.
-    pub env: Vec<String>,
-    /// Variables whose values are not secret, in spite of their name.
-    pub public_env: Vec<String>,
-    /// Further patterns by the name of their kind.
-    pub patterns: BTreeMap<String, String>,
 }
 
 /// How heads of sessions are signed.
@@ -326,55 +311,12 @@ impl Config {
         self.settings.all().iter().rfind(of).map(|setting| setting.origin.to_string())
     }
 
-    /// What redaction is to do.
-    pub fn redaction(&self) -> RedactionSettings {
-        let texts = |key| {
-            let path = ["redaction", key];
-            self.settings.list(&path).filter_map(|setting| setting.value.as_str().map(str::to_owned)).collect()
-        };
-        let patterns = free(&self.settings, &["redaction", "patterns"]);
-        RedactionSettings {
-            enabled: self.settings.flag(&["redaction", "enabled"]).unwrap_or(true),
-            env: texts("env"),
-            public_env: texts("public_env"),
-            patterns: patterns
-                .into_iter()
-                .filter_map(|(kind, value)| Some((kind, value.as_str()?.to_owned())))
-                .collect(),
-        }
-    }
-
     pub(crate) fn places(&self) -> &Places {
         &self.places
     }
 
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
-    }
-
-    /// The redactor of all input; `None` when redaction is switched off. It knows the current values of secret
-    /// environment variables, including providers' keys, and those in the `.env*` files of the directory and the project.
-    pub fn redactor(&self) -> Option<Arc<Redactor>> {
-        let RedactionSettings { enabled, mut env, public_env, patterns } = self.redaction();
-        if !enabled {
-            return None;
-        }
-        for provider in self.catalog.providers() {
-            env.extend(provider.env.clone());
-            env.extend(self.settings.text(&["providers", &provider.id, "key_env"]).map(str::to_owned));
-        }
-        let mut redactor = Redactor::default().with_environment(self.variables.all(), &env, &public_env);
-        for (path, text) in self.secret_files() {
-            redactor = redactor.with_file(&path, &text);
-        }
-        for (kind, pattern) in patterns {
-            match redactor.clone().with_pattern(&kind, &pattern) {
-                Ok(with) => redactor = with,
-                // Each of them was tried when it was loaded.
-                Err(error) => tracing::warn!(kind, %error, "a pattern of secrets is left out"),
-            }
-        }
-        Some(Arc::new(redactor))
     }
 
     /// Whether sessions are signed once they are idle, and the key that signs; without one it is the user's usual SSH key.

@@ -4,6 +4,7 @@
 //! more ([`Timeline::pop`]). A call and its result are one entry, as are a compaction and its outcome. Memory is bounded
 //! by what is open, if entries are taken out.
 
+mod compacting;
 mod entry;
 mod note;
 
@@ -19,8 +20,8 @@ use alloc::collections::VecDeque;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use annals_core::event::{
-    Attachment, CompactionEvent, CompactionReason, Finish, InputAdmitted, InputEvent, PermissionAsked, PermissionEvent,
-    PermissionReplied, StepEvent, ToolEvent, ToolSettled, Usage,
+    Attachment, Finish, InputAdmitted, InputEvent, PermissionAsked, PermissionEvent, PermissionReplied, StepEvent,
+    ToolEvent, ToolSettled, Usage,
 };
 use annals_core::{AgentName, CallId, Event, InputId, ModelName, Record, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
@@ -206,37 +207,6 @@ impl Timeline {
         }
     }
 
-    fn compaction(&mut self, record: &Record<'_>, event: &CompactionEvent) {
-        match event {
-            CompactionEvent::Started(started) => {
-                let compaction = TimelineCompaction {
-                    reason: started.reason,
-                    outcome: None,
-                    ms: 0,
-                    before: started.estimate,
-                    after: 0,
-                    cost: 0,
-                };
-                self.push(record, EntryKind::Compaction(Box::new(compaction)), true);
-            }
-            CompactionEvent::Ended(ended) => {
-                let outcome = CompactionOutcome::Summary(ended.summary.clone());
-                self.compacted(record, ended.reason, outcome, ended.estimate, ended.cost);
-            }
-            CompactionEvent::Completed(ended) => {
-                let outcome = CompactionOutcome::Summary(ended.summary.clone());
-                self.compacted(record, ended.reason, outcome, ended.estimate, ended.cost);
-            }
-            CompactionEvent::Failed(failed) => {
-                let outcome = CompactionOutcome::Failed(failed.error.clone());
-                self.compacted(record, failed.reason, outcome, 0, failed.cost);
-            }
-            CompactionEvent::Undone(_)
-            | CompactionEvent::ToolOutputsPruned(_)
-            | CompactionEvent::ToolOutputsReduced(_) => self.other_compaction(record, event),
-        }
-    }
-
     fn turn_at(&mut self, at: Time) -> &mut TurnSummary {
         self.turn.get_or_insert_with(|| TurnSummary { began: at, ..TurnSummary::default() })
     }
@@ -259,31 +229,6 @@ impl Timeline {
         let at = turn.ended;
         let kind = EntryKind::TurnEnded(Box::new(turn));
         self.entries.push_back(TimelineEntry { seq, at, kind, place: None, open: false });
-    }
-
-    fn compacted(
-        &mut self,
-        record: &Record<'_>,
-        reason: CompactionReason,
-        outcome: CompactionOutcome,
-        after: u64,
-        cost: u64,
-    ) {
-        let is_compaction = |entry: &TimelineEntry| matches!(entry.kind, EntryKind::Compaction(_));
-        let open = self.entries.iter_mut().rev().find(|entry| entry.open && is_compaction(entry));
-        let Some(entry) = open else {
-            // An import may have recorded no start.
-            let compaction = TimelineCompaction { reason, outcome: Some(outcome), ms: 0, before: 0, after, cost };
-            return self.push(record, EntryKind::Compaction(Box::new(compaction)), false);
-        };
-        entry.open = false;
-        let began = entry.at;
-        if let EntryKind::Compaction(compaction) = &mut entry.kind {
-            compaction.outcome = Some(outcome);
-            compaction.ms = record.at.millis().saturating_sub(began.millis());
-            compaction.after = after;
-            compaction.cost = cost;
-        }
     }
 
     fn open_call(&mut self, call: &CallId) -> Option<&mut TimelineEntry> {
