@@ -2,8 +2,16 @@
 
 pub mod audit;
 pub mod cache;
+pub mod changes;
+pub mod compactions;
+pub mod context;
 pub mod diff;
+pub mod history;
+pub mod sessions;
+pub mod spending;
+pub mod spending_line;
 pub mod timeline;
 pub mod transcript_diff;
+pub mod usage;
 pub mod when;
 pub mod why;

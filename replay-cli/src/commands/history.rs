@@ -1,13 +1,12 @@
 //! `annals history`
 
 use crate::command_context::{CommandContext, Target};
+use crate::draw::history::draw;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
-use crate::message;
 use crate::style::counted;
-use annals_core::Blobs;
-use annals_projections::{SessionView, ToJson};
+use annals_projections::ToJson;
 use std::io::Write;
 
 /// Show the messages that the next request would carry.
@@ -35,18 +34,4 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let count = draw(&view, blobs, &mut Sheet::for_names(out, &cli.style, ["exec_command"]).priced(cli.pricing()))?;
     cli.remark(&format!("the next request would carry {}", counted(count, "message")));
     Ok(Verdict::Fine)
-}
-
-/// Draws the messages that the next request would carry, and counts them.
-///
-/// # Errors
-/// When the output fails.
-pub fn draw(view: &SessionView, blobs: &dyn Blobs, sheet: &mut Sheet<'_>) -> Result<u64, CliError> {
-    let mut count = 0;
-    for message in view.history.selected() {
-        let mark = if view.history.is_pinned(message.seq) { "pinned" } else { "" };
-        message::draw(message, mark, sheet, blobs)?;
-        count += 1;
-    }
-    Ok(count)
 }

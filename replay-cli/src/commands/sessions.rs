@@ -1,8 +1,7 @@
 //! `annals sessions`
 
-pub mod table;
-
 use crate::command_context::CommandContext;
+use crate::draw::sessions as table;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::shown_title::without_keys;
@@ -116,7 +115,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         json::list(out, &rows)?;
         return Ok(Verdict::Fine);
     }
-    table::print(&rows, &ids, cli, out)?;
+    let cut_at = (cli.watched || cli.environment.variables.get("COLUMNS").is_some()).then_some(cli.style.width);
+    table::print(&rows, &ids, &cli.style, cut_at, out)?;
     if let Some(remark) = Cost::remark(rows.iter().map(|row| row.known_cost)) {
         cli.remark(remark);
     }

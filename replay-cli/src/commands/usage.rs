@@ -1,10 +1,9 @@
 //! `annals usage`
 
 pub mod session;
-mod status_line;
-mod table;
 
 use crate::command_context::{CommandContext, Target};
+use crate::draw;
 use crate::error::{CliError, Verdict};
 use crate::event_arg::EventArg;
 use crate::json;
@@ -119,7 +118,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let safety = if args.safety { Some(safety(args, cli, &reader, session).await?) } else { None };
     with_source(args, cli, &reader, |source| {
         if args.line {
-            return status_line::print(source, &query, &cli.style, out);
+            return Ok(draw::spending_line::print(source, &query, &cli.style, out)?);
         }
         let found = SpendingTable { safety, ..source.table(&query) };
         if cli.style.json {
@@ -129,14 +128,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         } else if found.rows.is_empty() {
             cli.remark("no usage recorded");
         } else {
-            table::print(&query.by, &found, source.catalogue, &cli.style, out)?;
+            draw::spending::print(&query.by, &found, source.catalogue, &cli.style, out)?;
             let costs = found.rows.iter().map(|row| row.spent.known_cost).chain([found.total.known_cost]);
             if let Some(remark) = Cost::remark(costs) {
                 cli.remark(remark);
             }
         }
         if let (Some(safety), false) = (&found.safety, cli.style.json) {
-            session::counts(safety, &cli.style, out)?;
+            draw::usage::counts(safety, &cli.style, out)?;
         }
         Ok(())
     })

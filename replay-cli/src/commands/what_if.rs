@@ -121,7 +121,7 @@ fn draw(answer: &WhatIfAnswer, style: &Style, out: &mut dyn Write) -> Result<(),
             let name = part.b.as_deref().or(part.a.as_deref()).unwrap_or_default();
             let (before, after) = (part.before.as_deref(), part.after.as_deref());
             let (before, after) = (plain(before.unwrap_or_default()), plain(after.unwrap_or_default()));
-            super::diff::lines(&plain(name), &before, &after, style, out)?;
+            crate::draw::changes::lines(&plain(name), &before, &after, style, out)?;
         }
         writeln!(out)?;
     }

@@ -1,7 +1,8 @@
 //! `annals diff --fold`
 
-use super::{Args, lines, past};
+use super::{Args, past};
 use crate::command_context::CommandContext;
+use crate::draw::changes::lines;
 use crate::error::{CliError, Verdict};
 use crate::event_arg::EventArg;
 use crate::fold_arg::fold_command;

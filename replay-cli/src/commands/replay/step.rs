@@ -1,7 +1,8 @@
 //! Walking through a session event by event, in the terminal.
 
 use crate::command_context::{CommandContext, FoundSession};
-use crate::commands::{diff, log, show};
+use crate::commands::{log, show};
+use crate::draw::changes;
 use crate::error::CliError;
 use crate::escape::{Escaping, EscapingWriter};
 use crate::layout::clip;
@@ -106,7 +107,7 @@ impl StepView {
                 writeln!(out, "{}", style.paint(Emphasis::Dim, "changes no view"))?;
             } else {
                 writeln!(out, "{}", style.paint(Emphasis::Dim, "changes in the views:"))?;
-                diff::draw(&event.changes, style, &mut out)?;
+                changes::draw(&event.changes, style, &mut out)?;
             }
         }
         Ok(String::from_utf8_lossy(&out).lines().map(str::to_owned).collect())

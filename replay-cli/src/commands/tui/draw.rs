@@ -6,7 +6,7 @@ mod session;
 use super::layout::TuiLayout;
 use super::page::painted;
 use super::state::{TuiState, TuiTyping};
-use crate::commands::sessions::table;
+use crate::draw::sessions as table;
 use crate::escape::visible_line;
 use crate::layout::{clip, columns, pad};
 use crate::style::{Style as Look, counted, thousands};

@@ -1,6 +1,6 @@
 //! The list of sessions: which are shown, and which one is selected.
 
-use crate::commands::sessions::table::{self, TableRow};
+use crate::draw::sessions::{self as table, TableRow};
 use annals_core::SessionId;
 use annals_inspect::sessions::SessionOverview;
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@ use super::page::{PageOutput, PageText};
 use super::tab::{TuiCut, TuiPageKey, TuiTab};
 use super::timeline::TuiTimeline;
 use crate::commands::log::EventLines;
-use crate::commands::{compactions, context, diff, history, show, usage};
-use crate::draw;
+use crate::commands::show;
+use crate::draw::{self, changes, compactions, context, history, usage};
 use crate::error::CliError;
 use crate::layout::{Sheet, name};
 use crate::style::{Emphasis, Style, counted};
@@ -100,7 +100,7 @@ impl TuiPages<'_> {
         let last = |until: Seq| until.0.checked_sub(1).map_or("the start".to_owned(), |last| format!("event {last}"));
         let what = format!("{} from {} to {}", counted(found.len() as u64, "change"), last(from), last(cut.until));
         note(&what, &self.style, out)?;
-        Ok(diff::draw(&found, &self.style, out)?)
+        Ok(changes::draw(&found, &self.style, out)?)
     }
 
     async fn history(&self, cut: TuiCut, out: &mut PageOutput) -> Result<(), CliError> {
@@ -115,7 +115,7 @@ impl TuiPages<'_> {
     async fn context(&self, cut: TuiCut, out: &mut PageOutput) -> Result<(), CliError> {
         let view = self.reader.bounded(self.session, cut.until).await?;
         match &view.epochs.current {
-            Some(epoch) => context::draw(epoch, &view, self.reader.blobs(), &self.style, out),
+            Some(epoch) => Ok(context::draw(epoch, &view, self.reader.blobs(), &self.style, out)?),
             None => note(&context::absent(&view), &self.style, out),
         }
     }
@@ -125,7 +125,7 @@ impl TuiPages<'_> {
         if usage.total.attempts == 0 && usage.total.cost == 0 {
             return note("no usage recorded", &self.style, out);
         }
-        usage::session::table(&usage, self.pricing, &self.style, out)
+        Ok(usage::table(&usage, self.pricing, &self.style, out)?)
     }
 
     async fn cache(&self, past: &SessionAt, out: &mut PageOutput) -> Result<(), CliError> {
@@ -141,7 +141,7 @@ impl TuiPages<'_> {
         if items.is_empty() {
             return note("no compaction up to this event", &self.style, out);
         }
-        items.iter().rev().try_for_each(|item| compactions::draw(item, &self.style, out))
+        Ok(items.iter().rev().try_for_each(|item| compactions::draw(item, &self.style, out))?)
     }
 
     /// The events of the cut in full, then those before, one a line.

@@ -1,6 +1,5 @@
 //! The usage of all sessions as a table, as wide as the terminal at most.
 
-use crate::error::CliError;
 use crate::layout::{clip, columns, name, pad};
 use crate::shown_title::without_keys;
 use crate::style::{Emphasis, Style, thousands};
@@ -11,7 +10,7 @@ use annals_inspect::spending::{Dimension, SpendingTable, Spent};
 use annals_projections::Catalogue;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{self, Write};
 
 const HEADS: [&str; 6] = ["input", "output", "reasoning", "to cache", "from cache", "cost"];
 /// The least columns of a name in a narrow terminal.
@@ -27,7 +26,7 @@ pub fn print(
     catalogue: &Catalogue,
     style: &Style,
     out: &mut dyn Write,
-) -> Result<(), CliError> {
+) -> io::Result<()> {
     let names = Names::of(found, catalogue, style);
     let mut rows: Vec<(Vec<String>, &Spent)> = Vec::new();
     for row in &found.rows {

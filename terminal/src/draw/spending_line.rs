@@ -1,21 +1,15 @@
 //! The usage of all sessions in one line, for status bars.
 
-use crate::error::CliError;
 use crate::style::{Style, duration};
 use annals_core::Time;
 use annals_inspect::spending::{BLOCK, Dimension, SpendingQuery, SpendingSource};
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Prints what was spent today, in the current block and this month: `today $1.20, block $0.40 (2h 05m left), month $31.07`.
 ///
 /// # Errors
 /// When the output fails.
-pub fn print(
-    source: &SpendingSource<'_>,
-    query: &SpendingQuery,
-    style: &Style,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
+pub fn print(source: &SpendingSource<'_>, query: &SpendingQuery, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let spent = |by: Dimension, value: &str| {
         let found = source.table(&SpendingQuery { by: vec![by], ..query.clone() });
         let row = found.rows.into_iter().find(|row| row.by.get(&by).is_some_and(|found| found == value));

@@ -1,7 +1,5 @@
 //! The list of sessions as a table, one row a session.
 
-use crate::command_context::CommandContext;
-use crate::error::CliError;
 use crate::layout::{clip, columns, name, pad};
 use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style, thousands};
@@ -10,7 +8,7 @@ use annals_host::project::{root, short_paths};
 use annals_inspect::pricing::Cost;
 use annals_inspect::sessions::SessionOverview;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// A column before the title.
@@ -93,27 +91,27 @@ pub fn projects(rows: &[SessionOverview]) -> Vec<String> {
     roots.iter().map(|root| projects.get(root).cloned().unwrap_or_default()).collect()
 }
 
-/// Prints one row a session, cut to the width of the terminal (or to `COLUMNS`); whole when it goes elsewhere.
+/// Prints one row a session, cut to `cut_at` columns, if that is a number.
 ///
 /// # Errors
 /// When the output fails.
 pub fn print(
     rows: &[SessionOverview],
     ids: &BTreeMap<SessionId, String>,
-    cli: &CommandContext,
+    style: &Style,
+    cut_at: Option<usize>,
     out: &mut dyn Write,
-) -> Result<(), CliError> {
+) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
-    let cut_at = (cli.watched || cli.environment.variables.get("COLUMNS").is_some()).then_some(cli.style.width);
     let (projects, unknown) = (projects(rows), String::new());
     let rows: Vec<TableRow<'_>> = rows
         .iter()
         .zip(&projects)
         .map(|(session, project)| TableRow { session, id: ids.get(&session.id).unwrap_or(&unknown), project })
         .collect();
-    lines(&rows, &cli.style, cut_at).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    lines(&rows, style, cut_at).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     Ok(())
 }
 
