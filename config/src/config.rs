@@ -160,6 +160,11 @@ impl Config {
         self.settings.flag(&["titles"]).unwrap_or(false)
     }
 
+    /// How much is asked for, as it is configured: `ask`, `edits` or `all`.
+    pub fn approval(&self) -> &str {
+        self.settings.text(&["approval"]).unwrap_or("ask")
+    }
+
     /// When the history is compacted.
     pub fn compaction(&self) -> CompactionSettings {
         let usual = CompactionSettings::default();

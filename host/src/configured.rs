@@ -17,7 +17,8 @@ use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::{Definitions, TitleSettings};
 use annals_runtime::{NewSession, Settings};
 use annals_tools::mcp::{McpServer, McpServers};
-use annals_tools::{BackgroundCommands, LocalServices, SandboxLimits, SandboxSettings};
+use annals_tools::{BackgroundCommands, EditorFiles, LocalServices, SandboxLimits, SandboxSettings};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -40,6 +41,23 @@ pub struct RunOptions {
     pub directory: Option<PathBuf>,
     /// MCP servers besides those of the configuration; one with the same name takes the place of that one.
     pub mcp: Vec<McpServer>,
+    /// What an editor does for the session.
+    pub editor: EditorServices,
+}
+
+/// What an editor does for a session.
+#[derive(Clone, Default)]
+pub struct EditorServices {
+    /// Files with what is not saved in them.
+    pub files: Option<Arc<dyn EditorFiles>>,
+    /// Questions of models.
+    pub user: Option<Arc<dyn UserPrompt>>,
+}
+
+impl fmt::Debug for EditorServices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EditorServices").field("files", &self.files).finish_non_exhaustive()
+    }
 }
 
 /// What a run begins with.
@@ -61,6 +79,10 @@ pub struct Chosen {
     pub expander: PromptExpander,
     /// The commands that run in the background.
     pub commands: BackgroundCommands,
+    /// The agents that take tasks.
+    pub subagents: Vec<AgentName>,
+    /// How much is asked for: `ask`, `edits` or `all`.
+    pub approval: String,
 }
 
 impl Chosen {
@@ -120,6 +142,7 @@ pub fn configured_asking(
     questions: QuestionSender,
     user: Option<Arc<dyn UserPrompt>>,
 ) -> Result<(HostParts, Chosen), HostError> {
+    let user = user.or_else(|| options.editor.user.clone());
     let place = match found {
         Some(found) => found.directory.clone(),
         None => working_directory(context, options.directory.as_deref())?,
@@ -154,6 +177,8 @@ pub fn configured_asking(
         servers: config.language_servers(),
         user,
         custom_tools: config.custom_tools(),
+        editor: options.editor.files.clone(),
+        terminals: Arc::new(config.terminal_variables()),
         context: config.context_programs(),
     };
     let redactor = config.redactor();
@@ -182,10 +207,13 @@ pub fn configured_asking(
         approver: Arc::new(questions),
     };
     let (agents, policy) = (config.selectable().cloned().collect(), config.policy());
-    let subagents = config.subagents().agents.into_iter().map(|one| one.agent).collect();
+    let subagents: Vec<AgentName> = config.subagents().agents.into_iter().map(|one| one.agent).collect();
+    let approval = config.approval().to_owned();
     let (templates, trusted) = (config.templates(), config.is_trusted());
-    let expander = PromptExpander::new(templates, subagents, &place, trusted).with_servers(mcp);
-    Ok((parts, Chosen { agent, model, directory: place, agents, policy, signing, expander, commands }))
+    let expander = PromptExpander::new(templates, subagents.clone(), &place, trusted).with_servers(mcp);
+    let directory = place;
+    let chosen = Chosen { agent, model, directory, agents, policy, signing, expander, commands, subagents, approval };
+    Ok((parts, chosen))
 }
 
 /// The servers of the configuration and those of the options.
@@ -207,8 +235,9 @@ fn small(config: &Config) -> Option<ModelName> {
 }
 
 /// What is left out first where the window of the model is small: what other tools do as well, or few tasks need.
-const DISPENSABLE_TOOLS: [&str; 10] = [
+const DISPENSABLE_TOOLS: [&str; 11] = [
     "apply_patch",
+    "bash_input",
     "bash_kill",
     "bash_output",
     "lsp_diagnostics",

@@ -39,7 +39,7 @@ mod signing;
 mod store_choice;
 
 pub use approval::ApprovalMode;
-pub use configured::{Chosen, RunOptions, configured, configured_asking, unknown_model};
+pub use configured::{Chosen, EditorServices, RunOptions, configured, configured_asking, unknown_model};
 pub use context::{HostContext, HostProgram};
 pub use error::{EditError, HostError, SigningError};
 pub use existing_session::{ExistingSession, continued, working_directory};

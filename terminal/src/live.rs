@@ -14,6 +14,7 @@ mod interaction;
 mod lines;
 mod meter;
 mod question;
+mod question_card;
 mod run_loop;
 mod screen;
 mod screen_questions;

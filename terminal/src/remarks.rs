@@ -30,6 +30,11 @@ impl Remarks {
         Self { style: Style { colour, ..self.style }, ..self }
     }
 
+    /// Lines of that many columns from now on.
+    pub fn resize(&mut self, width: usize) {
+        self.style.width = width;
+    }
+
     /// Whether they go to a terminal: then progress is shown.
     pub fn are_watched(&self) -> bool {
         self.watched

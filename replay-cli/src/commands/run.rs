@@ -116,7 +116,7 @@ impl With {
             record: self.record.clone(),
             replay: self.replay.clone(),
             directory: self.directory.clone(),
-            mcp: Vec::new(),
+            ..RunOptions::default()
         }
     }
 }

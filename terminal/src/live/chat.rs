@@ -1,6 +1,8 @@
 //! A conversation: prompts, and words to the chat itself, one after another.
 
+mod commands;
 mod printer;
+mod prompting;
 mod reading;
 mod undo;
 mod words;
@@ -11,26 +13,22 @@ pub use words::{ChatCommand, WORDS};
 
 use super::{Frontend, Interaction, Screen, TypedLine, closing, idle, leave, run_interactive};
 use crate::Terminal;
+use crate::chat_screen::ChatScreen;
 use crate::error::TerminalError;
 use crate::escape::{Escaping, EscapingWriter};
 use crate::layout::plain;
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, counted};
+use annals_core::SessionId;
 use annals_host::advice::{about_empty, advice};
-use annals_host::{ApprovalMode, Chosen, ExpandedPrompt, Host, HostError, short};
+use annals_host::{ApprovalMode, Chosen, Host, short};
 use annals_runtime::host::{RunEnd, RunGoal, WaitingPrompt, WaitingQuestion};
-use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
+use annals_runtime::ports::SeededIds;
 use annals_runtime::settings::Definitions;
-use annals_runtime::{MessagePlace, NewInput, RunError, Session, next_undo};
-use annals_tools::ExternalProgram;
+use annals_runtime::{RunError, Session};
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc;
-
-/// How long a command of the user may take.
-const SHELL: Duration = Duration::from_secs(600);
 
 /// A conversation.
 pub struct Chat<'a> {
@@ -43,13 +41,29 @@ pub struct Chat<'a> {
     remarks: Remarks,
     ids: SeededIds,
     printer: Option<Printer>,
+    screen: Option<ChatScreen>,
+}
+
+/// How a conversation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChatEnd {
+    /// The user left.
+    Left,
+    /// The user wants to continue another session: the named one, or one that is picked.
+    Resumes {
+        /// The name, if one was given.
+        session: Option<String>,
+        /// The session that was left, if there was one.
+        left: Option<SessionId>,
+    },
 }
 
 /// Whether a conversation continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Then {
     GoesOn,
     Ends,
+    Resumes(Option<String>),
 }
 
 impl<'a> Chat<'a> {
@@ -68,24 +82,31 @@ impl<'a> Chat<'a> {
         approval: ApprovalMode,
         reading: ChatInput,
     ) -> Result<Self, TerminalError> {
-        let ChatInput { lines, printer } = reading;
+        let ChatInput { lines, printer, screen: chat } = reading;
         let printer = printer.map(|printer| printer.wide(terminal.style.width));
-        let remarks = match &printer {
-            Some(printer) => Remarks::new(Box::new(printer.clone()), terminal.remarks.style().clone(), true),
+        let above: Option<Box<dyn Write + Send>> = match (&chat, &printer) {
+            (Some(chat), _) => Some(Box::new(chat.handle().writer())),
+            (None, Some(printer)) => Some(Box::new(printer.clone())),
+            (None, None) => None,
+        };
+        let remarks = match above {
+            Some(above) => Remarks::new(above, terminal.remarks.style().clone(), true),
             None => terminal.remarks.clone(),
         };
         let screen = Screen::new(remarks.clone(), terminal.style.clone(), terminal.watched);
-        let screen = match &printer {
-            Some(printer) => screen.above_a_prompt(printer.clone()),
-            None => screen,
+        let screen = match (&chat, &printer) {
+            (Some(chat), _) => screen.on_screen(chat.handle().clone()),
+            (None, Some(printer)) => screen.above_a_prompt(printer.clone()),
+            (None, None) => screen,
         };
         let mut interaction =
             Interaction::new(terminal, host, questions, Frontend::Screen(Box::new(screen)), approval, lines)?;
-        interaction.steers = printer.is_some();
+        let edits = printer.is_some() || chat.is_some();
+        interaction.steers = edits;
         // A prompt accepts input meanwhile; a pipe ends with its last answer.
-        interaction.waits = printer.is_none();
+        interaction.waits = !edits;
         let ids = SeededIds::from_entropy()?;
-        Ok(Self { host, definitions, chosen, session, interaction, remarks, ids, printer })
+        Ok(Self { host, definitions, chosen, session, interaction, remarks, ids, printer, screen: chat })
     }
 
     /// Takes questions of models to the user.
@@ -94,18 +115,28 @@ impl<'a> Chat<'a> {
     }
 
     /// Converses until the user leaves.
-    pub async fn talk(mut self, out: &mut (dyn Write + Send)) -> Result<(), TerminalError> {
-        let mut above = self.printer.clone().map(|printer| EscapingWriter::new(printer, Escaping::Text));
+    pub async fn talk(mut self, out: &mut (dyn Write + Send)) -> Result<ChatEnd, TerminalError> {
+        let above: Option<Box<dyn Write + Send>> = match (&self.screen, &self.printer) {
+            (Some(screen), _) => Some(Box::new(screen.handle().writer())),
+            (None, Some(printer)) => Some(Box::new(printer.clone())),
+            (None, None) => None,
+        };
+        let mut above = above.map(|above| EscapingWriter::new(above, Escaping::Text));
         let out: &mut (dyn Write + Send) = match &mut above {
             Some(above) => above,
             None => out,
         };
         let Chosen { agent, model, directory, .. } = &self.chosen;
         self.aside(&format!("{agent} on {model} in {directory} · /help lists commands"));
+        self.shows_who_works();
         if let Some(session) = &self.session {
-            self.interaction.show.begin(&*session.view().await?, out)?;
+            let view = session.view().await?;
+            self.interaction.show.begin(&view, out)?;
+            if self.screen.is_some() {
+                self.interaction.show.last_exchange(&view, &*session.blobs(), out)?;
+            }
         }
-        loop {
+        let end = loop {
             let then = match idle(self.host, self.session.as_ref(), &mut self.interaction, out).await? {
                 TypedLine::Text { text, .. } if text.trim().is_empty() => Then::GoesOn,
                 TypedLine::Text { text, .. } if self.chosen.expander.is_template(&text) => {
@@ -116,16 +147,23 @@ impl<'a> Chat<'a> {
                     (None, Some(command)) if !command.trim().is_empty() => self.shell(command.trim(), out).await?,
                     (None, _) => self.prompt(text.trim(), out).await?,
                 },
+                // The question is gone.
+                TypedLine::Reply(_) => Then::GoesOn,
                 TypedLine::Interrupt => {
                     self.interrupt();
                     Then::GoesOn
                 }
                 TypedLine::End => Then::Ends,
             };
-            if then == Then::Ends {
-                break;
+            match then {
+                Then::GoesOn => {}
+                Then::Ends => break ChatEnd::Left,
+                Then::Resumes(session) => {
+                    let left = self.session.as_ref().map(|session| session.id());
+                    break ChatEnd::Resumes { session, left };
+                }
             }
-        }
+        };
         if let Some(session) = &self.session {
             leave(self.host, session, &mut self.interaction, out).await?;
             self.interaction.await_title(session).await;
@@ -139,7 +177,28 @@ impl<'a> Chat<'a> {
             self.aside(&format!("to continue: annals chat -s {id}"));
             self.aside(&format!("to verify: annals verify {id} --requests --wire"));
         }
-        Ok(())
+        Ok(end)
+    }
+
+    /// Shows the user's own message, which the screen does not keep.
+    fn echo(&mut self, text: &str, out: &mut (dyn Write + Send)) -> Result<(), TerminalError> {
+        match self.screen.is_some() {
+            true => Ok(self.interaction.show.said_by_user(text, out)?),
+            false => Ok(()),
+        }
+    }
+
+    /// Shows which model and agent work, and who answers permission questions.
+    fn shows_who_works(&mut self) {
+        let mode = match (self.interaction.approval, self.chosen.approval.as_str()) {
+            (ApprovalMode::Yes, _) => "allows all",
+            (ApprovalMode::Person, "edits") => "asks, not for edits",
+            (ApprovalMode::Person, "all") => "asks for nothing",
+            (ApprovalMode::Person, _) => "asks",
+            (ApprovalMode::Deny | ApprovalMode::Nobody | ApprovalMode::Recorded, _) => "rejects what no rule allows",
+        };
+        let (model, agent) = (self.chosen.model.to_string(), self.chosen.agent.to_string());
+        self.interaction.show.works(&model, &agent, mode);
     }
 
     fn aside(&self, text: &str) {
@@ -194,45 +253,6 @@ impl<'a> Chat<'a> {
         })
     }
 
-    /// Runs a command of the user, and records it for the model.
-    async fn shell(&mut self, command: &str, out: &mut (dyn Write + Send)) -> Result<Then, TerminalError> {
-        let session = self.begun(out).await?;
-        let words = ["/bin/sh", "-c", command].map(str::to_owned).to_vec();
-        let program = ExternalProgram { words, environment: Vec::new(), limit: SHELL };
-        let ran = program.run(Path::new(&self.chosen.directory), "").await;
-        let (output, exit) = match ran {
-            Ok(ran) => (format!("{}{}", ran.stdout, ran.stderr), ran.exit),
-            Err(error) => (error.to_string(), None),
-        };
-        for line in output.lines() {
-            self.remarks.write(&format!("{}\n", plain(line)));
-        }
-        if exit != Some(0) {
-            self.warn(&exit.map_or("the command was ended".to_owned(), |code| format!("exit status {code}")));
-        }
-        session.record_shell(command, &output, exit).await?;
-        Ok(Then::GoesOn)
-    }
-
-    async fn prompt(&mut self, text: &str, out: &mut (dyn Write + Send)) -> Result<Then, TerminalError> {
-        let profile = self.definitions.model(&self.chosen.model);
-        let ExpandedPrompt { text, attachments, agent, model, remarks } =
-            self.chosen.expander.expand(text, profile.as_ref()).await;
-        for remark in remarks {
-            self.warn(&plain(&remark));
-        }
-        let agent = agent.map(|agent| ChatCommand::Agent(Some(agent)));
-        let model = model.map(|model| ChatCommand::Model(Some(model.to_string())));
-        for word in agent.into_iter().chain(model) {
-            self.word(word, out).await?;
-        }
-        let session = self.begun(out).await?;
-        let input = self.ids.input(SystemClock::local().now());
-        self.interaction.show.typed(input.clone());
-        session.admit(NewInput { attachments, ..NewInput::steer(text).named(input.as_str()) }).await?;
-        self.run(&session, RunGoal::Answer, out).await
-    }
-
     /// Signs what was appended, if that is configured.
     async fn sign(&self) {
         if let Some(warning) = self.host.sign_changed().await {
@@ -268,99 +288,11 @@ impl<'a> Chat<'a> {
                 RunEnd::Left => return Ok(Then::Ends),
             }
             self.sign().await;
+            // The screen has a line for it.
             if let (true, Some(used)) = (self.printer.is_some(), self.interaction.show.window()) {
                 self.aside(&format!("{} · {used}", plain(self.chosen.model.as_str())));
             }
             return Ok(Then::GoesOn);
         }
-    }
-
-    async fn word(&mut self, word: ChatCommand, out: &mut (dyn Write + Send)) -> Result<Then, TerminalError> {
-        match (word, self.session.clone()) {
-            (ChatCommand::Help, _) => {
-                let widest = WORDS.iter().map(|(word, _)| word.len()).max().unwrap_or_default();
-                WORDS.iter().for_each(|(word, does)| self.aside(&format!("{word:widest$}  {does}")));
-                for (name, does) in self.chosen.expander.templates() {
-                    self.aside(&format!("{:widest$}  {}", format!("/{}", plain(name)), plain(does)));
-                }
-            }
-            (ChatCommand::Model(None), _) => {
-                self.aside(&format!("{} answers; `annals models` lists others", self.chosen.model));
-            }
-            (ChatCommand::Model(Some(name)), session) => match self.definitions.model(&name.as_str().into()) {
-                None => self.warn(&HostError::UnknownModel { name, meant: Vec::new() }.to_string()),
-                Some(profile) => {
-                    // Of a session the fact is shown.
-                    match session {
-                        Some(session) => session.switch_model(profile.model.clone()).await?,
-                        None => self.aside(&format!("model {}", profile.model)),
-                    }
-                    self.chosen.model = profile.model;
-                }
-            },
-            (ChatCommand::Agent(None), _) => self.aside(&format!("{} works", self.chosen.agent)),
-            (ChatCommand::Agent(Some(name)), session) => {
-                let found = self.chosen.agents.iter().find(|agent| agent.as_str() == name).cloned();
-                match (found, session) {
-                    (None, _) => self.warn(&format!("no agent of the name {name:?} can be selected")),
-                    (Some(agent), session) => {
-                        match session {
-                            Some(session) => session.switch_agent(agent.clone()).await?,
-                            None => self.aside(&format!("agent {agent}")),
-                        }
-                        self.chosen.agent = agent;
-                    }
-                }
-            }
-            (ChatCommand::New, session) => {
-                if let Some(session) = session {
-                    leave(self.host, &session, &mut self.interaction, out).await?;
-                    let id = short(session.id());
-                    self.sign().await;
-                    self.aside(&format!("session {id} is kept; to continue: annals chat -s {id}"));
-                }
-                self.session = None;
-            }
-            (ChatCommand::Quit, _) => return Ok(Then::Ends),
-            (ChatCommand::Tasks, session) => self.tasks(session.as_ref()).await?,
-            (ChatCommand::Unknown(word), _) => {
-                self.warn(&format!("{word} is not a command; /help lists commands"));
-            }
-            (_, None) => self.aside("nothing was said yet"),
-            (ChatCommand::Compact, Some(session)) => return self.run(&session, RunGoal::Compaction, out).await,
-            (word, Some(session)) => self.edit(word, &session).await?,
-        }
-        Ok(Then::GoesOn)
-    }
-
-    /// Commands about a session that has begun.
-    async fn edit(&mut self, word: ChatCommand, session: &Session) -> Result<(), TerminalError> {
-        match word {
-            ChatCommand::Undo => self.undo(session).await?,
-            ChatCommand::Redo => self.redo(session).await?,
-            ChatCommand::Cost => self.aside(&closing::used(&*session.view().await?)),
-            ChatCommand::Title(None) => match &session.view().await?.session.title {
-                Some(title) => self.aside(&plain(title)),
-                None => self.aside("the session has no title"),
-            },
-            ChatCommand::Title(Some(title)) => session.set_title(title).await?,
-            ChatCommand::Pin => match next_undo(&*session.view().await?) {
-                None => self.aside("there is no prompt to pin"),
-                Some(prompt) => match session.pin(MessagePlace::Seq(prompt), true).await {
-                    Ok(true) => self.aside("pinned; compactions keep the prompt word for word"),
-                    Ok(false) => self.aside("the prompt is pinned already"),
-                    Err(refusal) => self.warn(&refusal.to_string()),
-                },
-            },
-            ChatCommand::Help
-            | ChatCommand::Model(_)
-            | ChatCommand::Agent(_)
-            | ChatCommand::New
-            | ChatCommand::Compact
-            | ChatCommand::Tasks
-            | ChatCommand::Quit
-            | ChatCommand::Unknown(_) => {}
-        }
-        Ok(())
     }
 }

@@ -39,7 +39,60 @@ impl Frontend {
 
     /// Whether the output pauses while a question is open: the user must see the question; a program reads all.
     pub fn waits_for_answers(&self) -> bool {
-        matches!(self, Self::Screen(_))
+        matches!(self, Self::Screen(screen) if screen.chat.is_none())
+    }
+
+    /// Whether a question stays on the screen until it is answered.
+    pub fn keeps_questions(&self) -> bool {
+        matches!(self, Self::Screen(screen) if screen.chat.is_some())
+    }
+
+    /// The question is of no use any more.
+    pub fn settled(&mut self) {
+        if let Self::Screen(screen) = self
+            && let Some(chat) = &screen.chat
+        {
+            chat.settled();
+        }
+    }
+
+    /// What the user typed while the model works is durable.
+    pub fn steered(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            // It is shown until the model reads it.
+            Self::Screen(screen) if screen.chat.is_some() => Ok(()),
+            _ => self.aside("sent while the model works (steer)", out),
+        }
+    }
+
+    /// A message of the user.
+    pub fn said_by_user(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => screen.said_by_user(text, out),
+            Self::Json(_) => Ok(()),
+        }
+    }
+
+    /// The last message of the user and the answer to it: where a session is continued.
+    pub fn last_exchange(&mut self, view: &SessionView, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => screen.last_exchange(view, blobs, out),
+            Self::Json(_) => Ok(()),
+        }
+    }
+
+    /// A command of the user runs, or has ended.
+    pub fn busy(&mut self, command: Option<&str>) {
+        if let Self::Screen(screen) = self {
+            screen.busy(command);
+        }
+    }
+
+    /// Which model and agent work, and who answers permission questions.
+    pub fn works(&mut self, model: &str, agent: &str, mode: &str) {
+        if let Self::Screen(screen) = self {
+            screen.works(model, agent, mode);
+        }
     }
 
     /// Whether the terminal is redrawn, so that nothing else may write there.

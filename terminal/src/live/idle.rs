@@ -76,6 +76,7 @@ pub async fn leave(
     // A question of what ends is of no use any more.
     interaction.open = None;
     interaction.open_prompt = None;
+    interaction.show.settled();
     let settled = async {
         while session.background_ended().await.is_some() {}
         session.idle().await;
@@ -118,6 +119,14 @@ impl ActiveRun<'_> {
             }
             TypedLine::Text { text, begun } if self.is_meant_for_prompt(begun) && ChatCommand::of(&text).is_none() => {
                 self.answer(&text);
+                Ok(None)
+            }
+            TypedLine::Reply(text) => {
+                if self.interaction.open.is_some() {
+                    self.reply(&text).await?
+                } else {
+                    self.answer(&text)
+                }
                 Ok(None)
             }
             line => Ok(Some(line)),

@@ -142,6 +142,17 @@ impl Interaction {
         }
     }
 
+    /// Waits until the user interrupts what runs, or leaves. Anything else that is said comes later.
+    pub(super) async fn interrupted(&mut self) {
+        loop {
+            match self.typed().await {
+                TypedLine::Interrupt => return,
+                TypedLine::End => return self.later.push_back(TypedLine::End),
+                line => self.later.push_back(line),
+            }
+        }
+    }
+
     /// Waits for input or a signal of the user before there is a session.
     pub(super) async fn typed(&mut self) -> TypedLine {
         tokio::select! {

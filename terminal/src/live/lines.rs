@@ -14,6 +14,8 @@ pub enum TypedLine {
         /// When the user began to type it, if that is known.
         begun: Option<Instant>,
     },
+    /// The answer to the question that is on the screen.
+    Reply(String),
     /// Ctrl-C where the terminal does not make a signal of it.
     Interrupt,
     /// There is no more.

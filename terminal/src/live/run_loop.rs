@@ -2,7 +2,7 @@
 
 use super::interaction::{OpenPrompt, OpenQuestion};
 use super::question::asks_for_details;
-use super::typed_reply::{NoReply, TypedReply, reply};
+use super::typed_reply::{NoReply, TypedReply, chosen_option, reply};
 use super::{ChatCommand, Interaction, TypedLine};
 use crate::error::TerminalError;
 use crate::layout::plain;
@@ -12,7 +12,6 @@ use annals_host::{ApprovalMode, Host, Signal};
 use annals_runtime::bus::Notice;
 use annals_runtime::host::{Elsewhere, RunEnd, RunGoal, WaitingPrompt, WaitingQuestion, run_leased};
 use annals_runtime::permission::Answered;
-use annals_runtime::prompt::UserQuestion;
 use annals_runtime::{NewInput, Session};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -125,6 +124,7 @@ impl<'a> ActiveRun<'a> {
             Happened::Withdrawn => {
                 self.interaction.open = None;
                 self.interaction.open_prompt = None;
+                self.interaction.show.settled();
                 self.interaction.show.aside("the question was withdrawn", self.out)?;
             }
             Happened::Notice(notice) if self.asks() && self.interaction.show.waits_for_answers() => {
@@ -171,6 +171,8 @@ impl<'a> ActiveRun<'a> {
                     self.interaction.show.not_understood()?;
                 }
             }
+            TypedLine::Reply(text) if self.interaction.open.is_some() => self.reply(&text).await?,
+            TypedLine::Reply(text) => self.answer(&text),
             TypedLine::Interrupt => self.obey(Signal::Interrupt).await?,
             TypedLine::End if self.interaction.open_prompt.is_some() && !self.interaction.steers => {
                 self.interaction.prompts = None;
@@ -208,7 +210,7 @@ impl<'a> ActiveRun<'a> {
     /// Answers the open question of a model: by the number of an option, or in other words.
     pub(super) fn answer(&mut self, text: &str) {
         if let Some(OpenPrompt { prompt, .. }) = self.interaction.open_prompt.take() {
-            let answer = chosen(&prompt.asked, text);
+            let answer = chosen_option(&prompt.asked, text);
             prompt.answer(Some(answer));
         }
     }
@@ -243,11 +245,19 @@ impl<'a> ActiveRun<'a> {
             Err(NoReply::NotCovered(pattern)) => {
                 let told = format!("{pattern} does not cover what is asked for; nothing was answered");
                 self.interaction.show.warning(&plain(&told), self.out)?;
-                self.interaction.show.not_understood()?;
+                self.not_understood()?;
             }
-            Err(NoReply::NotUnderstood) => self.interaction.show.not_understood()?,
+            Err(NoReply::NotUnderstood) => self.not_understood()?,
         }
         Ok(())
+    }
+
+    /// Asks again for the answer to the open question.
+    fn not_understood(&mut self) -> Result<(), TerminalError> {
+        match self.interaction.show.keeps_questions() {
+            true => self.ask_again(),
+            false => Ok(self.interaction.show.not_understood()?),
+        }
     }
 
     /// Writes rules into the user's configuration, and says where. If that fails, they still hold in this session.
@@ -287,7 +297,7 @@ impl<'a> ActiveRun<'a> {
             return Ok(());
         }
         self.session.admit(NewInput::steer(text)).await?;
-        Ok(self.interaction.show.aside("sent while the model works (steer)", self.out)?)
+        Ok(self.interaction.show.steered(self.out)?)
     }
 
     async fn obey(&mut self, signal: Signal) -> Result<(), TerminalError> {
@@ -337,6 +347,7 @@ impl<'a> ActiveRun<'a> {
         if self.left {
             self.interaction.open = None;
             self.interaction.open_prompt = None;
+            self.interaction.show.settled();
         }
         self.flush()?;
         self.interaction.show.finish(self.out)?;
@@ -360,37 +371,5 @@ async fn prompted(prompts: &mut Option<mpsc::UnboundedReceiver<WaitingPrompt>>) 
     match prompts {
         Some(prompts) => prompts.recv().await,
         None => std::future::pending().await,
-    }
-}
-
-/// What the user typed; numbers of options are replaced by the options.
-fn chosen(asked: &UserQuestion, text: &str) -> String {
-    let option = |number: &str| asked.options.get(number.trim().parse::<usize>().ok()?.checked_sub(1)?).cloned();
-    let numbers = text.split([',', ' ']).filter(|number| !number.is_empty());
-    let options: Option<Vec<String>> = numbers.map(option).collect();
-    match options {
-        Some(options) if options.len() == 1 || asked.multiple && !options.is_empty() => options.join(", "),
-        _ => text.trim().to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_question_is_answered_by_numbers_or_in_words() {
-        let asked = |multiple| UserQuestion {
-            session: annals_core::SessionId::from_parts(1, 1),
-            call: "c".into(),
-            question: "Which?".into(),
-            options: vec!["red".into(), "blue".into()],
-            multiple,
-        };
-        assert_eq!(chosen(&asked(false), " 2 "), "blue");
-        assert_eq!(chosen(&asked(true), "1, 2"), "red, blue");
-        assert_eq!(chosen(&asked(false), "1 2"), "1 2");
-        assert_eq!(chosen(&asked(false), "3"), "3");
-        assert_eq!(chosen(&asked(false), "neither of them"), "neither of them");
     }
 }

@@ -12,12 +12,14 @@ use super::meter::Meter;
 use super::screen_tasks::Tasks;
 use super::screen_tools::ShownCalls;
 use super::window_use::WindowUse;
-use crate::layout::plain;
+use crate::chat_screen::{LiveView, ScreenHandle};
+use crate::layout::{plain, wrap};
 use crate::markdown::MarkdownStream;
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, Style};
 use annals_core::{Blobs, InputId, ModelName, PermissionId, SessionId, Text};
-use annals_projections::SessionView;
+use annals_inspect::timeline::one_line;
+use annals_projections::{Body, Content, SessionView};
 use annals_runtime::bus::{Delta, Fragment, Notice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -33,6 +35,9 @@ enum Live {
     /// There is no terminal.
     Nowhere,
 }
+
+/// About how many characters a token has.
+const CHARACTERS: u64 = 4;
 
 /// The screen.
 pub struct Screen {
@@ -68,6 +73,12 @@ pub struct Screen {
     pub(super) window: WindowUse,
     /// Whether a line that the user edits is below: then nothing is overwritten, and every line is whole.
     pub(super) above_a_prompt: bool,
+    /// The screen that shows what happens in a part of its own, if there is one.
+    pub(super) chat: Option<ScreenHandle>,
+    /// About how many characters of the current answer have arrived.
+    arrived: u64,
+    /// Model, agent, and who answers permission questions.
+    pub(super) works: [String; 3],
 }
 
 impl Screen {
@@ -101,7 +112,16 @@ impl Screen {
             meter: Meter::default(),
             window: WindowUse::default(),
             above_a_prompt: false,
+            chat: None,
+            arrived: 0,
+            works: Default::default(),
         }
+    }
+
+    /// The same on a screen with a part for what happens.
+    #[must_use]
+    pub fn on_screen(self, chat: ScreenHandle) -> Self {
+        Self { above_a_prompt: true, chat: Some(chat), ..self }
     }
 
     /// The same above a line that the user edits.
@@ -115,15 +135,67 @@ impl Screen {
         self.directory = view.session.location.as_ref().map(|location| location.directory.clone()).unwrap_or_default();
         self.answer.clear();
         self.window = WindowUse::of(view);
+        if self.chat.is_some() {
+            self.draw_what_runs();
+        }
     }
 
     pub(super) fn typed(&mut self, input: InputId) {
         self.typed.insert(input);
     }
 
+    pub(super) fn works(&mut self, model: &str, agent: &str, mode: &str) {
+        self.works = [model, agent, mode].map(str::to_owned);
+        self.draw_what_runs();
+    }
+
+    /// A command of the user runs, or has ended.
+    pub(super) fn busy(&mut self, command: Option<&str>) {
+        self.arrived = 0;
+        self.asked = command.map(|command| (one_line(command), Instant::now()));
+        if self.chat.is_some() {
+            self.draw_what_runs();
+        }
+    }
+
+    /// The last message of the user and the answer to it.
+    pub(super) fn last_exchange(
+        &mut self,
+        view: &SessionView,
+        blobs: &dyn Blobs,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let messages: Vec<_> = view.history.selected().collect();
+        let Some(at) = messages.iter().rposition(|message| matches!(message.body, Body::User { .. })) else {
+            return Ok(());
+        };
+        for message in messages.iter().skip(at) {
+            match &message.body {
+                Body::User { text, .. } => self.said_by_user(&text.resolve(blobs), out)?,
+                Body::Assistant(answer) => {
+                    for content in &answer.content {
+                        if let Content::Text { text, .. } = content {
+                            self.fresh_line(out)?;
+                            self.gap(true, out)?;
+                            self.piece(&plain(&text.resolve(blobs)), false, out)?;
+                            self.fresh_line(out)?;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn notice(&mut self, notice: &Notice, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(chat) = &self.chat {
+            self.style.width = chat.width();
+            self.remarks.resize(chat.width());
+        }
         match notice {
             Notice::Delta(delta) if Some(delta.session) == self.session => {
+                self.arrived += delta.text.chars().count() as u64;
                 if self.is_shown(delta) {
                     self.meter.clear();
                     self.delta(delta, out)?;
@@ -146,6 +218,9 @@ impl Screen {
 
     /// A line about what runs, where it disturbs nothing that is written or typed.
     fn draw_what_runs(&mut self) {
+        if let Some(chat) = &self.chat {
+            return chat.live(self.live_view());
+        }
         if !self.remarks.are_watched() || (self.open_line && !self.above_a_prompt) {
             return;
         }
@@ -154,6 +229,26 @@ impl Screen {
         match self.calls.in_brief().or_else(asked).or_else(|| self.tasks.in_brief()) {
             Some((what, since)) => self.meter.draw(&what, since),
             None => self.meter.clear(),
+        }
+    }
+
+    /// What happens now.
+    fn live_view(&self) -> LiveView {
+        let [model, agent, mode] = self.works.clone();
+        let calls = self.calls.live();
+        // While calls run, the model waits for them.
+        let asked = self.asked.clone().filter(|_| calls.is_empty());
+        let queued = self.inputs.iter().filter(|(input, _)| !self.typed.contains(input));
+        LiveView {
+            activity: asked,
+            tokens: self.arrived / CHARACTERS,
+            calls,
+            tasks: self.tasks.live(),
+            queued: queued.map(|(_, text)| records::brief(text, &annals_core::NoBlobs)).collect(),
+            window: self.window.in_brief(),
+            model,
+            agent,
+            mode,
         }
     }
 
@@ -224,7 +319,9 @@ impl Screen {
         self.fresh_line(out)?;
         self.gap(false, out)?;
         self.calls.newest_line_is_no_call();
-        let painted = self.remarks.style().paint(emphasis, text);
+        let style = self.remarks.style();
+        let broken = self.chat.as_ref().map(|_| wrap(text, style.width).join("\n"));
+        let painted = style.paint(emphasis, broken.as_deref().unwrap_or(text));
         self.remarks.write(&format!("{painted}\n"));
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Permission questions on the user's screen, and their answers.
 
 use super::Screen;
+use super::question_card::prompt_card;
 use crate::escape::exact;
 use crate::layout::{clip, name, plain, wrap};
 use crate::style::{Emphasis, counted};
@@ -48,6 +49,10 @@ impl Screen {
         waiting: usize,
         out: &mut dyn Write,
     ) -> io::Result<Instant> {
+        if let Some(chat) = &self.chat {
+            chat.ask(self.permission_card(question, waiting));
+            return Ok(Instant::now());
+        }
         self.meter.clear();
         let action = match question.action == question.tool {
             true => String::new(),
@@ -79,6 +84,10 @@ impl Screen {
 
     /// Shows a question of a model, and asks for the answer.
     pub(super) fn prompt(&mut self, asked: &UserQuestion, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(chat) = &self.chat {
+            chat.ask(prompt_card(asked));
+            return Ok(());
+        }
         self.meter.clear();
         let width = self.remarks.style().width.saturating_sub(4);
         for line in wrap(&plain(&exact(&asked.question)), width) {
@@ -107,6 +116,9 @@ impl Screen {
     }
 
     pub(super) fn ask_for_reply(&mut self) {
+        if self.chat.is_some() {
+            return;
+        }
         let choices = "  y once · a always · w always, saved · e exactly · n no · n WHY no, because › ";
         self.write_choices(choices);
     }

@@ -35,6 +35,11 @@ impl Tasks {
         std::mem::take(&mut self.gives_input)
     }
 
+    /// Each that runs, and since when.
+    pub(super) fn live(&self) -> Vec<(String, Instant)> {
+        self.background.values().cloned().collect()
+    }
+
     /// What runs, in a line, and since when.
     pub(super) fn in_brief(&self) -> Option<(String, Instant)> {
         let since = self.background.values().map(|(_, since)| *since).min()?;

@@ -2,8 +2,9 @@
 //! the first if nothing came between.
 
 use super::Screen;
+use crate::chat_screen::{LiveCall, safe};
 use crate::escape::control;
-use crate::layout::{clip, plain};
+use crate::layout::{clip, columns, plain};
 use crate::style::{Emphasis, counted, duration};
 use annals_core::event::{ToolEvent, ToolOutcome, ToolProgressed, ToolSettled};
 use annals_core::{Blobs, CallId, Event, Record, SessionId, Time};
@@ -21,6 +22,9 @@ const DIFF: usize = 12;
 
 /// How many columns of a call's description are shown.
 const TOLD: usize = 32;
+
+/// How many lines of a running command are kept for a screen that shows them.
+const LIVE: usize = 8;
 
 /// How many of the other calls are named in a question.
 const NAMED: usize = 3;
@@ -45,6 +49,8 @@ struct RunningCall {
     seen: Instant,
     /// The last line that it showed.
     newest: String,
+    /// The last lines.
+    lines: Vec<String>,
 }
 
 impl ShownCalls {
@@ -65,6 +71,15 @@ impl ShownCalls {
         // What it shows must not be pushed out of sight by what was asked of it.
         let told = if newest.is_empty() { told } else { clip(&told, TOLD) };
         Some((format!("{told}{newest}"), first.seen))
+    }
+
+    /// The calls that run, those that began first before the others.
+    pub(super) fn live(&self) -> Vec<LiveCall> {
+        let mut running: Vec<&RunningCall> = self.running.values().collect();
+        running.sort_by_key(|call| call.seen);
+        let live =
+            |call: &RunningCall| LiveCall { told: call.told.clone(), since: call.seen, lines: call.lines.clone() };
+        running.into_iter().map(live).collect()
     }
 
     /// A call that runs, in a line.
@@ -91,6 +106,9 @@ impl ShownCalls {
         let output = output.resolve(blobs);
         let newest = output.lines().rev().map(str::trim).find(|line| !line.is_empty());
         call.newest = newest.map(plain).unwrap_or_default();
+        let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+        let surplus = lines.len().saturating_sub(LIVE);
+        call.lines = lines.into_iter().skip(surplus).map(plain).collect();
         self.spoke = Some(key);
     }
 
@@ -113,10 +131,10 @@ impl Screen {
                 let about = input_in_brief(&called.input, &self.directory, blobs);
                 let told = format!("{child}{}  {}", called.name, plain(&about)).trim_end().to_owned();
                 let key = (record.session, called.call.clone());
-                let (seen, newest) = (Instant::now(), String::new());
-                let running = RunningCall { told: told.clone(), since: record.at, seen, newest };
+                let (seen, newest, lines) = (Instant::now(), String::new(), Vec::new());
+                let running = RunningCall { told: told.clone(), since: record.at, seen, newest, lines };
                 self.calls.running.insert(key.clone(), running);
-                if self.remarks.are_watched() {
+                if self.remarks.are_watched() && self.chat.is_none() {
                     let line = clip(&format!("· {told}"), self.remarks.style().width);
                     self.line(Emphasis::Tool, &line, out)?;
                     self.calls.newest = Some(key).filter(|_| !self.above_a_prompt);
@@ -142,6 +160,7 @@ impl Screen {
         let key = (record.session, settled.call.clone());
         // A call that began before this process looked has no line.
         let Some(RunningCall { told, since, .. }) = self.calls.running.remove(&key) else { return Ok(()) };
+        let whole = told.clone();
         let took = record.at.millis().saturating_sub(since.millis());
         let failed = settled.outcome != ToolOutcome::Completed;
         let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
@@ -157,15 +176,31 @@ impl Screen {
             // The line above begins this call, and nothing came between.
             self.remarks.write(&[control("1A"), control("2K"), control("1G")].concat());
         }
-        let line = format!("{mark} {told}{}{rest}", if rest.is_empty() { "" } else { "  " });
         let width = self.remarks.style().width;
+        // How it ended must not be pushed out of sight by what was asked of it.
+        let room = width.saturating_sub(columns(&rest) + 4);
+        let told = if self.remarks.are_watched() && room >= TOLD { clip(&told, room) } else { told };
+        let line = format!("{mark} {told}{}{rest}", if rest.is_empty() { "" } else { "  " });
         let line = if self.remarks.are_watched() { clip(&line, width) } else { line };
         self.line(emphasis, &line, out)?;
+        self.offer_details(&whole, settled, &text, blobs);
         match (exit, failed) {
             (Some(_), _) => self.end_of(&text, out),
             (None, true) => Ok(()),
             (None, false) => self.diff(settled, blobs, out),
         }
+    }
+
+    /// Lets the screen show all of what a call gave or changed.
+    fn offer_details(&self, told: &str, settled: &ToolSettled, text: &str, blobs: &dyn Blobs) {
+        let Some(chat) = &self.chat else { return };
+        let style = self.remarks.style();
+        let diff = diff_of(settled, blobs);
+        let lines = match &diff {
+            Some(diff) => diff.lines().map(|line| safe(style, changed(line), &plain(line))).collect(),
+            None => text.lines().map(|line| safe(style, Emphasis::Plain, &plain(line))).collect(),
+        };
+        chat.details(told.trim().to_owned(), lines);
     }
 
     /// The last lines of what a failed command gave.
@@ -198,27 +233,35 @@ impl Screen {
 
     /// What a call changed, as its structured value says.
     fn diff(&mut self, settled: &ToolSettled, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
-        let Some(Value::Object(fields)) = settled.structured.as_ref().map(|value| value.value(blobs)) else {
-            return Ok(());
-        };
-        let Some(diff) = fields.get("diff").and_then(Value::as_str).filter(|_| self.remarks.are_watched()) else {
-            return Ok(());
-        };
+        let Some(diff) = diff_of(settled, blobs).filter(|_| self.remarks.are_watched()) else { return Ok(()) };
         let width = self.remarks.style().width;
-        let changed = |line: &&str| !line.starts_with("---") && !line.starts_with("+++") && !line.starts_with("@@");
-        let lines: Vec<&str> = diff.lines().filter(changed).collect();
+        let is_change = |line: &&str| !line.starts_with("---") && !line.starts_with("+++") && !line.starts_with("@@");
+        let lines: Vec<&str> = diff.lines().filter(is_change).collect();
         for line in lines.iter().take(DIFF) {
-            let emphasis = match line.as_bytes().first() {
-                Some(b'+') => Emphasis::Good,
-                Some(b'-') => Emphasis::Bad,
-                _ => Emphasis::Dim,
-            };
-            self.line(emphasis, &clip(&format!("    {}", plain(line)), width), out)?;
+            self.line(changed(line), &clip(&format!("    {}", plain(line)), width), out)?;
         }
         match lines.len().checked_sub(DIFF) {
-            Some(more @ 1..) => self.aside(&format!("    … {}", counted(more as u64, "more line")), out),
+            Some(more @ 1..) => {
+                let how = if self.chat.is_some() { " · ctrl-o shows all" } else { "" };
+                self.aside(&format!("    … {}{how}", counted(more as u64, "more line")), out)
+            }
             _ => Ok(()),
         }
+    }
+}
+
+/// The difference that a call made.
+fn diff_of(settled: &ToolSettled, blobs: &dyn Blobs) -> Option<String> {
+    let Value::Object(fields) = settled.structured.as_ref()?.value(blobs) else { return None };
+    fields.get("diff").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// How a line of a difference is painted.
+fn changed(line: &str) -> Emphasis {
+    match line.as_bytes().first() {
+        Some(b'+') => Emphasis::Good,
+        Some(b'-') => Emphasis::Bad,
+        _ => Emphasis::Dim,
     }
 }
 
@@ -231,8 +274,13 @@ mod tests {
     fn a_question_names_the_calls_beside_it() {
         let (mut calls, session) = (ShownCalls::default(), SessionId::from_parts(1, 1));
         for (call, told) in [("a", "read  a.rs"), ("b", "bash  make"), ("c", "ls"), ("d", "grep  x"), ("e", "ls  b")] {
-            let running =
-                RunningCall { told: told.into(), since: Time(0), seen: Instant::now(), newest: String::new() };
+            let running = RunningCall {
+                told: told.into(),
+                since: Time(0),
+                seen: Instant::now(),
+                newest: String::new(),
+                lines: Vec::new(),
+            };
             calls.running.insert((session, call.into()), running);
         }
         assert_eq!(calls.others(session, &"b".into()), ["read  a.rs", "ls", "grep  x", "1 more call"]);
@@ -249,8 +297,13 @@ mod tests {
         let session = SessionId::from_parts(1, 1);
         assert_eq!(calls.in_brief(), None);
         let begin = |calls: &mut ShownCalls, call: &str, told: &str| {
-            let running =
-                RunningCall { told: told.into(), since: Time(0), seen: Instant::now(), newest: String::new() };
+            let running = RunningCall {
+                told: told.into(),
+                since: Time(0),
+                seen: Instant::now(),
+                newest: String::new(),
+                lines: Vec::new(),
+            };
             calls.running.insert((session, call.into()), running);
         };
         let told = |calls: &ShownCalls| calls.in_brief().map(|(told, _)| told).unwrap_or_default();

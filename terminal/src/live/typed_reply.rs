@@ -2,6 +2,7 @@
 
 use annals_core::event::Rule;
 use annals_runtime::permission::{Coverage, PermissionAnswer, PermissionQuestion};
+use annals_runtime::prompt::UserQuestion;
 
 /// A reply of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,9 +58,20 @@ pub(super) fn offered(question: &PermissionQuestion) -> Vec<String> {
     Coverage::wider(&question.action, &question.resources).covers
 }
 
+/// What the user typed; numbers of options are replaced by the options.
+pub(super) fn chosen_option(asked: &UserQuestion, text: &str) -> String {
+    let option = |number: &str| asked.options.get(number.trim().parse::<usize>().ok()?.checked_sub(1)?).cloned();
+    let numbers = text.split([',', ' ']).filter(|number| !number.is_empty());
+    let options: Option<Vec<String>> = numbers.map(option).collect();
+    match options {
+        Some(options) if options.len() == 1 || asked.multiple && !options.is_empty() => options.join(", "),
+        _ => text.trim().to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{NoReply, reply};
+    use super::{NoReply, chosen_option, reply};
     use annals_core::event::Rule;
     use annals_runtime::permission::{PermissionAnswer, PermissionQuestion};
 
@@ -105,5 +117,21 @@ mod tests {
         }
         assert_eq!(reply("a npm *", &asked()), Err(NoReply::NotCovered("npm *".into())));
         Ok(())
+    }
+
+    #[test]
+    fn a_question_is_answered_by_numbers_or_in_words() {
+        let asked = |multiple| annals_runtime::prompt::UserQuestion {
+            session: annals_core::SessionId::from_parts(1, 1),
+            call: "c".into(),
+            question: "Which?".into(),
+            options: vec!["red".into(), "blue".into()],
+            multiple,
+        };
+        assert_eq!(chosen_option(&asked(false), " 2 "), "blue");
+        assert_eq!(chosen_option(&asked(true), "1, 2"), "red, blue");
+        assert_eq!(chosen_option(&asked(false), "1 2"), "1 2");
+        assert_eq!(chosen_option(&asked(false), "3"), "3");
+        assert_eq!(chosen_option(&asked(false), "neither of them"), "neither of them");
     }
 }

@@ -117,7 +117,7 @@ fn asking() -> (Model, Person) {
 #[test]
 fn a_chat_shows_what_wakes_by_itself_and_asks_at_once() {
     let (model, person) = asking();
-    let mut chat = Terminal::open(&person, &["chat"]);
+    let mut chat = Terminal::open(&person, &["chat", "--plain"]);
     chat.expect("/help");
     chat.send("delegate\r");
     chat.expect("It runs.");
@@ -140,7 +140,7 @@ fn a_chat_shows_what_wakes_by_itself_and_asks_at_once() {
 #[test]
 fn a_line_that_was_begun_before_a_question_is_a_prompt() {
     let (model, person) = asking();
-    let mut chat = Terminal::open(&person, &["chat"]);
+    let mut chat = Terminal::open(&person, &["chat", "--plain"]);
     chat.expect("/help");
     chat.send("delegate\r");
     chat.expect("It runs.");
@@ -169,7 +169,7 @@ fn a_line_that_was_begun_before_a_question_is_a_prompt() {
 #[test]
 fn who_leaves_a_chat_is_told_which_tasks_are_cancelled() {
     let (_model, person) = story([Says::Text("Four files.").held()]);
-    let mut chat = Terminal::open(&person, &["chat"]);
+    let mut chat = Terminal::open(&person, &["chat", "--plain"]);
     chat.expect("/help");
     chat.send("delegate\r");
     chat.expect("It runs.");
@@ -183,7 +183,7 @@ fn who_leaves_a_chat_is_told_which_tasks_are_cancelled() {
 fn a_word_that_is_typed_while_the_model_works_is_for_the_chat_and_waits_for_the_end_of_the_turn() {
     let model = Model::start([Says::Text("Done.").held()]).expect("a port");
     let person = Person::with_model(model.url(), CHAT);
-    let mut chat = Terminal::open(&person, &["chat"]);
+    let mut chat = Terminal::open(&person, &["chat", "--plain"]);
     chat.expect("/help");
     chat.send("work\r");
     chat.expect("is at work");
@@ -202,7 +202,7 @@ fn a_chat_shows_that_the_model_is_at_work_and_what_a_tool_says() {
     let calls = Says::Calls("", vec![("c1", "bash", json!({"command": count}))]).held();
     let model = Model::start([calls, Says::Text("Done.")]).expect("a port");
     let person = Person::with_model(model.url(), CHAT);
-    let mut chat = Terminal::open(&person, &["chat", "--yes"]);
+    let mut chat = Terminal::open(&person, &["chat", "--plain", "--yes"]);
     chat.expect("/help");
     chat.send("count\r");
     chat.expect("s mock/one is at work");

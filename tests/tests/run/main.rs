@@ -1,8 +1,10 @@
 //! `annals run`, `chat` and `rerun`: as processes with a model that follows a script and through each protocol, and the host alone.
 
 mod acp;
+mod acp_files;
 mod again;
 mod background;
+mod chat_screen;
 mod cluster;
 mod command;
 mod day;

@@ -154,7 +154,7 @@ fn a_run_whose_store_is_removed_fails_and_makes_nothing_again() {
 fn a_chat_keeps_its_lines_in_its_store_when_that_is_moved() {
     let model = Model::start([Says::Text("Hello."), Says::Text("Hello again.")]).expect("a port");
     let person = Person::with_model(model.url(), CHAT);
-    let mut chat = Terminal::open(&person, &["chat"]);
+    let mut chat = Terminal::open(&person, &["chat", "--plain"]);
     chat.expect("›");
     chat.send("first line\r");
     chat.expect("Hello.");

@@ -69,7 +69,7 @@ fn a_chat_that_continues_a_session_shows_that_the_model_works_and_is_interrupted
     let model = Model::start([Says::Text("Hello."), slow, Says::Text("As I said.")]).expect("a port");
     let person = Person::with_model(model.url(), CHAT);
     assert_eq!(person.annals(&["run", "hello"]).status, Some(0));
-    let mut chat = Terminal::open(&person, &["chat", "-s", "@last"]);
+    let mut chat = Terminal::open(&person, &["chat", "--plain", "-s", "@last"]);
     chat.expect("/help");
     chat.send("think\r");
     chat.expect("s mock/one is at work");

@@ -2,6 +2,7 @@
 
 use super::printer::Printer;
 use super::words::WORDS;
+use crate::chat_screen::{ChatScreen, ScreenInput, ScreenSettings};
 use crate::live::{TypedLine, TypedLines};
 use annals_store::disk::StorePath;
 use rustyline::completion::Completer;
@@ -14,6 +15,7 @@ use rustyline::{
     Cmd, ConditionalEventHandler, Config, Context, Editor, Event, EventContext, EventHandler, Helper, KeyCode,
     KeyEvent, Modifiers, RepeatCount,
 };
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::mpsc;
@@ -28,14 +30,37 @@ const ESC_ALONE: u16 = 50;
 pub struct ChatInput {
     /// What the user types.
     pub lines: TypedLines,
-    /// Writes above the line that is edited; `None` where nothing is edited.
+    /// Writes above the line that is edited; `None` where no line is.
     pub printer: Option<Printer>,
+    /// The screen on which the text is edited, if there is one.
+    pub screen: Option<ChatScreen>,
 }
 
 impl ChatInput {
     /// Lines of a pipe, one prompt each.
     pub fn piped() -> Self {
-        Self { lines: TypedLines::of_stdin(), printer: None }
+        Self { lines: TypedLines::of_stdin(), printer: None, screen: None }
+    }
+
+    /// Texts that are edited on a screen.
+    ///
+    /// # Errors
+    /// When the terminal refuses.
+    pub fn on_screen(settings: ScreenSettings) -> io::Result<Self> {
+        let (read, lines) = mpsc::unbounded_channel();
+        // The screen knows which text answers a question: no other one was begun after it.
+        let begun = Some(Instant::now());
+        let screen = ChatScreen::open(settings, move |said| {
+            let line = match said {
+                ScreenInput::Message(text) => TypedLine::Text { text, begun },
+                ScreenInput::Reply(text) => TypedLine::Reply(text),
+                ScreenInput::Interrupt => TypedLine::Interrupt,
+                ScreenInput::End => TypedLine::End,
+            };
+            // The chat has ended.
+            drop(read.send(line));
+        })?;
+        Ok(Self { lines: TypedLines::arriving(lines), printer: None, screen: Some(screen) })
     }
 
     /// Lines that are edited at the terminal, with those of earlier chats in `history`.
@@ -57,7 +82,7 @@ impl ChatInput {
         let reader = LineEditor { history, begun, printer: printer.clone(), read };
         // A thread of its own: what blocks in a read must not keep the process from ending.
         std::thread::spawn(move || reader.edit(editor));
-        Ok(Self { lines: TypedLines::arriving(lines), printer: Some(printer) })
+        Ok(Self { lines: TypedLines::arriving(lines), printer: Some(printer), screen: None })
     }
 }
 

@@ -25,6 +25,8 @@ pub enum ChatCommand {
     Cost,
     /// What runs in the background.
     Tasks,
+    /// Continues another session: the named one, or one that is picked.
+    Resume(Option<String>),
     /// Leaves.
     Quit,
     /// None of them.
@@ -37,6 +39,7 @@ pub const WORDS: &[(&str, &str)] = &[
     ("/model [NAME]", "show the model, or switch to NAME"),
     ("/agent [NAME]", "show the agent, or switch to NAME"),
     ("/new", "start a new session; this one is kept"),
+    ("/resume [SESSION]", "continue another session; without a name, pick one"),
     ("/undo", "undo the last prompt, its answer and the files that changed with it"),
     ("/redo", "redo what was undone"),
     ("/compact", "replace the history by a summary; the log keeps everything"),
@@ -64,6 +67,7 @@ impl ChatCommand {
             ("model", _) => Self::Model(argument),
             ("agent", _) => Self::Agent(argument),
             ("new" | "clear", None) => Self::New,
+            ("resume", _) => Self::Resume(argument),
             ("undo", None) => Self::Undo,
             ("redo", None) => Self::Redo,
             ("compact", None) => Self::Compact,

@@ -16,7 +16,8 @@ impl Screen {
         }
         self.painted = if reasoning { Emphasis::Dim } else { Emphasis::Plain };
         // Above a prompt the printer breaks lines.
-        let text = if self.above_a_prompt { text.to_owned() } else { self.edge.broken(text, width) };
+        let breaks = self.above_a_prompt && self.chat.is_none();
+        let text = if breaks { text.to_owned() } else { self.edge.broken(text, width) };
         self.streamed(self.painted, &text, out)
     }
 

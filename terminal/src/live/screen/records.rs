@@ -1,7 +1,7 @@
 //! The lines on the screen for each event of the session, as it is recorded.
 
 use super::Screen;
-use crate::layout::plain;
+use crate::layout::{plain, wrap};
 use crate::style::{Emphasis, counted, duration};
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, EpochCause, FilesEvent, Finish, InputEvent, MessageEvent,
@@ -43,9 +43,11 @@ impl Screen {
                 self.line(Emphasis::Warn, &format!("secrets replaced by placeholders: {}", counts.join(", ")), out)
             }
             Event::Session(SessionEvent::AgentSwitched(switched)) => {
+                self.works[1] = switched.agent.to_string();
                 self.aside(&format!("agent {}", switched.agent), out)
             }
             Event::Session(SessionEvent::ModelSwitched(switched)) => {
+                self.works[0] = switched.model.to_string();
                 self.aside(&format!("model {}", switched.model), out)
             }
             Event::Profile(ProfileEvent::ModelRecorded(recorded)) => {
@@ -72,13 +74,24 @@ impl Screen {
                     // What was said before the result of a task came is not the answer to it.
                     if self.typed.remove(&promoted.input) { self.said_before_tools(out) } else { Ok(()) }
                 }
-                Some(text) if !self.typed.remove(&promoted.input) => {
-                    self.line(Emphasis::User, &format!("› {}", brief(&text, blobs)), out)
-                }
-                _ => Ok(()),
+                Some(text) => match (self.typed.remove(&promoted.input), self.chat.is_some()) {
+                    (true, _) => Ok(()),
+                    (false, true) => self.said_by_user(&text.resolve(blobs), out),
+                    (false, false) => self.line(Emphasis::User, &format!("› {}", brief(&text, blobs)), out),
+                },
             },
             _ => Ok(()),
         }
+    }
+
+    /// A message of the user, in all its lines.
+    pub(in crate::live) fn said_by_user(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        let width = self.remarks.style().width.saturating_sub(2);
+        for (at, line) in wrap(&plain(text.trim_end()), width).iter().enumerate() {
+            let mark = if at == 0 { "› " } else { "  " };
+            self.line(Emphasis::User, &format!("{mark}{line}"), out)?;
+        }
+        Ok(())
     }
 
     fn about_context(&mut self, event: &ContextEvent, out: &mut dyn Write) -> io::Result<()> {
@@ -107,6 +120,7 @@ impl Screen {
         match event {
             StepEvent::RequestSent(sent) if !matches!(sent.purpose, Purpose::Title | Purpose::Other) => {
                 self.asked = Some((sent.model.to_string(), Instant::now()));
+                self.arrived = 0;
                 Ok(())
             }
             StepEvent::Started(_) => {
@@ -170,7 +184,7 @@ impl Screen {
 }
 
 /// A text on one line.
-fn brief(text: &Text, blobs: &dyn Blobs) -> String {
+pub(super) fn brief(text: &Text, blobs: &dyn Blobs) -> String {
     one_line(&plain(&text.resolve(blobs)))
 }
 
