@@ -73,6 +73,8 @@ async fn asked(environment: &Environment, store: &Path, prompt: &str) -> Result<
             servers: config.language_servers(),
             user: None,
             custom_tools: config.custom_tools(),
+            editor: None,
+            terminals: Arc::new(config.terminal_variables()),
             context: config.context_programs(),
         }),
         subagents: config.subagents(),

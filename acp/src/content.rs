@@ -95,7 +95,7 @@ fn kind(tool: &str) -> &'static str {
         "read" | "lsp_diagnostics" | "lsp_hover" | "bash_output" => "read",
         "write" | "edit" | "multiedit" | "apply_patch" => "edit",
         "grep" | "glob" | "ls" => "search",
-        "bash" | "bash_kill" => "execute",
+        "bash" | "bash_input" | "bash_kill" => "execute",
         "webfetch" | "websearch" => "fetch",
         "todo" | "task" => "think",
         _ => "other",

@@ -11,6 +11,7 @@
 mod connection;
 mod content;
 mod diffs;
+mod editor;
 mod options;
 mod permissions;
 mod prompt;

@@ -1,15 +1,17 @@
 //! The methods of the protocol.
 
 use super::connection::{Editor, EditorMessage, RpcError};
+use super::editor::{ClientCapabilities, ClientEditor};
 use super::options::MODEL;
 use super::requests::{
     ClientMcpServer, ListSessionsParams, LoadSessionParams, NamedValue, NewSessionParams, PromptParams, SessionParams,
     SetConfigParams, SetModeParams,
 };
 use super::session::{AcpSession, id_of};
-use annals_host::{ApprovalMode, ExistingSession, HostContext, HostedSession, RunOptions, Signals};
+use annals_host::{ApprovalMode, EditorServices, ExistingSession, HostContext, HostedSession, RunOptions, Signals};
 use annals_inspect::reader::Reader;
 use annals_inspect::sessions::{SessionFilter, SessionOrder, list};
+use annals_tools::EditorFiles;
 use annals_tools::mcp::McpServer;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -36,6 +38,7 @@ struct AcpServer {
     options: RunOptions,
     approval: ApprovalMode,
     editor: Editor,
+    capabilities: Mutex<ClientCapabilities>,
     sessions: Mutex<BTreeMap<String, Arc<AcpSession>>>,
 }
 
@@ -52,8 +55,9 @@ pub async fn serve(
 ) -> io::Result<()> {
     let (sender, mut outgoing) = mpsc::unbounded_channel();
     let editor = Editor::new(sender);
-    let sessions = Mutex::default();
-    let server = Arc::new(AcpServer { context, reader, options, approval, editor: editor.clone(), sessions });
+    let (sessions, capabilities) = (Mutex::default(), Mutex::default());
+    let server =
+        Arc::new(AcpServer { context, reader, options, approval, editor: editor.clone(), capabilities, sessions });
     let (mut lines, mut signals, mut requests) = (lines_of_stdin(), Signals::listen()?, JoinSet::new());
     loop {
         tokio::select! {
@@ -147,7 +151,13 @@ impl AcpServer {
         opened: &mut Option<Arc<AcpSession>>,
     ) -> Result<Value, RpcError> {
         match method {
-            "initialize" => Ok(initialized()),
+            "initialize" => {
+                let offered = params.get("clientCapabilities").cloned().unwrap_or_default();
+                // Of what cannot be read nothing is used.
+                let offered = serde_json::from_value(offered).unwrap_or_default();
+                *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner) = offered;
+                Ok(initialized())
+            }
             "authenticate" => Ok(json!({})),
             "session/new" => {
                 let NewSessionParams { cwd, mcp_servers } = of(params)?;
@@ -225,11 +235,16 @@ impl AcpServer {
             }
         };
         let mcp = servers.into_iter().map(passed_on).collect::<Result<_, _>>()?;
-        let options = RunOptions { directory: Some(cwd), mcp, ..self.options.clone() };
+        let capabilities = *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+        let offered = ClientEditor::new(self.editor.clone(), capabilities);
+        let files = offered.has_files().then(|| Arc::new(offered.clone()) as Arc<dyn EditorFiles>);
+        let editor = EditorServices { files, user: Some(Arc::new(offered.clone())) };
+        let options = RunOptions { directory: Some(cwd), mcp, editor, ..self.options.clone() };
         let hosted = HostedSession::open_in(&self.context, self.reader.clone(), &options, found).await;
         let hosted = hosted.map_err(RpcError::internal)?;
         let session = AcpSession::start(hosted, name, &self.context, self.editor.clone(), self.approval).await;
         let session = session.map_err(RpcError::internal)?;
+        offered.names(session.name());
         self.sessions().insert(session.name().to_owned(), session.clone());
         Ok(session)
     }

@@ -1,5 +1,6 @@
 //! What commands may do and see: the sandbox, and the files whose values are secret.
 
+use crate::agent::free;
 use crate::config::Config;
 use annals_tools::SandboxLimits;
 use std::collections::BTreeMap;
@@ -30,6 +31,12 @@ impl Config {
     pub fn shown_variables(&self) -> Vec<String> {
         let named = self.settings.list(&["tools", "env"]);
         named.filter_map(|setting| setting.value.as_str().map(str::to_owned)).collect()
+    }
+
+    /// Environment variables that are set for commands on a terminal.
+    pub fn terminal_variables(&self) -> BTreeMap<String, String> {
+        let set = free(&self.settings, &["tools", "terminal_env"]).into_iter();
+        set.filter_map(|(variable, value)| Some((variable, value.as_str()?.to_owned()))).collect()
     }
 
     /// The `.env*` files of the directory and of the project's folder with their texts: regular ones of usual size.

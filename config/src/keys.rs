@@ -206,6 +206,12 @@ const TOOLS: &[ConfigKey] = &[
     )
     .for_project(Project::Trusted(CONFINES)),
     key(
+        "terminal_env",
+        ValueKind::Named,
+        "Environment variables that are set for commands on a terminal (`pty`), in the place of those they would see.",
+    )
+    .for_project(Project::Trusted(CONFINES)),
+    key(
         "time_limits",
         ValueKind::Counts,
         "Time limits of calls in milliseconds, by the name of the tool; of `bash` the limit of a command without another.",
@@ -280,6 +286,11 @@ const MCP: &[ConfigKey] = &[
         "The environment variable with the token for `url`; with one, there is no login.",
     ),
     key("oauth_client_id", ValueKind::Text, "Your client id at the server, if it registers clients by hand."),
+    key(
+        "oauth_client_document",
+        ValueKind::Text,
+        "The https address of your document that describes the client (CIMD), for servers that take one as the client id.",
+    ),
     key("oauth_secret_env", ValueKind::Text, "The environment variable with the secret of that client, if it has one."),
     key("env", ValueKind::Named, "Environment variables that are set for it; keys belong into `pass_env`."),
     key(

@@ -68,6 +68,7 @@ pub fn server(
             headers: headers.filter_map(|(header, value)| Some((header, value.as_str()?.to_owned()))).collect(),
             bearer: text("bearer_env").and_then(|variable| variables.get(variable)),
             client_id: text("oauth_client_id").map(str::to_owned),
+            client_document: text("oauth_client_document").map(str::to_owned),
             client_secret: text("oauth_secret_env").and_then(|variable| variables.get(variable)),
             credentials: Some(logins.to_owned()),
             ..endpoint

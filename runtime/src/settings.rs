@@ -4,6 +4,7 @@ mod summary;
 
 pub use summary::SummaryHook;
 
+use crate::Boxed;
 use crate::background::Scheduler;
 use crate::context::instructions::InstructionFiles;
 use crate::context::{ReferenceCatalogue, Registry, SkillCatalogue};
@@ -63,10 +64,19 @@ pub struct LocationServices {
     pub references: Option<Arc<dyn ReferenceCatalogue>>,
     /// The tools.
     pub tools: ToolRegistry,
+    /// Who brings the tools up to date when a session begins an epoch.
+    pub renewal: Option<Arc<dyn ToolRenewal>>,
     /// How instruction files near what a tool reads are discovered; without it none are.
     pub nested: Option<NestedInstructions>,
     /// The files of the project, for undos that restore them; without it, reverts affect the conversation only.
     pub files: Option<Arc<dyn Files>>,
+}
+
+/// Brings the tools of a location up to date. Within an epoch they stay as they are: another list of tools is another beginning of
+/// every request, which no provider has in its cache.
+pub trait ToolRenewal: Send + Sync {
+    /// Called when a session that is no sub-agent's begins an epoch.
+    fn renew(&self) -> Boxed<'_, ()>;
 }
 
 /// Where nested instruction files are looked for, and by which names (`docs/reference/context.md#instructions`).

@@ -73,6 +73,7 @@ impl Process {
                 skills: ports::skills(world),
                 references: None,
                 tools: tools.clone(),
+                renewal: None,
                 nested: None,
                 files: world.captures.clone().map(|files| files as Arc<dyn annals_runtime::worktree::Files>),
             };

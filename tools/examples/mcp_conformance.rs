@@ -36,6 +36,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if let Some(endpoint) = &mut server.http {
         endpoint.credentials = Some(folder.path().to_owned());
         endpoint.client_id = text("client_id");
+        // The document that the suite expects.
+        endpoint.client_document = Some("https://conformance-test.local/client-metadata.json".into());
         endpoint.client_secret = text("client_secret");
     }
     let mut logins = 0;

@@ -2,6 +2,7 @@
 
 use super::pipe_output::PipeOutput;
 use super::process_group::ProcessGroup;
+use super::terminal::{TerminalInput, cleaned};
 use annals_core::{Json, Seq, SessionId};
 use annals_runtime::tools::ToolOutput;
 use annals_sandbox::ProtectedFiles;
@@ -45,6 +46,8 @@ pub(super) struct Running {
     output: Mutex<PipeOutput>,
     /// How much of the output the model has read.
     read: Mutex<u64>,
+    /// What is typed into its terminal, if it has one.
+    typed: Option<TerminalInput>,
     ended: watch::Receiver<Option<BackgroundEnd>>,
     kill: Arc<Notify>,
 }
@@ -97,6 +100,7 @@ impl BackgroundCommands {
         command: String,
         group: ProcessGroup,
         output: PipeOutput,
+        typed: Option<TerminalInput>,
         kept: Option<ProtectedFiles>,
     ) -> String {
         let (tell, ended) = watch::channel(None);
@@ -107,7 +111,7 @@ impl BackgroundCommands {
         let mut names =
             (1u64..).map(|n| if n == 1 { format!("cmd_{}", step.0) } else { format!("cmd_{}_{n}", step.0) });
         let id = names.find(|id| !all.contains_key(&(session, id.clone()))).unwrap_or_default();
-        let running = Running { command, output: Mutex::new(output), read: Mutex::new(0), ended, kill };
+        let running = Running { command, output: Mutex::new(output), read: Mutex::new(0), typed, ended, kill };
         all.insert((session, id.clone()), Arc::new(running));
         id
     }
@@ -167,7 +171,28 @@ impl Running {
         drop(self.ended.clone().wait_for(Option::is_some).await);
     }
 
-    fn total(&self) -> u64 {
+    /// What is typed into its terminal, if it has one.
+    pub(super) fn typed(&self) -> Option<&TerminalInput> {
+        self.typed.as_ref()
+    }
+
+    /// Waits until it has written more than `before` and then nothing for a while, or has ended.
+    pub(super) async fn settled(&self, before: u64, pause: Duration) {
+        while self.end().is_none() && self.total() <= before {
+            sleep(LOOK).await;
+        }
+        let mut last = self.total();
+        while self.end().is_none() {
+            sleep(pause).await;
+            let total = self.total();
+            if std::mem::replace(&mut last, total) == total {
+                return;
+            }
+        }
+    }
+
+    /// Bytes that were written.
+    pub(super) fn total(&self) -> u64 {
         locked(&self.output).written().total()
     }
 
@@ -194,6 +219,9 @@ impl Running {
         let written = output.written();
         let mut read = locked(&self.read);
         let mut text = written.since(*read);
+        if self.typed.is_some() {
+            text = cleaned(&text);
+        }
         *read = written.total();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');

@@ -5,13 +5,16 @@ use super::confinement::{Confinement, OUTSIDE};
 use super::open;
 use super::pipe_output::PipeOutput;
 use super::process_group::ProcessGroup;
+use super::terminal::{self, COLUMNS, ROWS, TerminalInput, cleaned};
 use super::typed::{TypedTool, Worked};
 use super::workplace::{EXTERNAL_DIRECTORY, PathAccess, Workplace, literal};
 use annals_core::Json;
 use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -49,6 +52,9 @@ pub(super) struct Input {
     /// Whether to run it in the background, without a time limit, such as a server; read it with `bash_output`.
     #[serde(default, alias = "run_in_background")]
     background: bool,
+    /// Whether to give it a terminal, for programs that need one; in the background `bash_input` types into it.
+    #[serde(default, alias = "interactive", alias = "tty")]
+    pty: bool,
     /// What the command does, in a few words, for people who watch.
     #[serde(rename = "description")]
     _description: Option<String>,
@@ -114,30 +120,36 @@ impl TypedTool for Bash {
         if input.background {
             self.0.commands().has_room(context.session)?;
         }
-        let started = self.start(&input.command, &workdir, confinement);
-        let (mut group, mut output) =
+        let started = match input.pty {
+            true => self.start_on_terminal(&input.command, &workdir, confinement),
+            false => self.start(&input.command, &workdir, confinement).map(|(group, output)| (group, output, None)),
+        };
+        let (mut group, mut output, typed) =
             started.map_err(|error| ToolError(format!("The command could not be started: {error}")))?;
         if input.background {
             let place = (context.session, context.step);
-            let id = self.0.commands().keep(place, input.command.clone(), group, output, kept);
+            let id = self.0.commands().keep(place, input.command.clone(), group, output, typed, kept);
             let text = format!(
                 "Started in the background as {id}. `bash_output` reads what it writes, `bash_kill` ends it; it ends with this process \
                  at the latest."
             );
-            let structured = json!({ "id": id, "background": true });
+            let mut structured = json!({ "id": id, "background": true });
+            note_terminal(&mut structured, input.pty);
             let told = ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) };
             return Ok(self.with_confinement(told, confinement, &[]));
         }
-        let end = watch(&mut group, &output, limit, &context).await?;
+        let end = watch(&mut group, &output, limit, input.pty, &context).await?;
         let left = group.end().await && matches!(end, CommandEnd::Itself(_));
         if timeout(DRAIN, output.ended()).await.is_err() {
             tracing::debug!(call = %context.call, "a process that left its group still holds the pipe of a command");
         }
+        // The terminal hangs up.
+        drop(typed);
         let put_back = kept.map(|kept| kept.restore()).unwrap_or_default();
         if matches!(end, CommandEnd::Interrupted) {
             return Err("The command was interrupted.".into());
         }
-        let told = ToolOutput { shown: named(&input.command), ..told(&output, &end, left, limit) };
+        let told = ToolOutput { shown: named(&input.command), ..told(&output, &end, left, limit, input.pty) };
         Ok(self.with_confinement(told, confinement, &put_back))
     }
 }
@@ -195,19 +207,33 @@ impl Bash {
         }
     }
 
+    /// Starts a command on a terminal of its own (PTY Environment).
+    fn start_on_terminal(
+        &self,
+        command: &str,
+        workdir: &Path,
+        confinement: Option<&Confinement>,
+    ) -> io::Result<(ProcessGroup, PipeOutput, Option<TerminalInput>)> {
+        let words = words(command, confinement)?;
+        let shown = std::env::vars_os().filter(|(variable, _)| self.0.shows(&variable.to_string_lossy()));
+        let mut caller: BTreeMap<OsString, OsString> = shown.collect();
+        // No user reads pages in it, unless the host says otherwise.
+        caller.extend([("PAGER", "cat"), ("GIT_PAGER", "cat")].map(|(name, value)| (name.into(), value.into())));
+        caller.insert("PWD".into(), workdir.into());
+        let environment = terminal::environment(caller, self.0.terminal_overlay(workdir));
+        let (group, output, input) = terminal::start(&words, workdir, environment)?;
+        Ok((group, output, Some(input)))
+    }
+
     fn start(
         &self,
         command: &str,
         workdir: &Path,
         confinement: Option<&Confinement>,
     ) -> io::Result<(ProcessGroup, PipeOutput)> {
-        let shell = SHELLS.into_iter().find(|shell| Path::new(shell).exists()).unwrap_or("/bin/sh");
         // One pipe for both, so that the output keeps its order.
         let (reader, writer) = io::pipe()?;
-        let words = match confinement {
-            Some(confinement) => confinement.command(shell, command)?,
-            None => vec![shell.into(), "-c".into(), command.into()],
-        };
+        let words = words(command, confinement)?;
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut shell = Command::new(program);
         shell.args(arguments).current_dir(workdir);
@@ -224,6 +250,15 @@ impl Bash {
         // Dropped first: it holds the writing end, and the pipe would never close.
         drop(shell);
         Ok((group, PipeOutput::of(Receiver::from_owned_fd(reader.into())?)))
+    }
+}
+
+/// The words that start a command of a shell.
+fn words(command: &str, confinement: Option<&Confinement>) -> io::Result<Vec<OsString>> {
+    let shell = SHELLS.into_iter().find(|shell| Path::new(shell).exists()).unwrap_or("/bin/sh");
+    match confinement {
+        Some(confinement) => confinement.command(shell, command),
+        None => Ok(vec![shell.into(), "-c".into(), command.into()]),
     }
 }
 
@@ -251,6 +286,7 @@ async fn watch(
     group: &mut ProcessGroup,
     output: &PipeOutput,
     limit: Duration,
+    pty: bool,
     context: &CallContext,
 ) -> Result<CommandEnd, ToolError> {
     let until = Instant::now() + limit;
@@ -267,7 +303,9 @@ async fn watch(
                 let written = output.written();
                 if written.total() > shown {
                     shown = written.total();
-                    context.progress.show(&context.call, Some(written.recent()), None);
+                    let recent = written.recent();
+                    let recent = if pty { cleaned(&recent) } else { recent };
+                    context.progress.show(&context.call, Some(recent), None);
                     pause = (pause * 3 / 2).min(SHOWN_EVERY);
                 }
             }
@@ -275,9 +313,16 @@ async fn watch(
     }
 }
 
-fn told(output: &PipeOutput, end: &CommandEnd, left: bool, limit: Duration) -> ToolOutput {
+/// Notes the size of the terminal of a command that had one.
+fn note_terminal(structured: &mut Value, pty: bool) {
+    if let (true, Some(fields)) = (pty, structured.as_object_mut()) {
+        fields.insert("terminal".to_owned(), json!({ "rows": ROWS, "columns": COLUMNS }));
+    }
+}
+
+fn told(output: &PipeOutput, end: &CommandEnd, left: bool, limit: Duration, pty: bool) -> ToolOutput {
     let written = output.written();
-    let mut text = written.text();
+    let mut text = if pty { cleaned(&written.text()) } else { written.text() };
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
@@ -294,12 +339,13 @@ fn told(output: &PipeOutput, end: &CommandEnd, left: bool, limit: Duration) -> T
     if left {
         text.push_str(" Processes that it had left running were ended.");
     }
-    let structured = json!({
+    let mut structured = json!({
         "exit": exit,
         "signal": signal,
         "timed_out": status.is_none(),
         "bytes": written.total(),
         "omitted": written.omitted(),
     });
+    note_terminal(&mut structured, pty);
     ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) }
 }

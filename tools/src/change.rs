@@ -1,5 +1,6 @@
 //! Changing a file: what it was, writing it whole or not at all, and what has changed.
 
+use super::editor_files::{held, written};
 use super::file_content::{FileContent, WHOLE};
 use super::seen_files::{FileKnowledge, Stamp};
 use super::stop_signal::StopSignal;
@@ -37,6 +38,10 @@ pub(super) fn before(place: &Workplace, path: &Path, stop: &StopSignal) -> Resul
         return Err(format!("{} is read-only.", place.shown(path)).into());
     }
     let content = FileContent::of(&mut file, &found, stop).map_err(|error| open::trouble(place, path, &error))?;
+    let content = match place.editor() {
+        Some(editor) => held(editor, path, content),
+        None => content,
+    };
     Ok(Some(FileBefore { content, file, found }))
 }
 
@@ -106,7 +111,17 @@ pub(super) fn put(
     if bytes.len() as u64 > WHOLE {
         return Err(format!("The content is too long: more than {WHOLE} bytes.").into());
     }
-    let lost = replace(place, path, before, bytes).map_err(|error| open::trouble(place, path, &error))?;
+    let trouble = |error: io::Error| open::trouble(place, path, &error);
+    let lost = match place.editor() {
+        Some(editor) => {
+            std::fs::create_dir_all(path.parent().unwrap_or(path)).map_err(trouble)?;
+            match written(editor, path, bytes) {
+                true => LostAttributes::new(),
+                false => replace(place, path, before, bytes).map_err(trouble)?,
+            }
+        }
+        None => replace(place, path, before, bytes).map_err(trouble)?,
+    };
     place.seen().note(session, path, Stamp::bytes(bytes));
     Ok(lost)
 }

@@ -26,6 +26,7 @@ mod change;
 mod command;
 mod confinement;
 mod edit;
+mod editor_files;
 pub mod erase;
 mod extension;
 mod file_content;
@@ -51,6 +52,8 @@ mod read;
 mod seen_files;
 pub mod skills;
 mod stop_signal;
+mod terminal;
+mod terminal_input;
 mod todo;
 mod typed;
 mod variables;
@@ -67,10 +70,12 @@ pub use annals_sandbox::{Launcher, launch};
 pub use attach::{AttachError, attachment, text_attachment};
 pub use background::{BackgroundCommand, BackgroundCommands};
 pub use confinement::{Confinement, OUTSIDE, SandboxLimits, SandboxSettings};
+pub use editor_files::EditorFiles;
 pub use extension::{ContextProgram, CustomTool, Hook, HookMoment, HookPrograms, LookWhen};
 pub use leftovers::remove_leftovers;
 pub use local::LocalServices;
 pub use program::{ExternalProgram, ProgramError, ProgramOutput};
+pub use terminal::TerminalOverlay;
 pub use web::{SearchProvider, WebSearch};
 pub use workplace::{EXTERNAL_DIRECTORY, LanguageServer, LanguageServers, Workplace};
 
@@ -108,8 +113,8 @@ pub fn tools(place: &Workplace) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// Further tools of a location, which small windows do without: `multiedit`, `apply_patch`, `todo`, `webfetch`, `bash_output`,
-/// `bash_kill`, and those for which there is something: `question`, `websearch`, `lsp_hover`, `lsp_diagnostics`.
+/// Further tools of a location, which small windows do without: `multiedit`, `apply_patch`, `todo`, `webfetch`, `bash_input`,
+/// `bash_output`, `bash_kill`, and those for which there is something: `question`, `websearch`, `lsp_hover`, `lsp_diagnostics`.
 pub fn further_tools(
     place: &Workplace,
     user: Option<Arc<dyn UserPrompt>>,
@@ -117,6 +122,7 @@ pub fn further_tools(
 ) -> Vec<Arc<dyn Tool>> {
     let mut all: Vec<Arc<dyn Tool>> = vec![
         Arc::new(TypedAdapter(patch::ApplyPatch(place.clone()))),
+        Arc::new(TypedAdapter(terminal_input::BashInput(place.clone()))),
         Arc::new(TypedAdapter(background_tools::BashKill(place.clone()))),
         Arc::new(TypedAdapter(background_tools::BashOutput(place.clone()))),
         Arc::new(TypedAdapter(multiedit::MultiEdit(place.clone()))),

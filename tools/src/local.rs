@@ -1,9 +1,11 @@
 //! Locations on this machine: context sources, tools, skills, files.
 
 use crate::background::BackgroundCommands;
+use crate::editor_files::EditorFiles;
 use crate::extension::{ContextProgram, CustomTool, ProgramTool};
 use crate::mcp::McpServers;
 use crate::skills::{SkillFolders, SkillRoot};
+use crate::terminal::TerminalOverlay;
 use crate::web::WebSearch;
 use crate::workplace::LanguageServers;
 use crate::worktree::files_kept_in;
@@ -16,7 +18,7 @@ use annals_runtime::context::{Builtins, Instructions, SkillCatalogue, SystemCont
 use annals_runtime::host::{OUTPUTS, ServicesAt};
 use annals_runtime::ports::{RealFilesystem, StorePath, SystemClock};
 use annals_runtime::prompt::UserPrompt;
-use annals_runtime::settings::{LocationServices, NestedInstructions};
+use annals_runtime::settings::{LocationServices, NestedInstructions, ToolRenewal};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
 use std::path::Path;
 use std::sync::Arc;
@@ -54,6 +56,10 @@ pub struct LocalServices {
     pub user: Option<Arc<dyn UserPrompt>>,
     /// Tools by command.
     pub custom_tools: Vec<CustomTool>,
+    /// An editor that holds files.
+    pub editor: Option<Arc<dyn EditorFiles>>,
+    /// Who gives variables for the terminals of commands.
+    pub terminals: Arc<dyn TerminalOverlay>,
     /// Context sources by command.
     pub context: Vec<ContextProgram>,
 }
@@ -92,6 +98,8 @@ impl ServicesAt for LocalServices {
             .in_background(self.commands.clone())
             .command_limit(self.command_limit_ms)
             .checked_by(self.servers.clone())
+            .terminals(self.terminals.clone())
+            .in_editor(self.editor.clone())
             .limits(self.output);
         for folder in &self.skills {
             place = place.readable(&folder.path);
@@ -120,6 +128,12 @@ impl ServicesAt for LocalServices {
                 Err(error) => tracing::warn!(%error, "a context source of the configuration is left out"),
             }
         }
+        let renewal = McpRenewal {
+            mcp: self.mcp.clone(),
+            registry: services.tools.clone(),
+            directory: location.directory.clone(),
+        };
+        services.renewal = Some(Arc::new(renewal));
         services.skills = Some(catalogue);
         services.files = Some(files_kept_in(store.clone(), directory));
         services.nested = Some(NestedInstructions { files, config: Arc::new(self.instructions.clone()) });
@@ -142,6 +156,23 @@ impl ServicesAt for LocalServices {
             let root = project(Path::new(directory));
             let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
             links.map(|link| not_followed(&link, Path::new(directory), &root)).collect()
+        })
+    }
+}
+
+/// Registers the tools of MCP servers that have others now.
+struct McpRenewal {
+    mcp: McpServers,
+    registry: ToolRegistry,
+    directory: String,
+}
+
+impl ToolRenewal for McpRenewal {
+    fn renew(&self) -> Boxed<'_, ()> {
+        Box::pin(async move {
+            for remark in self.mcp.renew(&self.directory, &self.registry).await {
+                tracing::warn!("{remark}");
+            }
         })
     }
 }

@@ -1,7 +1,7 @@
 //! MCP servers: programs that speak the Model Context Protocol over stdin and stdout, and addresses (`docs/mcp.md`).
 //!
 //! A server is started, or connected to, when a location is prepared, in the directory of the location, and ends with the host. Its
-//! tools are listed once and registered as `mcp__SERVER__TOOL`. A server that ended is started again by the next call; the call that
+//! tools are listed, and registered as `mcp__SERVER__TOOL`; if it says that they are others now, again when an epoch begins. A server that ended is started again by the next call; the call that
 //! it did not answer is not repeated.
 //!
 //! ```text
@@ -35,7 +35,7 @@ pub use prompts::McpPrompt;
 pub use settings::{McpEndpoint, McpServer};
 
 use annals_runtime::prompt::UserPrompt;
-use annals_runtime::tools::{Tool, ToolRegistry};
+use annals_runtime::tools::{Layer, Tool, ToolRegistry};
 use client::McpClient;
 use futures_util::future::join_all;
 use resource::{READ_RESOURCE, ResourceTool};
@@ -62,6 +62,8 @@ struct McpState {
     started: BTreeSet<String>,
     /// By directory and name.
     clients: BTreeMap<(String, String), Arc<McpClient>>,
+    /// The tools that are registered in a directory.
+    layers: BTreeMap<String, Layer>,
 }
 
 /// What one server offers.
@@ -121,6 +123,24 @@ impl McpServers {
         if self.servers.is_empty() || !self.state().started.insert(directory.to_owned()) {
             return Vec::new();
         }
+        self.register(directory, registry).await
+    }
+
+    /// Registers the tools of servers that said that they have others now. Called when an epoch begins: within one the tools stay as
+    /// they are, so that no provider's cache breaks in silence.
+    pub async fn renew(&self, directory: &str, registry: &ToolRegistry) -> Vec<String> {
+        let clients: Vec<Arc<McpClient>> = {
+            let state = self.state();
+            let here = state.clients.iter().filter(|((of, _), _)| of == directory);
+            here.map(|(_, client)| client.clone()).collect()
+        };
+        // Each is asked: one answer must not hide another.
+        let changed = clients.iter().filter(|client| client.elicitor().has_other_tools()).count();
+        if changed == 0 { Vec::new() } else { self.register(directory, registry).await }
+    }
+
+    /// Lists the tools of all servers and registers them in the place of those that were registered before.
+    async fn register(&self, directory: &str, registry: &ToolRegistry) -> Vec<String> {
         let (mut remarks, mut tools, mut with_resources) = (Vec::new(), BTreeMap::new(), Vec::new());
         for McpListing { server, offered, client } in self.list(Path::new(directory)).await {
             let (offer, listed) = match offered {
@@ -146,7 +166,8 @@ impl McpServers {
             tools.insert(READ_RESOURCE.into(), Arc::new(ResourceTool(with_resources)));
         }
         match registry.register(tools.into_values()) {
-            Ok(layer) => layer.detach(),
+            // Those of before are closed once the new ones are there.
+            Ok(layer) => drop(self.state().layers.insert(directory.to_owned(), layer)),
             Err(error) => remarks.push(format!("the tools of MCP servers are not offered: {error}")),
         }
         remarks

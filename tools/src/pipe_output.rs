@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe::Receiver;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinHandle;
 
 /// How much of each end is held, in bytes.
@@ -27,8 +26,8 @@ pub(super) struct Written {
 }
 
 impl PipeOutput {
-    /// Reads a pipe to its end.
-    pub(super) fn of(mut pipe: Receiver) -> Self {
+    /// Reads a pipe or a terminal to its end.
+    pub(super) fn of(mut pipe: impl AsyncRead + Unpin + Send + 'static) -> Self {
         let written = Arc::<Mutex<Written>>::default();
         let held = written.clone();
         let reader = tokio::spawn(async move {
@@ -37,6 +36,8 @@ impl PipeOutput {
                 match pipe.read(&mut buffer).await {
                     Ok(0) => return,
                     Ok(length) => locked(&held).push(buffer.get(..length).unwrap_or_default()),
+                    // A terminal that no process has open any more.
+                    Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => return,
                     Err(error) => return tracing::warn!(%error, "the output of a command could not be read"),
                 }
             }

@@ -26,9 +26,13 @@ pub(super) struct ProcessGroup {
 impl ProcessGroup {
     /// Starts a command as the leader of a new group.
     pub(super) fn start(command: &mut Command) -> io::Result<Self> {
-        let child = command.process_group(0).kill_on_drop(false).spawn()?;
+        Ok(Self::of(command.process_group(0).kill_on_drop(false).spawn()?))
+    }
+
+    /// The group of a command that leads one.
+    pub(super) fn of(child: Child) -> Self {
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Ok(Self { child, group })
+        Self { child, group }
     }
 
     /// Its stdin, stdout and stderr, once, if all of them are pipes.

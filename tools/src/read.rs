@@ -1,5 +1,6 @@
 //! The tool `read`.
 
+use super::editor_files::held;
 use super::file_content::FileContent;
 use super::lines::{BoundedLine, BoundedLines};
 use super::seen_files::Stamp;
@@ -75,6 +76,10 @@ impl TypedTool for Read {
             let (mut file, found) = open::regular(&place, &path)?;
             let trouble = |error| open::trouble(&place, &path, &error);
             let content = FileContent::of(&mut file, &found, stop).map_err(trouble)?;
+            let content = match place.editor() {
+                Some(editor) => held(editor, &path, content),
+                None => content,
+            };
             let mut output = show(&place, &path, &content, file, &input, stop)?;
             let stamp = Stamp::of(&content);
             name_content(&mut output, stamp.recorded(&path));

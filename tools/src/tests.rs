@@ -11,6 +11,7 @@ mod process;
 mod reading;
 mod running;
 mod searching;
+mod terminal;
 mod web;
 
 pub(super) use bench::pipe;

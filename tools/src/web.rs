@@ -1,6 +1,7 @@
 //! The tools `webfetch` and `websearch`.
 
 mod address;
+mod nesting;
 mod search;
 mod text;
 

@@ -6,12 +6,14 @@ pub use lsp::{LanguageServer, LanguageServers};
 
 use super::background::BackgroundCommands;
 use super::confinement::Confinement;
+use super::editor_files::EditorFiles;
 use super::seen_files::SeenFiles;
+use super::terminal::TerminalOverlay;
 use super::variables::is_shown;
 use annals_core::bound::Limits;
 use annals_runtime::ports::StorePath;
 use annals_runtime::tools::Demand;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -61,6 +63,8 @@ pub struct Workplace {
     commands: BackgroundCommands,
     command_limit_ms: Option<u64>,
     servers: Option<LanguageServers>,
+    terminals: Arc<dyn TerminalOverlay>,
+    editor: Option<Arc<dyn EditorFiles>>,
 }
 
 impl Workplace {
@@ -83,6 +87,8 @@ impl Workplace {
             commands: BackgroundCommands::default(),
             command_limit_ms: None,
             servers: None,
+            terminals: Arc::new(()),
+            editor: None,
         }
     }
 
@@ -156,6 +162,27 @@ impl Workplace {
     #[must_use]
     pub fn checked_by(self, servers: LanguageServers) -> Self {
         Self { servers: Some(servers), ..self }
+    }
+
+    /// Who gives variables for terminals.
+    #[must_use]
+    pub fn terminals(self, terminals: Arc<dyn TerminalOverlay>) -> Self {
+        Self { terminals, ..self }
+    }
+
+    /// An editor that holds files.
+    #[must_use]
+    pub fn in_editor(self, editor: Option<Arc<dyn EditorFiles>>) -> Self {
+        Self { editor, ..self }
+    }
+
+    pub(super) fn editor(&self) -> Option<&dyn EditorFiles> {
+        self.editor.as_deref()
+    }
+
+    /// The variables of the host for a terminal whose command runs in `workdir`.
+    pub(super) fn terminal_overlay(&self, workdir: &Path) -> BTreeMap<String, String> {
+        self.terminals.variables(&self.directory, workdir)
     }
 
     pub(super) fn commands(&self) -> &BackgroundCommands {

@@ -72,6 +72,7 @@ pub(super) fn resources_of(tool: &str, input: &Value, below: &dyn Fn(&str) -> St
         "task" => text("subagent_type").map(str::to_owned),
         "webfetch" => text("url").and_then(host_of),
         "websearch" => text("query").map(str::to_owned),
+        "bash_input" => text("text").map(str::to_owned),
         "bash_output" | "bash_kill" => text("id").map(str::to_owned),
         "todo" | "question" => Some("*".to_owned()),
         "bash" => text("command").map(str::trim).filter(|command| is_plain(command)).map(str::to_owned),

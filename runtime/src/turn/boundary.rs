@@ -29,6 +29,12 @@ pub(super) async fn prepare(runner: &Runner, state: &mut TurnState) -> Result<Re
             _ => Selected::of(&view),
         };
         let begun = view.epochs.current.is_none();
+        if begun
+            && view.session.parent.is_none()
+            && let Some(renewal) = &runner.services.renewal
+        {
+            runner.unless_interrupted(renewal.renew()).await?;
+        }
         if begun && !epoch::begin(runner, &selected, &view).await? {
             continue;
         }

@@ -287,7 +287,7 @@ impl ServerOutput {
                 };
                 let _ = call.send(answer);
             }
-            Incoming { id: None, method, .. } => tracing::debug!(?method, "a notification of an MCP server"),
+            Incoming { id: None, method, .. } => self.elicitor.hears(&method.unwrap_or_default()),
         }
     }
 }

@@ -4,6 +4,7 @@ use annals_core::{CallId, SessionId};
 use annals_runtime::prompt::{UserPrompt, UserQuestion};
 use serde_json::{Map, Value, json};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many values a form may ask for.
@@ -22,6 +23,8 @@ pub(super) struct Elicitor {
     user: Option<Arc<dyn UserPrompt>>,
     /// The calls that run: a question belongs to the newest.
     calls: Mutex<Vec<(SessionId, CallId)>>,
+    /// Whether the server said that its tools are others now.
+    has_other_tools: AtomicBool,
 }
 
 impl fmt::Debug for Elicitor {
@@ -47,7 +50,20 @@ impl Drop for AskingCall<'_> {
 
 impl Elicitor {
     pub(super) fn new(server: String, user: Option<Arc<dyn UserPrompt>>) -> Self {
-        Self { server, user, calls: Mutex::default() }
+        Self { server, user, calls: Mutex::default(), has_other_tools: AtomicBool::default() }
+    }
+
+    /// Hears a notification of the server.
+    pub(super) fn hears(&self, method: &str) {
+        if method == "notifications/tools/list_changed" {
+            self.has_other_tools.store(true, Ordering::Relaxed);
+        }
+        tracing::debug!(server = self.server, method, "a notification of an MCP server");
+    }
+
+    /// Whether the server has said since the last time that its tools are others.
+    pub(super) fn has_other_tools(&self) -> bool {
+        self.has_other_tools.swap(false, Ordering::Relaxed)
     }
 
     fn calls(&self) -> MutexGuard<'_, Vec<(SessionId, CallId)>> {

@@ -222,6 +222,9 @@ impl HttpState {
                     if answer.status() == 403 && !challenge.contains("insufficient_scope") {
                         return Err(self.refused(answer).await.into());
                     }
+                    if answer.status() == 403 {
+                        self.tokens.lacks(&challenge).await?;
+                    }
                     if !is_refreshed && answer.status() == 401 && self.tokens.refresh().await? {
                         is_refreshed = true;
                         continue;
@@ -313,7 +316,11 @@ impl HttpState {
 
     /// Takes a request of the server, which is answered by a message of its own.
     fn take(self: &Arc<Self>, incoming: Incoming) {
-        let Incoming { id: Some(id), method: Some(method), params, .. } = incoming else { return };
+        let (id, method, params) = match incoming {
+            Incoming { id: Some(id), method: Some(method), params, .. } => (id, method, params),
+            Incoming { id: None, method: Some(method), .. } => return self.elicitor.hears(&method),
+            _ => return,
+        };
         let state = self.clone();
         tokio::spawn(async move {
             let body = match method.as_str() {

@@ -34,6 +34,12 @@ struct StoredLogin {
     refresh_token: Option<String>,
     /// When the access token ends, in seconds since 1970.
     expires_at: Option<u64>,
+    /// What was asked for.
+    #[serde(default)]
+    scopes: Vec<String>,
+    /// What a call needed besides; the next login asks for it.
+    #[serde(default)]
+    lacking: Vec<String>,
 }
 
 /// What the authorization server knows this program by.
@@ -80,6 +86,20 @@ impl Tokens {
             true => Ok(Some(self.renewed(&login.access_token).await?.access_token)),
             false => Ok(Some(login.access_token)),
         }
+    }
+
+    /// Notes what the token lacks for a call, as the server's challenge says: the next login asks for it.
+    pub(super) async fn lacks(&self, challenge: &str) -> Result<(), McpError> {
+        let scopes = discovery::parameter(challenge, "scope").unwrap_or_default();
+        let Some(file) = self.file.as_ref().filter(|_| !scopes.is_empty()) else { return Ok(()) };
+        let _locked = file.locked().await.map_err(|error| self.failed(error))?;
+        let Some(mut login) = file.read().map_err(|error| self.failed(error))? else { return Ok(()) };
+        let lacking: Vec<String> = scopes.split_whitespace().map(str::to_owned).collect();
+        if login.lacking != lacking {
+            login.lacking = lacking;
+            file.write(&login).map_err(|error| self.failed(error))?;
+        }
+        Ok(())
     }
 
     /// Renews a token that the server refused; whether there was one to renew.

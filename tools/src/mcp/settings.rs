@@ -38,6 +38,9 @@ pub struct McpEndpoint {
     pub bearer: Option<String>,
     /// The id under which this client is registered there; without one it registers itself at a login.
     pub client_id: Option<String>,
+    /// The address of a document that describes this client (CIMD): its id where the authorization server takes such documents and
+    /// there is no other id.
+    pub client_document: Option<String>,
     /// The secret that belongs to it, if there is one.
     pub client_secret: Option<String>,
     /// The folder for what a login gives; without one there is none.
@@ -75,6 +78,7 @@ impl McpServer {
             headers: Vec::new(),
             bearer: None,
             client_id: None,
+            client_document: None,
             client_secret: None,
             credentials: None,
         };

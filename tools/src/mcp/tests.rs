@@ -15,6 +15,7 @@ type Tested = Result<(), Box<dyn std::error::Error>>;
 /// A directory in which a server was started.
 struct Started {
     folder: TempDir,
+    servers: McpServers,
     registry: ToolRegistry,
     remarks: Vec<String>,
     cancel: Cancel,
@@ -30,7 +31,7 @@ impl Started {
         let directory = folder.path().display().to_string();
         let remarks = servers.start(&directory, &registry).await;
         assert_eq!(servers.start(&directory, &registry).await, Vec::<String>::new(), "it is started once");
-        Ok(Self { folder, registry, remarks, cancel: Cancel::default() })
+        Ok(Self { folder, servers, registry, remarks, cancel: Cancel::default() })
     }
 
     fn names(&self) -> Vec<String> {
@@ -81,6 +82,20 @@ impl Started {
         let log = std::fs::read_to_string(self.log()).unwrap_or_default();
         log.lines().filter(|line| line.starts_with("started ")).count()
     }
+}
+
+#[tokio::test]
+async fn other_tools_are_offered_from_the_next_epoch_on() -> Tested {
+    let started = Started::new("plain", |server| server).await?;
+    let before = started.names();
+    let directory = started.folder.path().display().to_string();
+    assert_eq!(started.servers.renew(&directory, &started.registry).await, Vec::<String>::new());
+    assert_eq!(started.names(), before);
+    assert_eq!(started.text("secret", "{}").await, "");
+    assert_eq!(started.names(), before, "within an epoch they stay");
+    assert_eq!(started.servers.renew(&directory, &started.registry).await, Vec::<String>::new());
+    assert_eq!(started.names(), ["added", "echo", "secret"].map(|name| format!("mcp__test__{name}")));
+    Ok(())
 }
 
 #[tokio::test]

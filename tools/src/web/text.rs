@@ -1,5 +1,6 @@
 //! The readable text of an answer.
 
+use super::nesting::bounded;
 use encoding_rs::{Encoding, UTF_8};
 
 /// The width that text is laid out for: paragraphs are one line.
@@ -31,7 +32,7 @@ pub(super) fn readable(content_type: &str, body: &[u8], raw: bool) -> Result<(St
     if !is_html || raw {
         return Ok((media, text));
     }
-    let page = html2text::config::plain().string_from_read(text.as_bytes(), WIDTH);
+    let page = html2text::config::plain().string_from_read(bounded(&text).as_bytes(), WIDTH);
     let page = page.unwrap_or(text.clone());
     let page = tidied(&page);
     let title = title(&text).filter(|title| !page.contains(title.as_str()));
@@ -57,7 +58,8 @@ fn title(html: &str) -> Option<String> {
     let open = lower.find("<title")?;
     let start = open + lower.get(open..)?.find('>')? + 1;
     let end = start + lower.get(start..)?.find("</title")?;
-    let inner = html2text::config::plain().string_from_read(html.get(start..end)?.as_bytes(), WIDTH).ok()?;
+    let inner = bounded(html.get(start..end)?);
+    let inner = html2text::config::plain().string_from_read(inner.as_bytes(), WIDTH).ok()?;
     let title = inner.split_whitespace().collect::<Vec<_>>().join(" ");
     (!title.is_empty()).then_some(title)
 }

@@ -20,6 +20,8 @@ pub(super) struct AuthorizationServer {
     pub(super) methods: Vec<String>,
     /// Whether the answer names its issuer (RFC 9207).
     pub(super) names_issuer: bool,
+    /// Whether the address of a document is taken as the id of a client.
+    pub(super) takes_documents: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -43,6 +45,8 @@ struct ServerMetadata {
     token_endpoint_auth_methods_supported: Vec<String>,
     #[serde(default)]
     authorization_response_iss_parameter_supported: bool,
+    #[serde(default)]
+    client_id_metadata_document_supported: bool,
 }
 
 /// Finds the authorization server of a server.
@@ -112,6 +116,7 @@ pub(super) async fn discover(exchanges: &Exchanges, url: &str) -> Result<Authori
         scopes,
         methods: found.token_endpoint_auth_methods_supported,
         names_issuer: found.authorization_response_iss_parameter_supported,
+        takes_documents: found.client_id_metadata_document_supported,
     })
 }
 
@@ -161,7 +166,7 @@ async fn challenge(exchanges: &Exchanges, url: &str) -> Result<String, String> {
 }
 
 /// A parameter of a challenge: `Bearer resource_metadata="...", scope="a b"`.
-fn parameter(challenge: &str, name: &str) -> Option<String> {
+pub(super) fn parameter(challenge: &str, name: &str) -> Option<String> {
     let mut rest = challenge;
     while let Some(at) = rest.find(name) {
         let before = rest.get(..at).and_then(|before| before.chars().next_back());
@@ -227,6 +232,7 @@ fn usual(root: &Url) -> ServerMetadata {
         code_challenge_methods_supported: Vec::new(),
         token_endpoint_auth_methods_supported: Vec::new(),
         authorization_response_iss_parameter_supported: false,
+        client_id_metadata_document_supported: false,
     }
 }
 

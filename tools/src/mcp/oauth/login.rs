@@ -40,8 +40,17 @@ pub async fn log_in(server: &McpServer, show: impl FnOnce(&str) + Send) -> Resul
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| failed(error.to_string()))?;
     let port = listener.local_addr().map_err(|error| failed(error.to_string()))?.port();
     let redirect = format!("http://127.0.0.1:{port}/callback");
-    let authority = discover(&exchanges, &endpoint.url).await.map_err(failed)?;
-    let client = match &endpoint.client_id {
+    let mut authority = discover(&exchanges, &endpoint.url).await.map_err(failed)?;
+    // What was granted before is asked for again, with what a call lacked.
+    if let Ok(Some(before)) = file.read() {
+        for scope in before.scopes.into_iter().chain(before.lacking) {
+            if !authority.scopes.contains(&scope) {
+                authority.scopes.push(scope);
+            }
+        }
+    }
+    let document = endpoint.client_document.as_ref().filter(|_| authority.takes_documents);
+    let client = match endpoint.client_id.as_ref().or(document) {
         Some(id) => RegisteredClient {
             client_id: id.clone(),
             client_secret: endpoint.client_secret.clone(),
@@ -65,6 +74,8 @@ pub async fn log_in(server: &McpServer, show: impl FnOnce(&str) + Send) -> Resul
     let mut stream = stream;
     reply(&mut stream, "200 OK", if answer.is_ok() { DONE } else { REFUSED }).await;
     let login = StoredLogin {
+        scopes: authority.scopes,
+        lacking: Vec::new(),
         resource: endpoint.url.clone(),
         token_endpoint: authority.token,
         client,

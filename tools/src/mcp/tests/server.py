@@ -44,9 +44,14 @@ def call(params):
         os._exit(3)
     if name == "wait":
         return None
+    if name == "secret":
+        tools[:] = ["added", "secret"]
+        send({"method": "notifications/tools/list_changed"})
+        return {"content": []}
     raise KeyError(name)
 
 
+tools = ["mixed", "environment", "fail", "crash", "wait", "secret", "with a dot.and a very long name " + "x" * 60]
 note(f"started {os.getpid()}")
 if MODE == "refuses":
     sys.exit("no licence")
@@ -68,8 +73,7 @@ for line in sys.stdin:
         if "cursor" not in message["params"]:
             page = {"tools": [{"name": "echo", "description": " Echoes. ", "inputSchema": SCHEMA}], "nextCursor": "2"}
         else:
-            names = ["mixed", "environment", "fail", "crash", "wait", "secret", "with a dot.and a very long name " + "x" * 60]
-            page = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names]}
+            page = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in tools]}
         send({"id": message["id"], "result": page})
     elif method == "tools/call":
         try:
