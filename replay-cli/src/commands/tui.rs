@@ -8,6 +8,7 @@
 //! ```
 
 mod draw;
+mod follow;
 mod layout;
 mod list;
 mod load;
@@ -27,8 +28,10 @@ use crate::event_arg::EventArg;
 use annals_host::project::ProjectScope;
 use annals_inspect::reader::{Reader, short_ids};
 use annals_inspect::sessions::{SessionFilter, SessionOrder, list};
+use follow::TuiSource;
 use list::TuiList;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
 /// Walk through sessions in the terminal.
 ///
@@ -61,7 +64,12 @@ pub async fn run(args: &Args, cli: &CommandContext) -> Result<Verdict, CliError>
         None => (cli.reader().await?, None),
     };
     let sessions = sessions(&reader, cli).await?;
-    terminal::run(reader, sessions, open, cli).await
+    let of_file = cli.file.is_some() || args.session.as_ref().is_some_and(|name| Path::new(name).exists());
+    let source = match of_file {
+        true => TuiSource::Fixed(reader),
+        false => TuiSource::store(cli.place.dir()).await?,
+    };
+    terminal::run(source, sessions, open, cli).await
 }
 
 /// The sessions in the order of `annals sessions`.

@@ -2,6 +2,7 @@
 
 use crate::person::Person;
 use crate::terminal::Terminal;
+use annals_tests::model::{Model, Says};
 
 /// What leaves the alternate screen.
 const LEFT: &str = "\u{1b}[?1049l";
@@ -51,4 +52,21 @@ fn a_terminal_that_is_gone_ends_it() {
     tui.expect("inventory.csv");
     tui.hang_up();
     assert_eq!(tui.ended(), 143);
+}
+
+#[test]
+fn a_session_that_another_process_runs_is_followed_while_the_model_answers() {
+    let model =
+        Model::start([Says::Text("Hello."), Says::Begins("Seven jars, I").to("jars are there")]).expect("a port");
+    let person = Person::with_model(model.url(), "openai-chat");
+    assert_eq!(person.annals(&["run", "hello"]).status, Some(0));
+    let mut screen = Terminal::open(&person, &["tui", "@last"]);
+    screen.expect("Changes");
+    let run = person.command(["run", "-s", "@last", "How many jars are there?"]).spawn().expect("it runs");
+    // Only what differs is drawn: no word that shares a letter with what was there.
+    screen.expect("answers");
+    std::process::Command::new("kill").args(["-INT", &run.id().to_string()]).status().expect("a signal");
+    person.ended(run);
+    screen.send("q");
+    assert_eq!(screen.ended(), 0);
 }

@@ -104,6 +104,9 @@ fn last_line(frame: &mut Frame<'_>, state: &TuiState, area: Rect) {
         (Some(TuiTyping::Event(text)), _) => typed("go to event (12, turn:3, -1): ", text),
         (None, Some(remark)) => Line::raw(visible_line(remark)),
         (None, None) if state.help => Line::styled("any key: back · q quit", dim()),
+        (None, None) if state.open.as_ref().is_some_and(|open| !open.arriving.is_empty()) => {
+            typed("", state.open.as_ref().map(|open| open.arriving.as_str()).unwrap_or_default())
+        }
         (None, None) if state.open.is_some() => {
             Line::styled("? help · ←→ cut · [ ] turn · e E error · tab 1-9 tabs · m mark · / find · q quit", dim())
         }

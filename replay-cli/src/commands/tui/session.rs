@@ -39,6 +39,8 @@ pub struct TuiSession {
     pub found_at: Option<usize>,
     /// Why the session cannot be shown.
     pub error: Option<String>,
+    /// The end of what a model is still sending.
+    pub arriving: String,
     begin_at: Option<Seq>,
 }
 
@@ -60,6 +62,7 @@ impl TuiSession {
             find: String::new(),
             found_at: None,
             error: None,
+            arriving: String::new(),
             begin_at: at,
         }
     }
@@ -76,11 +79,18 @@ impl TuiSession {
         TuiWanted { session: self.session, page }
     }
 
-    /// The timeline is there.
+    /// The timeline is there, or it has grown: who is at its end goes along.
     pub fn begin(&mut self, timeline: Arc<TuiTimeline>, end: Seq) {
-        self.timeline = Some(timeline);
-        self.end = end;
-        self.at = self.begin_at.unwrap_or(self.last()).min(self.last());
+        let (is_first, follows) = (self.timeline.is_none(), self.last_of_cut() == self.last());
+        (self.timeline, self.end) = (Some(timeline), end);
+        if is_first {
+            self.at = self.begin_at.unwrap_or(self.last()).min(self.last());
+        } else if follows {
+            let scroll = self.scroll;
+            self.go(self.last());
+            self.scroll = scroll;
+        }
+        self.at = self.at.min(self.last());
     }
 
     /// The batch of an event is known.

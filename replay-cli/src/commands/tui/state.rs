@@ -66,6 +66,13 @@ pub enum TuiLoaded {
         /// The text.
         text: PageText,
     },
+    /// A model sends an answer.
+    Arriving {
+        /// The session.
+        session: SessionId,
+        /// The end of what it sent; empty when nothing is on its way any more.
+        text: String,
+    },
     /// The session cannot be shown.
     Failed {
         /// The session.
@@ -120,6 +127,7 @@ impl TuiState {
             TuiLoaded::Page { session, key, text } if wanted == Some(TuiWanted { session, page: Some(key) }) => {
                 (open.page, open.found_at, open.error) = (Some((key, text)), None, None);
             }
+            TuiLoaded::Arriving { session, text } if session == open.session => open.arriving = text,
             TuiLoaded::Failed { session, error } if session == open.session => open.error = Some(error),
             _ => return,
         }

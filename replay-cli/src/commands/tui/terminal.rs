@@ -1,6 +1,7 @@
 //! The loop of the time machine: keys and loaded answers in, screens out.
 
 use super::draw;
+use super::follow::TuiSource;
 use super::list::TuiList;
 use super::load::TuiLoader;
 use super::state::{TuiAction, TuiLoaded, TuiState};
@@ -10,7 +11,6 @@ use crate::error::{CliError, Verdict};
 use crate::picker::RestoredTerminal;
 use annals_core::{Seq, SessionId};
 use annals_host::{Signal, Signals};
-use annals_inspect::reader::Reader;
 use crossterm::event::{Event, poll, read};
 use ratatui::layout::Rect;
 use std::io;
@@ -32,14 +32,14 @@ const TERMINATED: u8 = 143;
 /// # Errors
 /// When the terminal refuses.
 pub async fn run(
-    reader: Reader,
+    source: TuiSource,
     sessions: TuiList,
     open: Option<(SessionId, Option<Seq>)>,
     cli: &CommandContext,
 ) -> Result<Verdict, CliError> {
     let (wish, wanted) = watch::channel(None);
     let (answers, loaded) = mpsc::unbounded_channel();
-    let loader = TuiLoader::new(reader, cli.pricing(), cli.style.clone());
+    let loader = TuiLoader::new(source, cli.pricing(), cli.style.clone());
     let runtime = Handle::current();
     // A thread of its own: keys are taken while a long log is folded.
     let loading = std::thread::spawn(move || runtime.block_on(loader.run(wanted, answers)));

@@ -1,12 +1,15 @@
 use super::draw::draw;
+use super::follow::TuiSource;
 use super::list::TuiList;
 use super::load::TuiLoader;
 use super::state::{TuiAction, TuiLoaded, TuiState};
 use super::tab::TuiWanted;
+use super::timeline::TuiTimeline;
 use crate::style::Style;
 use annals_core::{Seq, Time};
 use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::{Reader, short_ids};
+use annals_inspect::report::SessionIndex;
 use annals_inspect::sessions::{SessionFilter, SessionOrder, list};
 use annals_providers::catalog::Catalog;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -16,6 +19,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::layout::Rect;
 use std::path::Path;
+use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
@@ -23,6 +27,7 @@ const NOW: u64 = 1_795_305_600_000;
 
 /// The time machine over a session of Claude Code, without a terminal and without threads.
 struct Machine {
+    reader: Reader,
     state: TuiState,
     loader: TuiLoader,
     loaded: Option<TuiWanted>,
@@ -52,8 +57,9 @@ impl Machine {
         let sessions = list(catalogue, &SessionFilter::default(), SessionOrder::default(), &pricing);
         let (send, answers) = mpsc::unbounded_channel();
         let mut machine = Self {
+            reader: reader.clone(),
             state: TuiState::new(TuiList::new(sessions, &ids, |_| false), None),
-            loader: TuiLoader::new(reader, pricing, style()),
+            loader: TuiLoader::new(TuiSource::Fixed(reader), pricing, style()),
             loaded: None,
             send,
             answers,
@@ -189,6 +195,37 @@ fn keys_go_from_cut_to_cut_and_never_leave_the_session() {
     assert_eq!(machine.state.open.as_ref().unwrap().at, Seq(end.0 - 1));
     machine.keys("g99999\n");
     assert!(machine.state.remark.as_deref().is_some_and(|remark| remark.starts_with("no event 99999")));
+}
+
+#[test]
+fn a_session_that_grows_is_followed_at_its_end_and_elsewhere_it_stays() {
+    let mut machine = Machine::new((80, 24));
+    machine.keys(OPEN);
+    let open = machine.state.open.clone().unwrap();
+    let (session, end, last) = (open.session, open.end, open.cut.unwrap());
+    let until = |end: Seq| {
+        let mut index = SessionIndex::default();
+        machine.runtime.block_on(index.extend(&machine.reader.session_at(session, end))).unwrap();
+        let timeline = Arc::new(TuiTimeline::new(index, String::new()));
+        TuiLoaded::Timeline { session, timeline, end }
+    };
+    // The last batch was not written yet.
+    let (before, after) = (until(last.first), until(end));
+    machine.state.loaded(before);
+    machine.load();
+    assert_eq!(machine.state.open.as_ref().unwrap().last_of_cut().plus(1), last.first);
+    machine.state.loaded(TuiLoaded::Arriving { session, text: "answers: seven jars, I".to_owned() });
+    insta::assert_snapshot!("arriving-80", machine.screen());
+    machine.state.loaded(after.clone());
+    machine.state.loaded(TuiLoaded::Arriving { session, text: String::new() });
+    machine.load();
+    let here = machine.state.open.as_ref().unwrap().at;
+    assert_eq!((here, machine.state.open.as_ref().unwrap().end), (Seq(end.0 - 1), end));
+    assert!(!machine.screen().contains("answers: seven"), "it has arrived");
+    machine.keys("←←");
+    let here = machine.state.open.as_ref().unwrap().at;
+    machine.state.loaded(after);
+    assert_eq!(machine.state.open.as_ref().unwrap().at, here);
 }
 
 /// A key, a size, or time to load.
