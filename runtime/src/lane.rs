@@ -10,11 +10,13 @@ use crate::bus::{Bus, Notice};
 use crate::outcome::LogError;
 use crate::ports::Clock;
 use crate::process::ProcessRecorder;
-use annals_core::{Blobs, Event, Seq, SessionId};
+use annals_core::event::{PermissionEvent, PermissionReplied};
+use annals_core::{Blobs, Event, PermissionId, Seq, SessionId};
 use annals_projections::{RequestBuilder, SessionView};
 use annals_store::cache::ViewCache;
 use annals_store::views::Views;
-use annals_store::{AppendError, Draft, EventLog, Head, Slice};
+use annals_store::{AppendError, Draft, EventLog, Followed, Head, Scope, Slice};
+use futures_util::StreamExt;
 use staged::Staged;
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -328,6 +330,24 @@ impl Lane {
             }
         }
         Ok(())
+    }
+
+    /// Waits until the reply to a permission question is in the log, from an event on: another process may append it. A log that can
+    /// be followed no more has none.
+    pub(crate) async fn reply_of(&self, permission: &PermissionId, from: Seq) -> PermissionReplied {
+        let mut following = self.log.follow(Scope::Session { session: self.session, from });
+        while let Some(Ok(followed)) = following.next().await {
+            let Followed::Batch { slice, .. } = followed else { continue };
+            for record in slice.records() {
+                match record.event {
+                    Event::Permission(PermissionEvent::Replied(replied)) if replied.permission == *permission => {
+                        return replied.clone();
+                    }
+                    _ => {}
+                }
+            }
+        }
+        std::future::pending().await
     }
 
     /// Saves the view for the next resume, if enough is new. A cache that cannot be written costs time, later.

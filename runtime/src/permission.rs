@@ -6,7 +6,7 @@ mod widening;
 pub use widening::{Coverage, GUARDED_EDITS, command_prefix};
 
 use crate::Boxed;
-use annals_core::event::Rule;
+use annals_core::event::{PermissionReplied, Reply, Rule};
 use annals_core::{AgentName, CallId, PermissionId, SessionId};
 
 /// A permission question as it is asked.
@@ -59,6 +59,18 @@ impl Answered {
     /// An answer of the user.
     pub fn by_user(answer: PermissionAnswer) -> Self {
         Self { answer, by: "user".into() }
+    }
+
+    /// The fact that it becomes, for a question about an action and resources.
+    pub(crate) fn recorded(self, permission: &PermissionId, action: &str, resources: &[String]) -> PermissionReplied {
+        let (reply, feedback, rules) = match self.answer {
+            PermissionAnswer::Once => (Reply::Once, None, Vec::new()),
+            PermissionAnswer::Always => (Reply::Always, None, always(action, resources)),
+            PermissionAnswer::AlwaysBy(rules) => (Reply::Always, None, rules),
+            PermissionAnswer::Reject { feedback } => (Reply::Reject, feedback, Vec::new()),
+        };
+        let feedback = feedback.map(Into::into);
+        PermissionReplied { permission: permission.clone(), reply, feedback, by: self.by, rules }
     }
 }
 

@@ -6,6 +6,7 @@ mod fork;
 mod inbox;
 mod local;
 mod moving;
+mod permission;
 mod pin;
 mod restoring;
 mod revert;

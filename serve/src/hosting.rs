@@ -6,9 +6,13 @@
 //!                                         └─► waiting questions ◄─ answer
 //! ```
 
+mod elsewhere;
 mod entry;
+mod shown;
 
+pub(crate) use elsewhere::AskedElsewhere;
 pub use entry::{AskedPermission, HostedEntry};
+pub use shown::PermissionShown;
 
 use crate::problem::ApiProblem;
 use annals_core::SessionId;
@@ -27,13 +31,15 @@ pub struct HostedSessions {
     reader: Reader,
     /// By the session itself, and by the imported session that it continues.
     entries: Mutex<BTreeMap<SessionId, Arc<HostedEntry>>>,
+    asked: AskedElsewhere,
 }
 
 impl HostedSessions {
     /// Runs sessions of the store that `reader` has open to write, with the configuration that `context` finds in each session's
     /// directory.
     pub fn new(context: HostContext, reader: Reader) -> Self {
-        Self { context, reader, entries: Mutex::default() }
+        let asked = AskedElsewhere::of(&reader);
+        Self { context, reader, entries: Mutex::default(), asked }
     }
 
     /// Where sessions are read and written.
@@ -80,6 +86,11 @@ impl HostedSessions {
     /// A session that is run here; `None` when it is not.
     pub(crate) async fn known(&self, session: SessionId) -> Option<Arc<HostedEntry>> {
         self.entries.lock().await.get(&session).cloned()
+    }
+
+    /// The permission questions of sessions that other processes run.
+    pub(crate) fn asked_elsewhere(&self) -> &AskedElsewhere {
+        &self.asked
     }
 
     /// Those that are run here, each once.

@@ -4,7 +4,7 @@
 use super::calls::{CallEnd, CallRunner, IssuedCall};
 use crate::lane::Decision;
 use crate::outcome::LogError;
-use crate::permission::{Answered, PermissionAnswer, PermissionQuestion, always};
+use crate::permission::{Answered, PermissionQuestion};
 use crate::tools::{CallError, Demand, Registered};
 use annals_core::PermissionId;
 use annals_core::event::{Effect, PermissionAsked, PermissionReplied, Reply};
@@ -34,6 +34,7 @@ impl CallRunner {
     async fn allow(&self, issued: &IssuedCall, wanted: &Demand) -> Result<(), CallEnd> {
         // Subscribed before the question is asked: rules that come meanwhile are not missed.
         let mut approvals = self.approvals.subscribe();
+        let before = self.lane.view().await?.cut().next;
         let asked = match self.ask(issued, wanted).await? {
             Judgement::Answered(Effect::Allow | Effect::Ask) => return Ok(()),
             Judgement::Answered(Effect::Deny) => return Err(self.denied(wanted).into()),
@@ -50,14 +51,26 @@ impl CallRunner {
             resources: wanted.resources.clone(),
         };
         let answer = self.shared.ports.approver.ask(question);
-        tokio::pin!(answer);
+        let elsewhere = self.lane.reply_of(&asked, before);
+        tokio::pin!(answer, elsewhere);
         loop {
             tokio::select! {
                 biased;
                 () = self.cancellation.cancelled() => {
                     return Err(CallError::Interrupted.into());
                 }
-                answered = &mut answer => return self.answered(&asked, wanted, answered).await,
+                answered = &mut answer => {
+                    return match self.answered(&asked, wanted, answered).await? {
+                        Some(reply) => self.replied(&reply),
+                        // Another process was faster: its answer counts.
+                        None => self.replied(&elsewhere.await),
+                    };
+                }
+                reply = &mut elsewhere => {
+                    // Folded, and shown to those who look at this session here.
+                    self.lane.view().await?;
+                    return self.replied(&reply);
+                }
                 changed = approvals.changed() => {
                     if changed.is_err() || self.released(&asked, wanted).await? {
                         return Ok(());
@@ -90,27 +103,34 @@ impl CallRunner {
             .await
     }
 
+    /// Records an answer; `None` if the question does not wait any more.
     async fn answered(
         &self,
         permission: &PermissionId,
         wanted: &Demand,
-        Answered { answer, by }: Answered,
-    ) -> Result<(), CallEnd> {
-        let (reply, feedback, rules) = match &answer {
-            PermissionAnswer::Once => (Reply::Once, None, Vec::new()),
-            PermissionAnswer::Always => (Reply::Always, None, always(&wanted.action, &wanted.resources)),
-            PermissionAnswer::AlwaysBy(rules) => (Reply::Always, None, rules.clone()),
-            PermissionAnswer::Reject { feedback } => (Reply::Reject, feedback.clone(), Vec::new()),
+        answered: Answered,
+    ) -> Result<Option<PermissionReplied>, LogError> {
+        let replied = answered.recorded(permission, &wanted.action, &wanted.resources);
+        let decide = |view: &SessionView| {
+            Ok(match view.permissions.waiting.contains_key(permission) {
+                true => Decision::append(vec![replied.clone().into()], true),
+                false => Decision::nothing(false),
+            })
         };
-        let feedback = feedback.map(Into::into);
-        self.reply(PermissionReplied { permission: permission.clone(), reply, feedback, by, rules }).await?;
-        if reply == Reply::Always {
+        let is_first: bool = self.lane.decide::<_, LogError>(decide).await?;
+        Ok(is_first.then_some(replied))
+    }
+
+    /// What an answer means for the call.
+    fn replied(&self, replied: &PermissionReplied) -> Result<(), CallEnd> {
+        if replied.reply == Reply::Always {
             self.approvals.send_modify(|replies| *replies += 1);
         }
-        match answer {
-            PermissionAnswer::Once | PermissionAnswer::Always | PermissionAnswer::AlwaysBy(_) => Ok(()),
-            PermissionAnswer::Reject { feedback: Some(why) } => Err(CallError::Rejected(why).into()),
-            PermissionAnswer::Reject { feedback: None } => Err(CallEnd::Declined),
+        let blobs = self.lane.blobs();
+        match (replied.reply, &replied.feedback) {
+            (Reply::Once | Reply::Always, _) => Ok(()),
+            (Reply::Reject, Some(why)) => Err(CallError::Rejected(why.resolve(&*blobs).into_owned()).into()),
+            (Reply::Reject, None) => Err(CallEnd::Declined),
         }
     }
 
@@ -122,15 +142,13 @@ impl CallRunner {
         self.lane
             .decide(|view| {
                 Ok(match self.judge(view, wanted) {
-                    Effect::Allow => Decision::append(vec![reply.clone().into()], true),
-                    Effect::Deny | Effect::Ask => Decision::nothing(false),
+                    Effect::Allow if view.permissions.waiting.contains_key(permission) => {
+                        Decision::append(vec![reply.clone().into()], true)
+                    }
+                    Effect::Allow | Effect::Deny | Effect::Ask => Decision::nothing(false),
                 })
             })
             .await
-    }
-
-    async fn reply(&self, replied: PermissionReplied) -> Result<(), LogError> {
-        self.lane.record(&[replied.into()]).await
     }
 
     fn judge(&self, view: &SessionView, wanted: &Demand) -> Effect {

@@ -1,15 +1,18 @@
 //! Prompts, runs and permission questions of the sessions that run here.
 
-use crate::hosting::{AskedPermission, HostedEntry};
+use crate::hosting::{HostedEntry, HostedSessions, PermissionShown};
 use crate::operation::{AsJson, Nothing, Question};
 use crate::problem::ApiProblem;
 use annals_core::{InputId, PermissionId, SessionId};
-use annals_host::RunOptions;
+use annals_host::{RunOptions, editing};
 use annals_runtime::NewInput;
 use annals_runtime::permission::{Answered, PermissionAnswer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// Who answered, for a process that asked in a terminal.
+const ANSWERED_BY: &str = "annals serve";
 
 /// When a prompt joins.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
@@ -77,29 +80,10 @@ pub struct RunState {
     permissions: Vec<PermissionShown>,
 }
 
-/// A permission question.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct PermissionShown {
-    /// Its name.
-    permission: PermissionId,
-    /// The session that asks: this one, or a sub-agent of it.
-    session: SessionId,
-    /// The call that waits.
-    call: String,
-    /// The tool.
-    tool: String,
-    /// What it wants to do.
-    action: String,
-    /// To what.
-    resources: Vec<String>,
-    /// The input of the call, as JSON text.
-    input: String,
-}
-
 /// The permission questions that wait.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PermissionList {
-    /// Of all sessions that this server runs, by session.
+    /// Of all sessions that this server runs, by session; then those that other processes ask in a terminal.
     permissions: Vec<PermissionShown>,
 }
 
@@ -203,28 +187,36 @@ pub async fn run(asked: Question<Nothing>) -> Result<AsJson<RunState>, ApiProble
         running: !entry.is_idle(),
         ended,
         error: error.flatten(),
-        permissions: entry.questions(shown),
+        permissions: entry.questions(PermissionShown::of),
     }))
-}
-
-fn shown(asked: &AskedPermission) -> PermissionShown {
-    let asked = &asked.asked;
-    PermissionShown {
-        permission: asked.permission.clone(),
-        session: asked.session,
-        call: asked.call.as_str().to_owned(),
-        tool: asked.tool.clone(),
-        action: asked.action.clone(),
-        resources: asked.resources.clone(),
-        input: asked.input.clone(),
-    }
 }
 
 /// `GET /v1/permissions`
 pub async fn permissions(asked: Question<Nothing>) -> Result<AsJson<PermissionList>, ApiProblem> {
-    let entries = asked.service.hosted()?.all().await;
-    let permissions = entries.iter().flat_map(|entry| entry.questions(shown)).collect();
+    let hosted = asked.service.hosted()?;
+    let entries = hosted.all().await;
+    let mut permissions: Vec<PermissionShown> =
+        entries.iter().flat_map(|entry| entry.questions(PermissionShown::of)).collect();
+    // A sub-agent's question is asked by the session that started it.
+    let running = entries.iter().filter(|entry| !entry.is_idle()).map(|entry| entry.id());
+    let here = permissions.iter().map(|one| one.session).chain(running).collect();
+    permissions.extend(hosted.asked_elsewhere().newest(&*asked.store.catalogue().await?, &here).await?);
     Ok(AsJson(PermissionList { permissions }))
+}
+
+/// Answers a question that another process asked: it takes the answer from the log.
+async fn answer_elsewhere(
+    hosted: &HostedSessions,
+    session: SessionId,
+    permission: &PermissionId,
+    answer: PermissionAnswer,
+) -> Result<bool, ApiProblem> {
+    let reader = hosted.reader();
+    let files = editing::captured_files(reader.folder().clone());
+    let editor = editing::editor(hosted.context(), reader, session, files).await?;
+    let answered = Answered { answer, by: ANSWERED_BY.to_owned() };
+    let recorded = editor.answer_permission(permission, &answered).await.map_err(ApiProblem::unreadable)?;
+    Ok(recorded.is_some())
 }
 
 /// `POST /v1/sessions/{session}/permissions/{permission}`
@@ -250,7 +242,10 @@ pub async fn answer(asked: Question<PermissionGiven>) -> Result<AsJson<Permissio
         })
     };
     let found = entries.iter().find(|entry| entries.len() == 1 || asks(entry).contains(&true));
-    if !found.is_some_and(|entry| entry.answer(&permission, Answered::by_user(answer))) {
+    let is_here = found.is_some_and(|entry| entry.answer(&permission, Answered::by_user(answer.clone())));
+    // What is asked here waits here, until its answer is recorded.
+    let runs_here = entries.iter().any(|entry| entry.id() == session && !entry.is_idle());
+    if !is_here && (runs_here || !answer_elsewhere(hosted, session, &permission, answer).await?) {
         return Err(ApiProblem::not_found(format!("no question {permission} waits in this session")));
     }
     Ok(AsJson(PermissionTaken { permission }))
