@@ -119,7 +119,8 @@ fn is_stream(body: &str) -> bool {
 }
 
 /// The events of a stream: name and data.
-fn streamed_events(body: &str) -> Vec<(String, String)> {
+/// The events of a stream, each with its name and data.
+pub(crate) fn streamed_events(body: &str) -> Vec<(String, String)> {
     let mut events = Vec::new();
     let (mut name, mut data) = (String::new(), None::<String>);
     let lines = body.trim_start_matches('\u{feff}').split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));

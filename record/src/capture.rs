@@ -62,10 +62,20 @@ pub(crate) struct CapturedAnswer {
     pub(crate) duration_ms: u64,
 }
 
+/// A piece of an answer that arrives.
+#[derive(Debug)]
+pub(crate) struct CapturedPiece {
+    /// Of which request.
+    pub(crate) id: u64,
+    pub(crate) body: CapturedBody,
+}
+
 /// What the recorder receives.
 #[derive(Debug)]
 pub(crate) enum Captured {
     Request(Box<CapturedRequest>),
+    /// A piece of an answer, of which the whole follows.
+    Piece(CapturedPiece),
     Answer(Box<CapturedAnswer>),
     /// Nothing follows that is to be recorded.
     End,
@@ -94,6 +104,13 @@ impl CaptureQueue {
         if let Err(mpsc::error::SendError(Captured::Request(_))) = self.sender.send(captured) {
             self.miss();
         }
+    }
+
+    /// A piece of the answer to a request.
+    pub(crate) fn piece(&self, id: u64, bytes: &[u8]) {
+        let mut body = self.body();
+        body.push(bytes);
+        self.send(Captured::Piece(CapturedPiece { id, body }));
     }
 
     /// Counts a request that is not recorded.
@@ -162,9 +179,13 @@ pub(crate) enum BodyEnd {
 /// Called with the copy when a body ends.
 type WhenEnded = Box<dyn FnOnce(CapturedBody, BodyEnd, Option<std::time::Instant>) + Send>;
 
+/// Called with each piece that passes.
+type WhenPassed = Box<dyn Fn(&[u8]) + Send>;
+
 /// A stream that copies what passes.
 pub(crate) struct CopyingStream<S> {
     inner: Pin<Box<S>>,
+    passes: Option<WhenPassed>,
     copy: Option<(CapturedBody, WhenEnded)>,
     first: Option<std::time::Instant>,
     /// How many bytes are announced, and how many passed.
@@ -174,7 +195,13 @@ pub(crate) struct CopyingStream<S> {
 
 impl<S> CopyingStream<S> {
     pub(crate) fn new(inner: S, announced: Option<u64>, copy: CapturedBody, ended: WhenEnded) -> Self {
-        Self { inner: Box::pin(inner), copy: Some((copy, ended)), first: None, announced, passed: 0 }
+        Self { inner: Box::pin(inner), passes: None, copy: Some((copy, ended)), first: None, announced, passed: 0 }
+    }
+
+    /// The same; `passes` is called with each piece.
+    pub(crate) fn passing(mut self, passes: Option<WhenPassed>) -> Self {
+        self.passes = passes;
+        self
     }
 
     fn end(&mut self, end: BodyEnd) {
@@ -200,6 +227,9 @@ where
                 self.passed += piece.len() as u64;
                 if let Some((copy, _)) = &mut self.copy {
                     copy.push(piece);
+                }
+                if let Some(passes) = &self.passes {
+                    passes(piece);
                 }
             }
             Poll::Ready(Some(Err(error))) => {

@@ -75,6 +75,8 @@ struct ProxyState {
     queue: CaptureQueue,
     files: Option<FileCaptures>,
     requests: AtomicU64,
+    /// Whether anyone watches answers while they arrive.
+    shows: bool,
     now: Now,
 }
 
@@ -89,6 +91,7 @@ impl Proxy {
         upstreams: Vec<Upstream>,
         queue: CaptureQueue,
         files: Option<FileCaptures>,
+        shows: bool,
         now: Now,
     ) -> Result<Self, ProxyError> {
         let failed = |source| ProxyError::Listen { address: address.to_owned(), source };
@@ -99,7 +102,8 @@ impl Proxy {
         }
         let relay = Relay::default();
         let requests = AtomicU64::new(0);
-        let shared = Arc::new(ProxyState { token: token.clone(), upstreams, relay, queue, files, requests, now });
+        let shared =
+            Arc::new(ProxyState { token: token.clone(), upstreams, relay, queue, files, requests, shows, now });
         let open = Arc::new(AtomicU64::new(0));
         let accepting = tokio::spawn(accept(listener, shared, open.clone()));
         Ok(Self { address: local, token, accepting, open })
@@ -266,6 +270,16 @@ impl Exchange {
         let coding = headers::text(headers, header::CONTENT_ENCODING);
         let request_id = headers::text(headers, REQUEST_ID);
         let (copy, announced) = (self.shared.queue.body(), length(headers));
+        // Shown while it arrives: a stream that is not compressed.
+        let is_stream = media.as_deref().is_some_and(|media| media.starts_with("text/event-stream"));
+        let is_shown = self.shared.shows && self.recorded && is_stream && (200..300).contains(&status);
+        let passes: Option<Box<dyn Fn(&[u8]) + Send>> = match is_shown && coding.is_none() {
+            true => {
+                let (queue, id) = (self.shared.queue.clone(), self.id);
+                Some(Box::new(move |piece| queue.piece(id, piece)))
+            }
+            false => None,
+        };
         let ended = move |body: CapturedBody, end: BodyEnd, first: Option<Instant>| {
             let since = |at: Instant| u64::try_from(at.duration_since(self.began).as_millis()).unwrap_or(u64::MAX);
             let fault = match &end {
@@ -289,7 +303,7 @@ impl Exchange {
             }
             drop(open);
         };
-        CopyingStream::new(body, announced, copy, Box::new(ended))
+        CopyingStream::new(body, announced, copy, Box::new(ended)).passing(passes)
     }
 
     fn unreachable(self, why: String) {

@@ -1,5 +1,6 @@
 //! The recorder: takes what passed through the proxy, in order, and appends it to the log.
 
+mod live_answers;
 mod recorded_threads;
 mod redacted_answer;
 
@@ -8,6 +9,7 @@ use crate::files::FileCaptures;
 use crate::proxy::{Proxy, ProxyError, Upstream};
 use annals_core::SessionId;
 use annals_core::event::{Location, ProcessInfo, Usage};
+use annals_runtime::bus::Observer;
 use annals_runtime::host::Leases;
 use annals_runtime::ports::{Clock, Ids};
 use annals_runtime::redaction::Redactor;
@@ -39,6 +41,8 @@ pub struct RecorderSettings {
     pub views: Views,
     /// Who may extend which session: two recorders never continue one.
     pub leases: Option<Arc<Leases>>,
+    /// Hears pieces of answers while they arrive, where they are shown.
+    pub observer: Option<Arc<dyn Observer>>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The ids.
@@ -93,7 +97,16 @@ impl Recorder {
         let clock = settings.clock.clone();
         let now = Arc::new(move || clock.now());
         let files = settings.files.clone().map(FileCaptures::of);
-        let proxy = Proxy::listen(address, token, settings.upstreams.clone(), queue.clone(), files, now).await?;
+        let proxy = Proxy::listen(
+            address,
+            token,
+            settings.upstreams.clone(),
+            queue.clone(),
+            files,
+            settings.observer.is_some(),
+            now,
+        )
+        .await?;
         let task = tokio::spawn(RecordedThreads::new(log, settings).run(received));
         Ok(Self { proxy, queue, task })
     }

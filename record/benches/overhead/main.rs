@@ -73,6 +73,7 @@ async fn recorder(folder: &Path, provider: &str) -> Result<(Recorder, Arc<DiskLo
         upstreams: vec![Upstream { name: "anthropic".to_owned(), url: format!("http://{provider}") }],
         views: Views::new(shared.clone(), None),
         leases: None,
+        observer: None,
         clock: Arc::new(SystemClock::local()),
         ids: Arc::new(SeededIds::scripted(1)),
     };

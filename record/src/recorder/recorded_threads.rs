@@ -6,6 +6,7 @@ mod files;
 mod placing;
 mod postponed;
 
+use super::live_answers::LiveAnswers;
 use super::redacted_answer::redacted;
 use super::{RecorderSettings, RecordingReport, SessionRecording};
 use crate::answer::answer;
@@ -79,6 +80,7 @@ pub(crate) struct RecordedThreads {
     earlier: Option<EarlierSessions>,
     /// Requests aside whose conversation is not known yet.
     postponed: Vec<PostponedRequest>,
+    live: LiveAnswers,
     missed: u64,
     why: Option<String>,
 }
@@ -86,7 +88,9 @@ pub(crate) struct RecordedThreads {
 impl RecordedThreads {
     pub(crate) fn new(log: Arc<dyn EventLog>, settings: RecorderSettings) -> Self {
         let redactor = PieceRedactor::new((*settings.redactor).clone());
+        let live = LiveAnswers::of(settings.observer.clone());
         Self {
+            live,
             log,
             settings,
             redactor,
@@ -108,7 +112,12 @@ impl RecordedThreads {
                         self.miss(why);
                     }
                 }
-                Captured::Answer(answer) => self.answer(answer).await,
+                Captured::Piece(piece) => self.live.piece(&piece, self.redactor.redactor()),
+                Captured::Answer(answer) => {
+                    let id = answer.id;
+                    self.answer(answer).await;
+                    self.live.end(id);
+                }
                 Captured::End => break,
             }
         }
@@ -170,10 +179,11 @@ impl RecordedThreads {
         let ReadRequest { captured, protocol, body, conversation, files, .. } = request;
         let cut = self.redactor.cut(&body);
         let target = format!("{} {}", captured.method, captured.target);
+        let sent = self.settings.ids.request(captured.at);
         let facts = RequestFacts {
             id: captured.id,
             at: captured.at,
-            request: self.settings.ids.request(captured.at),
+            request: sent,
             purpose,
             files,
             target: self.redactor.redactor().redact(&target).text.into_owned(),
@@ -190,7 +200,9 @@ impl RecordedThreads {
             known.broken = true;
             return Err(error.to_string());
         }
+        let session = known.thread.session;
         self.waiting.insert(captured.id, at);
+        self.live.expect(captured.id, session, sent, protocol);
         Ok(())
     }
 

@@ -6,11 +6,13 @@ use crate::layout::plain;
 use crate::style::{counted, money, thousands};
 use annals_core::Digest;
 use annals_core::event::Location;
+use annals_host::live::LiveSender;
 use annals_host::{Signal, Signals};
 use annals_inspect::reader::Reader;
 use annals_inspect::recordings::{RecordingEntry, RecordingSummary};
 use annals_record::{AgentKind, Launch, Recorder, RecorderSettings, RecordingReport};
 use annals_runtime::DescribeProcess;
+use annals_runtime::bus::{Bus, Notice};
 use annals_runtime::host::Leases;
 use annals_runtime::ports::{Ids, SeededIds, SystemClock};
 use annals_runtime::worktree::Files;
@@ -132,6 +134,7 @@ async fn start(args: &Args, agent: AgentKind, cli: &CommandContext) -> Result<Re
         true => Some(captured_files(&reader, &directory).await?),
         false => None,
     };
+    let live = LiveSender::start(reader.folder(), &Bus::default());
     let settings = RecorderSettings {
         agent: agent.recorded(args.command.first().map(OsString::as_os_str)),
         location,
@@ -142,6 +145,7 @@ async fn start(args: &Args, agent: AgentKind, cli: &CommandContext) -> Result<Re
         views: Views::new(reader.log().clone(), reader.saved().cloned()),
         leases: Some(Arc::new(Leases::of(&**reader.log(), reader.folder().clone()))),
         upstreams: agent.upstreams(args.upstream.as_deref(), &variable, &directory),
+        observer: Some(Arc::new(move |notice: &Notice| live.notice(notice))),
         clock: Arc::new(SystemClock::local()),
         ids,
     };

@@ -21,6 +21,7 @@ mod picker;
 mod processes;
 mod protocols;
 mod serving;
+mod serving_others;
 mod signing;
 mod stage;
 mod stopping;

@@ -9,10 +9,10 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const CHAT: &str = "openai-chat";
+pub const CHAT: &str = "openai-chat";
 
 /// How long an answer may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that a person started.
 pub struct Served {
@@ -62,11 +62,11 @@ impl Served {
         answer
     }
 
-    fn tried(&self, path: &str, body: &Value) -> (u16, Value) {
+    pub fn tried(&self, path: &str, body: &Value) -> (u16, Value) {
         self.asked("POST", &format!("/v1{path}"), &self.host, &self.token, body)
     }
 
-    fn post(&self, path: &str, body: &Value) -> Value {
+    pub fn post(&self, path: &str, body: &Value) -> Value {
         let (status, answer) = self.tried(path, body);
         assert_eq!(status, 200, "{path}: {answer}");
         answer
@@ -106,7 +106,7 @@ impl Drop for Served {
     }
 }
 
-fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+pub fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_else(|| panic!("{name}: {value}"))
 }
 
@@ -114,7 +114,7 @@ fn is_idle(state: &Value) -> bool {
     state["running"] == false && state["ended"] == "idle"
 }
 
-fn writes(id: &'static str, path: &'static str) -> Says {
+pub fn writes(id: &'static str, path: &'static str) -> Says {
     Says::Calls("", vec![(id, "write", json!({"path": path, "content": "seven jars\n"}))])
 }
 
@@ -291,7 +291,7 @@ fn only_a_server_that_may_write_changes_something_and_only_for_who_may_ask() {
 }
 
 /// The next message of a stream whose name is one of these: its name, and its data.
-fn message(stream: &mut BufReader<TcpStream>, names: &[&str]) -> (String, Value) {
+pub fn message(stream: &mut BufReader<TcpStream>, names: &[&str]) -> (String, Value) {
     let mut name = String::new();
     loop {
         let mut line = String::new();

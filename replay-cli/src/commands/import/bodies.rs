@@ -51,6 +51,7 @@ pub(super) async fn import(
             upstreams: Vec::new(),
             views: Views::new(reader.log().clone(), reader.saved().cloned()),
             leases: Some(Arc::new(Leases::of(&**reader.log(), reader.folder().clone()))),
+            observer: None,
             clock: Arc::new(SystemClock::local()),
             ids: Arc::new(SeededIds::from_entropy().map_err(std::io::Error::other)?),
         };
