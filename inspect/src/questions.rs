@@ -14,6 +14,7 @@ use annals_core::{Event, Seq};
 use annals_projections::{Projection, Statistics, Timeline, TimelineEntry, UsageByModel};
 use annals_store::ReadError;
 use serde_json::Value;
+use std::sync::Arc;
 
 impl SessionAt {
     /// Why a request holds what it holds; the newest turn request without a number. With a text, only the spans that
@@ -123,7 +124,7 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read.
     pub async fn statistics(&self) -> Result<Statistics, ReadError> {
-        self.saved().await
+        Ok(Arc::unwrap_or_clone(self.saved().await?))
     }
 
     /// Tokens and cost by model; [`crate::pricing::Pricing`] estimates what was not recorded.
@@ -131,7 +132,7 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read.
     pub async fn usage(&self) -> Result<UsageByModel, ReadError> {
-        self.saved().await
+        Ok(Arc::unwrap_or_clone(self.saved().await?))
     }
 
     /// Views by their names ([`views::NAMES`]) in their public JSON form.

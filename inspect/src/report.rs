@@ -7,10 +7,12 @@
 mod bodies;
 mod index;
 mod pool;
+mod turn_index;
 mod turns;
 mod views;
 
 pub use index::SessionIndex;
+pub use turn_index::TurnIndex;
 pub use turns::{ReportCall, ReportMark, ReportTurn};
 
 use crate::cache::{Asking, Cached};
@@ -163,8 +165,8 @@ impl SessionAt {
     pub async fn report(&self, from: Seq, verified: VerifyReport) -> Result<ReportData, AskError> {
         let mut pool = Pool::default();
         let shown = self.shown(from, &mut pool).await?;
-        let steps = self.steps().await?.requests;
-        let wanted: Vec<IndexedRequest> = steps.into_iter().filter(|step| step.seq >= from).collect();
+        let steps = self.steps().await?;
+        let wanted: Vec<IndexedRequest> = steps.requests.iter().filter(|step| step.seq >= from).cloned().collect();
         let mut requests: Vec<ListedRequest> = self.requests(false).await?;
         requests.retain(|request| request.seq >= from);
         let is_whole = verified.withheld.is_none();

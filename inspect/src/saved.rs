@@ -2,16 +2,20 @@
 //!
 //! A cache, as all saved views: commands that only read save nothing, an import saves all of them at its end.
 
+use crate::report::TurnIndex;
 use crate::{AskError, SessionAt, diff, when};
 use annals_core::{Digest, Seq};
 use annals_projections::{Projection, Requests, Statistics, UsageByModel};
-use annals_store::cache::{FoldVersion, Saved};
+use annals_store::cache::{FoldVersion, Held, Saved, ViewCache};
 use annals_store::{ReadError, Slice};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 
 /// A fold is saved again when this many events came since.
 const WORTH_SAVING: u64 = 2_000;
+/// How far before the place that was asked for views are held in memory as well, in a process that answers many questions.
+const HELD_BEFORE: [u64; 3] = [1_024, 16_384, 131_072];
 /// At how many places of a session views are saved, its end included.
 const PLACES: u64 = 32;
 
@@ -21,10 +25,25 @@ impl SessionAt {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn saved<P: Projection + Serialize + DeserializeOwned>(&self) -> Result<P, ReadError> {
+    pub async fn saved<P>(&self) -> Result<Arc<P>, ReadError>
+    where
+        P: Projection + Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
+    {
         let fold = FoldVersion { name: P::NAME, version: P::VERSION };
-        let (mut view, from): (P, Seq) = self.nearest(fold).await.unwrap_or_default();
+        let held = self.held::<P>(fold).await;
+        if let Some((view, _)) = held.as_ref().filter(|(_, seq)| *seq == self.until) {
+            return Ok(view.clone());
+        }
+        // A saved view may be nearer than one that is held, but has to be decoded.
+        let held_at = held.as_ref().map(|(_, seq)| *seq);
+        let (mut view, from): (P, Seq) = match (&held, self.nearest(fold, held_at).await) {
+            (_, Some(saved)) => saved,
+            (Some((view, seq)), None) => ((**view).clone(), *seq),
+            (None, None) => (P::default(), Seq::ZERO),
+        };
+        let holds = self.view_cache().is_some_and(ViewCache::holds);
         let mut end: Option<(Seq, Digest)> = None;
+        let mut before = from;
         let mut pages = self.log().pages(self.session, from..self.until);
         while let Some(slices) = pages.next_page().await? {
             slices.iter().flat_map(Slice::records).for_each(|record| view.apply(&record));
@@ -33,6 +52,13 @@ impl SessionAt {
                 .last()
                 .map(|slice| (slice.until, slice))
                 .and_then(|(until, slice)| (slice.batch.next() == until).then_some((until, slice.batch.digest)));
+            if let (true, Some((seq, digest))) = (holds, end) {
+                let passed = |distance: &u64| before.0 + distance < self.until.0 && self.until.0 <= seq.0 + distance;
+                if HELD_BEFORE.iter().any(passed) {
+                    self.hold(fold, seq, digest, Arc::new(view.clone()));
+                }
+                before = seq;
+            }
         }
         if let (Some(cache), Some((seq, digest))) = (self.view_cache().filter(|cache| cache.keeps()), end)
             && seq.0.saturating_sub(from.0) >= WORTH_SAVING
@@ -41,13 +67,37 @@ impl SessionAt {
             // Without it the next reader folds again: slower, and equally right.
             drop(cache.put(self.session, fold, &Saved { seq, digest, bytes }));
         }
+        let view = Arc::new(view);
+        // What was decoded, or folded for long, is held as it is.
+        if holds && let Some((seq, digest)) = self.end_of_batch(self.until).await {
+            self.hold(fold, seq, digest, view.clone());
+        }
         Ok(view)
     }
 
-    async fn nearest<P: DeserializeOwned>(&self, fold: FoldVersion<'static>) -> Option<(P, Seq)> {
+    async fn held<P: Send + Sync + 'static>(&self, fold: FoldVersion<'static>) -> Option<(Arc<P>, Seq)> {
+        let Held { seq, digest, view } = self.view_cache()?.held::<P>(self.session, fold, self.until)?;
+        (self.end_of_batch(seq).await? == (seq, digest)).then_some((view, seq))
+    }
+
+    fn hold<P: Send + Sync + 'static>(&self, fold: FoldVersion<'static>, seq: Seq, digest: Digest, view: Arc<P>) {
+        if let Some(cache) = self.view_cache() {
+            cache.hold(self.session, fold, Held { seq, digest, view });
+        }
+    }
+
+    /// The batch that ends at a place, by its digest.
+    async fn end_of_batch(&self, at: Seq) -> Option<(Seq, Digest)> {
+        let batch = self.log().batch_at(self.session, Seq(at.0.checked_sub(1)?)).await.ok()??.batch;
+        (batch.next() == at).then_some((at, batch.digest))
+    }
+
+    async fn nearest<P: DeserializeOwned>(&self, fold: FoldVersion<'static>, after: Option<Seq>) -> Option<(P, Seq)> {
         let saved = self.view_cache()?.nearest(self.session, fold, self.until)?;
-        let batch = self.log().batch_at(self.session, Seq(saved.seq.0.checked_sub(1)?)).await.ok()??.batch;
-        let sound = batch.next() == saved.seq && batch.digest == saved.digest;
+        if after.is_some_and(|after| saved.seq <= after) {
+            return None;
+        }
+        let sound = self.end_of_batch(saved.seq).await? == (saved.seq, saved.digest);
         Some((serde_json::from_slice(&saved.bytes).ok().filter(|_| sound)?, saved.seq))
     }
 
@@ -72,6 +122,7 @@ impl SessionAt {
         self.saved::<UsageByModel>().await?;
         self.saved::<Requests>().await?;
         self.saved::<Statistics>().await?;
+        self.saved::<TurnIndex>().await?;
         when::index(self).await?;
         diff::index(self).await?;
         Ok(())

@@ -107,8 +107,22 @@ impl SessionAt {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn steps(&self) -> Result<RequestIndex, ReadError> {
-        self.saved().await
+    pub async fn steps(&self) -> Result<Arc<RequestIndex>, ReadError> {
+        let head = self.log.head(self.session).await?.map_or(self.until, |head| head.next);
+        let holds = self.cache.as_ref().is_some_and(|cache| cache.holds());
+        if !holds || self.until >= head || self.is_inherited().await? {
+            return self.saved().await;
+        }
+        // Where many questions are answered, the index of the whole session has all of them.
+        let whole = Self { until: head, ..self.clone() }.saved::<RequestIndex>().await?;
+        Ok(Arc::new(whole.before(self.until)))
+    }
+
+    /// Whether the last event is that of an ancestor.
+    async fn is_inherited(&self) -> Result<bool, ReadError> {
+        let Some(last) = self.until.0.checked_sub(1) else { return Ok(false) };
+        let slice = self.log.batch_at(self.session, Seq(last)).await?;
+        Ok(slice.is_some_and(|slice| slice.batch.session != self.session))
     }
 
     pub(crate) fn view_cache(&self) -> Option<&ViewCache> {

@@ -30,6 +30,9 @@ pub struct Why {
     pub spans: Vec<Origin>,
     /// How many spans the request has in all.
     pub of: u64,
+    /// Characters of all spans by what kind of thing they are; left out where every span is answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub characters: Option<BTreeMap<Sort, u64>>,
     /// What the log lacks of the request.
     pub lacks: BTreeSet<Lack>,
 }
@@ -55,11 +58,44 @@ pub struct Origin {
     pub files: Vec<FileLine>,
 }
 
+/// Which spans of a request are explained: those of a page, and the last ones. What is not explained costs little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpanPage {
+    /// The place of the first one.
+    pub from: usize,
+    /// How many.
+    pub limit: usize,
+    /// How many of the last ones in addition.
+    pub last: usize,
+}
+
+impl SpanPage {
+    /// All of them.
+    pub const ALL: Self = Self { from: 0, limit: usize::MAX, last: 0 };
+
+    fn has(self, at: usize, of: usize) -> bool {
+        (at >= self.from && at - self.from < self.limit) || of - at <= self.last
+    }
+}
+
 /// Answers why a request holds what it holds. Without a number it is the newest turn request.
 ///
 /// # Errors
 /// When there is no such request, it cannot be rebuilt, or the log cannot be read.
 pub async fn ask(past: &SessionAt, number: Option<u64>, text: Option<&str>) -> Result<Why, AskError> {
+    ask_page(past, number, text, SpanPage::ALL).await
+}
+
+/// The same for a page of the spans; with a text, of those that hold it.
+///
+/// # Errors
+/// When there is no such request, it cannot be rebuilt, or the log cannot be read.
+pub async fn ask_page(
+    past: &SessionAt,
+    number: Option<u64>,
+    text: Option<&str>,
+    page: SpanPage,
+) -> Result<Why, AskError> {
     let steps = past.steps().await?;
     let count = steps.requests.len() as u64;
     let missing = |wanted| AskError::NoStep { session: past.session, wanted, count };
@@ -73,7 +109,14 @@ pub async fn ask(past: &SessionAt, number: Option<u64>, text: Option<&str>) -> R
     let asked = past.request(step).await?;
     let all = span::spans(&asked.request, &asked.view, &asked.step, &steps);
     let of = all.len() as u64;
-    let wanted: Vec<(RequestSpan, Vec<usize>)> = all
+    let characters = (page != SpanPage::ALL).then(|| {
+        let mut characters: BTreeMap<Sort, u64> = BTreeMap::new();
+        for span in &all {
+            *characters.entry(span.sort).or_default() += span.text.chars().count() as u64;
+        }
+        characters
+    });
+    let mut wanted: Vec<(RequestSpan, Vec<usize>)> = all
         .into_iter()
         .map(|span| {
             let found = text.map(|text| span.text.match_indices(text).map(|(at, _)| at).collect()).unwrap_or_default();
@@ -81,6 +124,8 @@ pub async fn ask(past: &SessionAt, number: Option<u64>, text: Option<&str>) -> R
         })
         .filter(|(_, found): &(RequestSpan, Vec<usize>)| text.is_none() || !found.is_empty())
         .collect();
+    let (mut at, found) = (0..wanted.len(), wanted.len());
+    wanted.retain(|_| at.next().is_some_and(|at| page.has(at, found)));
     let spans: Vec<&RequestSpan> = wanted.iter().map(|(span, _)| span).collect();
     let since = since(past, &asked, &steps, &spans).await?;
     let seqs: BTreeSet<Seq> = spans.iter().filter_map(|span| span.seq).collect();
@@ -104,6 +149,7 @@ pub async fn ask(past: &SessionAt, number: Option<u64>, text: Option<&str>) -> R
         text: text.map(str::to_owned),
         spans: origins.collect(),
         of,
+        characters,
         lacks,
     })
 }

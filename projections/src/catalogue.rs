@@ -170,7 +170,8 @@ fn git(process: &ProcessInfo) -> (Option<String>, Option<String>) {
     process.git.as_ref().map(|git| (git.branch.clone(), git.commit.clone())).unwrap_or_default()
 }
 
-fn opening(text: &Text) -> String {
+/// The start of the first line of an input that says something: what replaces a missing title.
+pub fn opening(text: &Text) -> String {
     let line = text.inline().and_then(|text| text.lines().find(|line| !line.trim().is_empty())).unwrap_or_default();
     line.trim().chars().take(OPENING).collect()
 }

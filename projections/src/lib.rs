@@ -54,7 +54,7 @@ mod view;
 
 pub use anomaly::{Anomalies, Anomaly};
 pub use calls::{Calls, OpenCall, REPEATED};
-pub use catalogue::{Catalogue, CatalogueEntry};
+pub use catalogue::{Catalogue, CatalogueEntry, opening};
 pub use changed::{ChangedFiles, FileTotals};
 pub use compaction::{
     CompactionPlan, ContextLimits, NothingToCompact, OutputPlan, RequestParts, SummaryRequest, conversation_size, cut,

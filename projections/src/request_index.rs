@@ -127,6 +127,24 @@ impl RequestIndex {
         self.requests.get(..until)?.iter().rev().find(|request| request.purpose == Purpose::Turn)
     }
 
+    /// The index of the events before `until`, of a log without inherited ones there. It cannot be extended.
+    #[must_use]
+    pub fn before(&self, until: Seq) -> Self {
+        let part = |list: &[Seq]| list.get(..list.partition_point(|seq| *seq < until)).unwrap_or_default().to_vec();
+        let requests = self.requests.get(..self.requests.partition_point(|request| request.seq < until));
+        let cut = |request: &IndexedRequest| IndexedRequest {
+            answer: request.answer.filter(|answer| answer.seq < until),
+            ..request.clone()
+        };
+        Self {
+            requests: requests.unwrap_or_default().iter().map(cut).collect(),
+            users: part(&self.users),
+            recorded: self.recorded.iter().filter(|(_, seq)| *seq < until).copied().collect(),
+            returns: part(&self.returns),
+            waits: false,
+        }
+    }
+
     /// The event that first recorded a profile, a tool set or a set of options.
     pub fn recorded_at(&self, digest: Digest) -> Option<Seq> {
         let at = self.recorded.binary_search_by_key(&digest.0, |(recorded, _)| recorded.0).ok()?;

@@ -68,7 +68,7 @@ impl LiveStore {
 
     /// A log that was read whole, such as that of a file.
     pub fn of(reader: &Reader) -> Self {
-        Self::over(reader, Arc::new(ViewCache::in_memory()), StoreSource::File)
+        Self::over(reader, Arc::new(ViewCache::above(reader.store())), StoreSource::File)
     }
 
     /// A store that this process has open to write.

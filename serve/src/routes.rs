@@ -46,6 +46,13 @@ pub fn operations() -> Vec<Operation> {
             timeline::timeline,
         ),
         get(
+            "/v1/sessions/{session}/axis",
+            "getAxis",
+            "Where turns begin and what failed, from the first to the last event; the errors next to a cut.",
+            json(of::<timeline::SessionAxis>),
+            timeline::axis,
+        ),
+        get(
             "/v1/sessions/{session}/cuts",
             "getCuts",
             "The places that views can be asked for at: the ends of batches.",

@@ -5,9 +5,14 @@
 //! Nothing here is flushed to the device for the same reason. Views that grow with the log are paged: each page is
 //! kept once under the hash of its content.
 
+mod held;
+
 use crate::disk::files::{Access, Disk, RealDisk, read_whole};
 use crate::disk::{Folder, FolderDisk, Layout};
 use annals_core::{Digest, Seq, SessionId};
+pub use held::Held;
+use held::HeldViews;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -57,6 +62,8 @@ enum CacheStorage {
     Layered {
         above: Mutex<CachedViews>,
         below: Box<ViewCache>,
+        /// Views as they are in memory.
+        held: Mutex<HeldViews>,
     },
 }
 
@@ -158,7 +165,30 @@ impl ViewCache {
     /// The cache in the folder of a store, which is only read; what is put is kept in memory, 256 MiB at most. For a process that
     /// answers many questions about a store that it does not write to.
     pub fn above(store: &Path) -> Self {
-        Self { place: CacheStorage::Layered { above: Mutex::default(), below: Box::new(Self::read_only(store)) } }
+        let (above, below, held) = (Mutex::default(), Box::new(Self::read_only(store)), Mutex::default());
+        Self { place: CacheStorage::Layered { above, below, held } }
+    }
+
+    /// Whether views are held as they are in memory: in a process that answers many questions.
+    pub fn holds(&self) -> bool {
+        matches!(self.place, CacheStorage::Layered { .. })
+    }
+
+    /// The view of a fold that is held nearest to a place, at it or before.
+    pub fn held<V: Any + Send + Sync>(
+        &self,
+        session: SessionId,
+        fold: FoldVersion<'static>,
+        at_most: Seq,
+    ) -> Option<Held<V>> {
+        let CacheStorage::Layered { held, .. } = &self.place else { return None };
+        held.lock().unwrap_or_else(PoisonError::into_inner).nearest(session, fold, at_most)
+    }
+
+    /// Holds a view, if this cache does so, until others were asked for more recently.
+    pub fn hold<V: Any + Send + Sync>(&self, session: SessionId, fold: FoldVersion<'static>, view: Held<V>) {
+        let CacheStorage::Layered { held, .. } = &self.place else { return };
+        held.lock().unwrap_or_else(PoisonError::into_inner).put(session, fold, view);
     }
 
     /// Whether what is put is kept: not in a store that is only read.
@@ -170,7 +200,7 @@ impl ViewCache {
     pub fn nearest(&self, session: SessionId, fold: FoldVersion<'_>, at_most: Seq) -> Option<Saved> {
         match &self.place {
             CacheStorage::CachedViews(memory) => locked(memory).nearest(session, fold, at_most),
-            CacheStorage::Layered { above, below } => {
+            CacheStorage::Layered { above, below, .. } => {
                 let (near, saved) =
                     (locked(above).nearest(session, fold, at_most), below.nearest(session, fold, at_most));
                 near.into_iter().chain(saved).max_by_key(|found| found.seq)
@@ -221,7 +251,7 @@ impl ViewCache {
     pub fn get_page(&self, hash: &Digest) -> Option<Vec<u8>> {
         match &self.place {
             CacheStorage::CachedViews(memory) => locked(memory).pages.get(hash).cloned(),
-            CacheStorage::Layered { above, below } => {
+            CacheStorage::Layered { above, below, .. } => {
                 let near = locked(above).pages.get(hash).cloned();
                 near.or_else(|| below.get_page(hash))
             }
@@ -240,7 +270,7 @@ impl ViewCache {
         let hash = Digest::of(bytes);
         match &self.place {
             CacheStorage::CachedViews(memory) => locked(memory).put_page(hash, bytes),
-            CacheStorage::Layered { above, below } => {
+            CacheStorage::Layered { above, below, .. } => {
                 if below.get_page(&hash).is_none() {
                     locked(above).put_page(hash, bytes);
                 }
@@ -261,8 +291,13 @@ impl ViewCache {
     /// When the disk refuses.
     pub fn clear(&self) -> io::Result<()> {
         match &self.place {
-            CacheStorage::CachedViews(memory) | CacheStorage::Layered { above: memory, .. } => {
+            CacheStorage::CachedViews(memory) => {
                 *locked(memory) = CachedViews::default();
+                Ok(())
+            }
+            CacheStorage::Layered { above, held, .. } => {
+                *locked(above) = CachedViews::default();
+                *held.lock().unwrap_or_else(PoisonError::into_inner) = HeldViews::default();
                 Ok(())
             }
             CacheStorage::CacheFiles { files: CacheFiles { writes: false, .. }, .. } => Ok(()),

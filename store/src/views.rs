@@ -7,7 +7,7 @@ mod pages;
 
 pub use pages::{Leaf, Page};
 
-use crate::cache::{FoldVersion, Saved, ViewCache};
+use crate::cache::{FoldVersion, Held, Saved, ViewCache};
 use crate::{EventLog, Followed, ReadError, Scope, StoreCursor};
 use annals_core::event::CompactionEvent;
 use annals_core::{Digest, Event, Record, Seq, SessionId};
@@ -19,6 +19,11 @@ use std::sync::Arc;
 
 /// A view is saved again when this many events came since the one that it was resumed from.
 const WORTH_SAVING: u64 = 2_000;
+
+/// In a process that answers many questions, a view is held in memory after this many events on the last stretch of a fold,
+const HELD_EVERY: u64 = 512;
+/// which is so long.
+const HELD_REACH: u64 = 16_384;
 
 /// A view of everything, for writers: ids that are used up included.
 const WHOLE: FoldVersion<'static> = FoldVersion { name: "whole", version: SessionView::VERSION };
@@ -141,14 +146,12 @@ impl Views {
     ) -> Result<(SessionView, Folded), ReadError> {
         let head = self.log.head(session).await?.ok_or(ReadError::NoSession(session))?;
         let until = until.min(head.next);
-        let (mut at_most, mut evicts) = (until, fold.name == BOUNDED.name);
+        let bounded = fold.name == BOUNDED.name;
+        let (mut at_most, mut evicts, mut takes_held) = (until, bounded, true);
         loop {
-            let (view, from) = match self.resumable(session, fold, at_most).await {
-                Some((view, from)) => (view, from),
-                None => (SessionView::default(), Seq::ZERO),
-            };
+            let (view, from, was_held) = self.nearest(session, fold, at_most, takes_held).await;
             let mut view = view;
-            let apply = |record: &Record<'_>| {
+            let apply = |view: &mut SessionView, record: &Record<'_>| {
                 view.apply(record);
                 if evicts
                     && matches!(
@@ -159,46 +162,98 @@ impl Views {
                     view.evict();
                 }
             };
-            let (records, end) = self.feed(session, from, until, apply).await?;
+            let (records, end) = self.feed(session, from..until, fold, &mut view, apply).await?;
             if view.is_stale() && (evicts || from > Seq::ZERO) {
                 // Something that was evicted is needed again: evict nothing on the way, then start from an earlier saved view.
-                at_most = if evicts { at_most } else { Seq(from.0.saturating_sub(1)) };
-                evicts = false;
+                (at_most, evicts, takes_held) = match (evicts, was_held) {
+                    (true, _) => (at_most, false, takes_held),
+                    (false, true) => (at_most, bounded, false),
+                    (false, false) => (Seq(from.0.saturating_sub(1)), false, false),
+                };
                 continue;
             }
-            if let Some(digest) = end
+            if let (Some(digest), Some(cache)) = (end, &self.cache)
                 && records >= WORTH_SAVING
-                && self.cache.as_ref().is_some_and(|cache| cache.keeps())
+                && cache.keeps()
             {
                 let next = view.cut().next;
-                if fold.name == BOUNDED.name {
+                if bounded {
                     view.evict();
                 }
                 self.save(session, fold, next, digest, &view);
+            }
+            if let (Some(digest), true) = (end, records >= HELD_EVERY / 2) {
+                self.hold(session, fold, digest, &view);
             }
             return Ok((view, Folded { from, records }));
         }
     }
 
-    /// Feeds the records of `[from, until)`; gives how many there were, and the digest of the last batch if the range
-    /// ends where that batch does.
+    /// The view to begin with, where it ends, and whether it was held in memory.
+    async fn nearest(
+        &self,
+        session: SessionId,
+        fold: FoldVersion<'static>,
+        at_most: Seq,
+        takes_held: bool,
+    ) -> (SessionView, Seq, bool) {
+        let held = match self.cache.as_ref().filter(|_| takes_held) {
+            Some(cache) => cache.held::<SessionView>(session, fold, at_most),
+            None => None,
+        };
+        // A saved view may be nearer, but has to be decoded.
+        let is_near = |held: &Held<SessionView>| at_most.0 - held.seq.0 <= WORTH_SAVING;
+        let saved = match &held {
+            Some(held) if is_near(held) => None,
+            _ => self.resumable(session, fold, at_most).await,
+        };
+        if let Some(held) = held
+            && saved.as_ref().is_none_or(|(_, seq)| *seq <= held.seq)
+            && self.ends(session, held.seq, held.digest).await
+        {
+            return ((*held.view).clone(), held.seq, true);
+        }
+        saved.map_or((SessionView::default(), Seq::ZERO, false), |(view, seq)| (view, seq, false))
+    }
+
+    /// Holds a view in memory, where this process answers many questions.
+    fn hold(&self, session: SessionId, fold: FoldVersion<'static>, digest: Digest, view: &SessionView) {
+        if let Some(cache) = self.cache.as_ref().filter(|cache| cache.holds())
+            && !view.is_stale()
+        {
+            let seq = view.cut().next;
+            cache.hold(session, fold, Held { seq, digest, view: Arc::new(view.clone()) });
+        }
+    }
+
+    /// Feeds the records of a range to a view; gives how many there were, and the digest of the last batch if the range
+    /// ends where that batch does. On the last stretch views are held, so that a place a little before is near one.
     async fn feed(
         &self,
         session: SessionId,
-        from: Seq,
-        until: Seq,
-        mut apply: impl FnMut(&Record<'_>),
+        range: std::ops::Range<Seq>,
+        fold: FoldVersion<'static>,
+        view: &mut SessionView,
+        mut apply: impl FnMut(&mut SessionView, &Record<'_>),
     ) -> Result<(u64, Option<Digest>), ReadError> {
-        let mut pages = self.log.pages(session, from..until);
-        let mut records = 0;
-        let mut end = None;
+        let until = range.end;
+        let near = until.0.saturating_sub(HELD_REACH);
+        let mut pages = self.log.pages(session, range);
+        let (mut records, mut end) = (0, None);
         while let Some(slices) = pages.next_page().await? {
             for slice in &slices {
+                let first = records;
                 for record in slice.records() {
-                    apply(&record);
+                    apply(view, &record);
                     records += 1;
                 }
                 end = (slice.until <= until && slice.until == slice.batch.next()).then_some(slice.batch.digest);
+                if let Some(digest) = end
+                    && slice.until.0 >= near
+                    && first / HELD_EVERY != records / HELD_EVERY
+                {
+                    self.hold(session, fold, digest, view);
+                }
             }
         }
         Ok((records, end))
@@ -212,10 +267,15 @@ impl Views {
         at_most: Seq,
     ) -> Option<(SessionView, Seq)> {
         let (view, saved): (SessionView, Saved) = self.saved(session, fold, at_most)?;
-        let last = Seq(saved.seq.0.checked_sub(1)?);
-        let batch = self.log.batch_at(session, last).await.ok()??.batch;
-        (batch.next() == saved.seq && batch.digest == saved.digest && view.cut().next == saved.seq)
-            .then_some((view, saved.seq))
+        let sound = view.cut().next == saved.seq && self.ends(session, saved.seq, saved.digest).await;
+        sound.then_some((view, saved.seq))
+    }
+
+    /// Whether a batch of the session ends at a place with this digest.
+    async fn ends(&self, session: SessionId, at: Seq, digest: Digest) -> bool {
+        let Some(last) = at.0.checked_sub(1) else { return false };
+        let found = self.log.batch_at(session, Seq(last)).await;
+        matches!(found, Ok(Some(slice)) if slice.batch.next() == at && slice.batch.digest == digest)
     }
 
     /// Whether the batch before a cursor has this digest.

@@ -1,18 +1,38 @@
-//! Writes a long session into a new store: `long-session DIR EVENTS [--unproved]`. What `docs/benchmarks.md` measures.
+//! Writes a long session into a new store: `long-session DIR EVENTS [--unproved] [--views]`. With `--views` what an import saves at its
+//! end is saved. What `docs/benchmarks.md` measures.
 
-use annals_store::{DiskLog, OpenMode};
-use annals_tests::long_session::{Shape, write};
+use annals_core::Seq;
+use annals_inspect::SessionAt;
+use annals_store::cache::ViewCache;
+use annals_store::views::Views;
+use annals_store::{DiskLog, EventLog, OpenMode};
+use annals_tests::long_session::{Shape, session, write};
 use std::path::Path;
+use std::sync::Arc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [dir, events, rest @ ..] = arguments.as_slice() else {
-        return Err("long-session DIR EVENTS [--unproved]".into());
+        return Err("long-session DIR EVENTS [--unproved] [--views]".into());
     };
-    let shape = Shape { proved: !rest.iter().any(|word| word == "--unproved"), ..Shape::usual(events.parse()?) };
+    let has = |option: &str| rest.iter().any(|word| word == option);
+    let shape = Shape { proved: !has("--unproved"), ..Shape::usual(events.parse()?) };
     let (log, _) = DiskLog::open(Path::new(dir), OpenMode::Create)?;
-    let events = write(&log, shape).await?;
+    let log = Arc::new(log);
+    // Into a store that has the session already, only views are saved.
+    let known = log.head(session()).await?.map(|head| head.next.0);
+    let events = match known {
+        Some(events) => events,
+        None => write(&*log, shape).await?,
+    };
+    if has("--views") {
+        let cache = Arc::new(ViewCache::in_store(Path::new(dir)));
+        SessionAt::new(log.clone(), Some(cache.clone()), session(), Seq(events)).save_views().await?;
+        let views = Views::new(log.clone(), Some(cache));
+        views.catalogue().await?;
+        views.spending().await?;
+    }
     log.close().await?;
     println!("{events} events");
     Ok(())

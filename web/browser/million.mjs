@@ -22,7 +22,12 @@ export function million(events) {
     const turns = Math.ceil(head / PER_TURN);
     if (method === 'STREAM') return waiting;
     if (rest === '') return { session: id, title: 'A million events', directory: '/srv', model: 'm', agent: 'a', parent: null, children: [], events: head, turns, head: { seq: head, digest: 'ab'.repeat(32) }, running: true };
-    if (rest === '/timeline') return { turns: list(from, limit, turn, turns), next: from + limit < turns ? from + limit : null, total_turns: turns, head };
+    if (rest === '/timeline' && url.searchParams.has('at')) {
+      const start = Math.floor(Math.max(0, Math.ceil(Number(url.searchParams.get('at')) / PER_TURN) - 1) / limit) * limit;
+      return { from: start, turns: list(start, limit, turn, turns), next: null, total_turns: turns, head };
+    }
+    if (rest === '/axis') return { turns: list(0, 2000, (place) => Math.floor((place * head) / 2000), 2000), errors: [], compactions: [], epochs: [], head, error_after: null, error_before: null };
+    if (rest === '/timeline') return { from, turns: list(from, limit, turn, turns), next: from + limit < turns ? from + limit : null, total_turns: turns, head };
     if (rest === '/cuts') return { cuts: list(Math.max(1, from), limit, (seq) => seq, head + 1), next: from + limit <= head ? from + limit : null, total: head };
     if (rest === '/events') return { events: list(from, limit, event, head), next: from + limit < head ? from + limit : null };
     return [];

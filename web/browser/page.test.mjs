@@ -144,7 +144,7 @@ describe('one session', () => {
     await page.keyboard.press('[');
     await moved(page, 13);
     await page.keyboard.press('e');
-    await page.waitForFunction(() => Number(document.querySelector('[role=slider]').getAttribute('aria-valuenow')) > 12);
+    await page.waitForFunction(() => Number(document.querySelector('[role=slider]').getAttribute('aria-valuenow')) > 13);
     const first = await position(page);
     assert.match(await page.locator('.here .last').innerText().then(async (text) => (text.includes('tool.settled') ? text : page.locator('.here .last', { hasText: 'tool.settled' }).innerText())), /File does not exist/);
     await page.keyboard.press('e');
@@ -178,6 +178,24 @@ describe('one session', () => {
     await page.waitForFunction(() => /tool\.settled/.test(document.querySelector('.here .last').textContent));
     await settled(page);
     await screen(page, 'session');
+    at.sound();
+  });
+
+  test('a sub-agent is shown in the call that started it', async () => {
+    const { page, server } = at;
+    const ask = async (path) => (await fetch(`${server.origin}/v1${path}`, { headers: { Authorization: `Bearer ${server.token}` } })).json();
+    const { sessions } = await ask('/sessions?limit=200');
+    const details = await Promise.all(sessions.map((row) => ask(`/sessions/${row.id}`)));
+    const parent = details.find((one) => one.children.length > 0);
+    await at.go(`#/s/${parent.session}`, '.item .nest');
+    await page.locator('.item .nest').first().click();
+    await page.waitForSelector('.item.nested.call');
+    const links = await page.locator('.item.nested a').evaluateAll((all) => all.map((one) => one.getAttribute('href')));
+    assert.ok(parent.children.some((child) => links.every((link) => link.startsWith(`#/s/${child.id}@`))), links.join(' '));
+    await accessible(page, 'a sub-agent');
+    await screen(page, 'sub-agent');
+    await page.locator('.item .nest').first().click();
+    assert.equal(await page.locator('.item.nested').count(), 0);
     at.sound();
   });
 

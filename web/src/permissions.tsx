@@ -1,4 +1,4 @@
-// Permission questions of the sessions that this server runs: a bar above every page, as long as one waits.
+// Permission questions of the sessions that this server runs, and those that other processes ask in a terminal: a bar above every page, as long as one waits.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { of, type Api } from './api';
 import { oneLine, plural, short } from './format';
@@ -6,7 +6,7 @@ import { linkTo } from './route';
 import type { Json } from './types';
 import { LongText, typing } from './ui';
 
-export interface Asked { permission: string; session: string; call: string; tool: string; action: string; resources: string[]; input: string }
+export interface Asked { permission: string; session: string; call: string; tool: string; action: string; resources: string[]; input: string; elsewhere: boolean }
 
 const LOOK = 700;
 
@@ -73,6 +73,7 @@ function Question({ asked, answer }: { asked: Asked; answer: (body: Json) => voi
         <b>{oneLine(asked.tool, 60)}</b> asks for <b>{oneLine(asked.action, 60)}</b>
         {asked.resources.map((resource) => <code key={resource}><bdi>{oneLine(resource, 400)}</bdi></code>)}
         <a href={linkTo(asked.session)} title="Open the session">{short(asked.session)}</a>
+        {asked.elsewhere && <span class="dim">asked in a terminal, too: the first answer counts</span>}
         <details><summary>input</summary><LongText text={pretty(asked.input)} /></details>
       </div>
       <button type="button" class="allow" onClick={() => answer({ answer: 'once' })}>Allow once</button>

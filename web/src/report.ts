@@ -1,7 +1,8 @@
 // The data of a report (`annals report`): answers what the server would, from what lies compressed in the file.
 import { Api, Problem, type Query } from './api';
 import { clock } from './format';
-import type { Cache, Compaction, Difference, Info, Json, LogEvent, RequestRow, Session, Step, Turn } from './types';
+import { errorsOf } from './cuts';
+import type { Cache, Compaction, Difference, Info, Json, LogEvent, RequestRow, Session, Span, Step, Turn } from './types';
 
 type Runs = [first: number, count: number][];
 type Changes = [cut: number, id: number][];
@@ -84,7 +85,12 @@ export class ReportApi extends Api {
     const [name = '', rest = ''] = (found[2] ?? '').split('/');
     switch (name) {
       case '': return data.session;
-      case 'timeline': return { ...paged(data.turns, whole('from', 0), whole('limit', 200), 'turns'), total_turns: data.turns.length, head: data.session.head };
+      case 'timeline': {
+        const limit = whole('limit', 200);
+        const turn = Math.max(0, data.turns.filter((one) => one.first < whole('at', 0)).length - 1);
+        const from = query.at === undefined ? whole('from', 0) : Math.floor(turn / limit) * limit;
+        return { from, ...paged(data.turns, from, limit, 'turns'), total_turns: data.turns.length, head: data.session.head };
+      }
       case 'cuts': {
         const cuts = data.cuts.filter((cut) => cut >= whole('from', 0));
         const limit = whole('limit', 200);
@@ -97,7 +103,8 @@ export class ReportApi extends Api {
       }
       case 'views': return this.view(rest, at);
       case 'requests': return rest ? this.request(Number(rest)) : { requests: data.requests.filter((row) => row.seq < at), next: null };
-      case 'why': return this.why(at);
+      case 'why': return this.why(at, query);
+      case 'axis': return this.axis(whole('at', 0));
       case 'when': return this.when(String(query.text ?? ''));
       case 'diff':
         if (query.other) throw absent('This report holds one session; there is no other one to compare with.');
@@ -154,8 +161,18 @@ export class ReportApi extends Api {
     return { ...parts.rest, ...Object.fromEntries(Object.entries(parts.lists).map(([name, runs]) => [name, this.items(runs)])) };
   }
 
-  private why(at: number): unknown {
-    const steps = this.data.steps.filter(([, seq]) => seq < at);
+  private axis(at: number): unknown {
+    const { turns, session } = this.data;
+    const marks = (kind: string) => turns.flatMap((turn) => turn.marks.filter((mark) => mark.kind === kind).map((mark) => mark.seq));
+    const errors = errorsOf(turns);
+    return {
+      turns: turns.map((turn) => turn.first), errors: errors.map((cut) => cut - 1), compactions: marks('compaction'), epochs: marks('epoch'), head: session.head.seq,
+      error_after: errors.find((cut) => cut > at) ?? null, error_before: errors.filter((cut) => cut < at).pop() ?? null,
+    };
+  }
+
+  private why(at: number, query: Query): unknown {
+    const steps = this.data.steps.filter(([number, seq]) => (query.step === undefined ? seq < at : number <= Number(query.step)));
     const newest = steps.filter(([, , purpose]) => purpose === 'turn').pop();
     if (!newest) throw absent('No request up to here.');
     const seen = this.data.seen.find((one) => one.step.number === newest[0]);
@@ -164,7 +181,13 @@ export class ReportApi extends Api {
       const other = near === undefined ? '' : ` The nearest one that is in it follows event ${near}.`;
       throw absent(`What the model saw with request ${newest[0]} is not in this report of a long session.${other} annals why FILE.html --step ${newest[0]} prints it.`);
     }
-    return { step: seen.step, steps: steps[steps.length - 1]![0], text: null, spans: this.items(seen.spans), of: seen.of, lacks: seen.lacks };
+    const text = query.text === undefined ? null : String(query.text);
+    const all = (this.items(seen.spans) as unknown as Span[]).filter((span) => text === null || span.text.includes(text));
+    const [from, limit, last] = [Number(query.from ?? 0), Number(query.limit ?? all.length), Number(query.last ?? 0)];
+    const spans = all.filter((_, place) => (place >= from && place < from + limit) || place >= all.length - last);
+    const characters: { [sort: string]: number } = {};
+    for (const span of this.items(seen.spans) as unknown as Span[]) characters[span.sort] = (characters[span.sort] ?? 0) + span.text.length;
+    return { step: seen.step, steps: steps[steps.length - 1]![0], text, spans, of: seen.of, characters, lacks: seen.lacks };
   }
 
   /** In which of the requests that are in the report a text was, by the event that it came from. */

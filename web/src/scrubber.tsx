@@ -2,26 +2,27 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { failed } from './cuts';
 import { clock, count, oneLine, plural } from './format';
-import type { Turn } from './types';
+import type { Axis, Turn } from './types';
 
 interface Props {
   at: number;
   head: number;
   mark: number | null;
   turns: readonly Turn[];
+  axis: Axis | null;
   version: number;
   turn: Turn | null;
   /** Called while dragging, with any event number. */
   drag: (seq: number) => void;
 }
 
-export function Scrubber({ at, head, mark, turns, version, turn, drag }: Props) {
+export function Scrubber({ at, head, mark, turns, axis, version, turn, drag }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const track = useRef<HTMLDivElement>(null);
   const dragging = useRef(false);
 
   useEffect(() => {
-    const draw = () => canvas.current && paint(canvas.current, turns, head);
+    const draw = () => canvas.current && paint(canvas.current, turns, axis, head);
     draw();
     const watching = new ResizeObserver(draw);
     watching.observe(canvas.current!);
@@ -71,7 +72,7 @@ export function Scrubber({ at, head, mark, turns, version, turn, drag }: Props) 
 }
 
 // Turns alternate in two tones; errors, compactions and epochs are lines. Several events may share a pixel, so that errors come last.
-function paint(canvas: HTMLCanvasElement, turns: readonly Turn[], head: number): void {
+function paint(canvas: HTMLCanvasElement, turns: readonly Turn[], axis: Axis | null, head: number): void {
   const ratio = devicePixelRatio || 1;
   const { clientWidth: width, clientHeight: height } = canvas;
   canvas.width = width * ratio;
@@ -83,6 +84,17 @@ function paint(canvas: HTMLCanvasElement, turns: readonly Turn[], head: number):
   const x = (seq: number) => (head ? (seq / head) * width : 0);
   draw.fillStyle = colour('--line');
   draw.fillRect(0, 8, width, height - 16);
+  // All turns where they have room; what is not loaded is drawn by the axis.
+  const firsts = axis?.turns ?? [];
+  if (firsts.length < width / 3) {
+    firsts.forEach((first, place) => {
+      draw.fillStyle = colour(place % 2 ? '--track-a' : '--track-b');
+      draw.fillRect(x(first), 8, Math.max(1, x(firsts[place + 1] ?? head) - x(first) - (firsts.length < width / 6 ? 1 : 0)), height - 16);
+    });
+  } else {
+    draw.fillStyle = colour('--track-b');
+    draw.fillRect(0, 8, width, height - 16);
+  }
   turns.forEach((turn) => {
     draw.fillStyle = colour(turn.turn % 2 ? '--track-a' : '--track-b');
     draw.fillRect(x(turn.first), 8, Math.max(1, x(turn.last + 1) - x(turn.first) - (turns.length < width / 6 ? 1 : 0)), height - 16);
@@ -99,7 +111,12 @@ function paint(canvas: HTMLCanvasElement, turns: readonly Turn[], head: number):
       draw.fillRect(x(mark.seq), mark.kind === 'permission' ? 8 : 2, 2, mark.kind === 'permission' ? 5 : height - 4);
     }
   }
+  for (const [name, places] of [['--context', axis?.epochs ?? []], ['--compaction', axis?.compactions ?? []]] as const) {
+    draw.fillStyle = colour(name);
+    for (const seq of places) draw.fillRect(x(seq), 2, 1.5, height - 4);
+  }
   draw.fillStyle = colour('--bad');
+  for (const seq of axis?.errors ?? []) draw.fillRect(x(seq), 0, 2, height);
   for (const turn of turns) {
     for (const call of turn.calls) if (failed(call.status)) draw.fillRect(x(call.last ?? call.first), 0, 2.5, height);
     for (const mark of turn.marks) if (mark.kind === 'error') draw.fillRect(x(mark.seq), 0, 2.5, height);

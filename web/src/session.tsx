@@ -34,6 +34,7 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
   const [say, setSay] = useState('');
   const [onItsWay, setOnItsWay] = useState<LiveTexts>(new Map());
   const place = useRef(at);
+  const moving = useRef(Promise.resolve());
   place.current = at;
   const following = useRef(route.place.at === null);
 
@@ -52,7 +53,8 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
       () => {
         if (gone) return;
         const wanted = route.place.at ?? store.head.seq;
-        store.page(0).catch((problem: Error) => setError(problem.message));
+        store.reach(wanted).catch((problem: Error) => setError(problem.message));
+        store.sketch().catch(() => {});
         store.snap(Math.min(wanted, store.head.seq)).then((seq) => !gone && go(seq)).catch(() => go(wanted));
       },
       (problem: Error) => gone || setError(problem.message),
@@ -124,20 +126,20 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
     navigator.clipboard?.writeText(location.href).then(() => setSay('Link copied'), () => setSay('The browser refused to copy; the link is in the address bar'));
   };
 
-  const press = useCallback(async (event: KeyboardEvent) => {
+  const press = useCallback((event: KeyboardEvent) => {
     if (typing(event) || event.ctrlKey || event.metaKey || event.altKey || !store.session) return;
     const scrolls = (event.target as HTMLElement).closest?.('.virtual, .panel, pre') && (event.key === 'ArrowUp' || event.key === 'ArrowDown');
     const here = place.current;
     const tabs = TABS as readonly string[];
-    const moves: Record<string, () => Promise<number | null> | number> = {
-      ArrowRight: () => store.step(here, event.shiftKey ? 10 : 1),
-      ArrowLeft: () => store.step(here, event.shiftKey ? -10 : -1),
-      '.': () => store.step(here, 1),
-      ',': () => store.step(here, -1),
-      ']': () => store.turn(here, 1),
-      '[': () => store.turn(here, -1),
-      e: () => store.error(here),
-      E: () => store.error(here, true),
+    const moves: Record<string, (here: number) => Promise<number | null> | number> = {
+      ArrowRight: (here) => store.step(here, event.shiftKey ? 10 : 1),
+      ArrowLeft: (here) => store.step(here, event.shiftKey ? -10 : -1),
+      '.': (here) => store.step(here, 1),
+      ',': (here) => store.step(here, -1),
+      ']': (here) => store.turn(here, 1),
+      '[': (here) => store.turn(here, -1),
+      e: (here) => store.error(here),
+      E: (here) => store.error(here, true),
       Home: () => store.snap(1),
       End: () => store.head.seq,
     };
@@ -152,13 +154,16 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
     const found = moves[event.key];
     if (found && !scrolls) {
       event.preventDefault();
-      try {
-        const seq = await found();
-        if (seq === null) setSay(event.key === 'e' ? 'No error after this place' : 'No error before this place');
-        else go(seq);
-      } catch (problem) {
-        setSay((problem as Error).message);
-      }
+      // One after another, each from where the one before went.
+      moving.current = moving.current.then(async () => {
+        try {
+          const seq = await found(place.current);
+          if (seq === null) setSay(event.key === 'e' ? 'No error after this place' : 'No error before this place');
+          else go(seq);
+        } catch (problem) {
+          setSay((problem as Error).message);
+        }
+      });
     } else if (event.key === 'm') {
       setMark(mark === here ? null : here);
       setSay(mark === here ? 'Mark removed' : `Marked ${here}`);
@@ -174,7 +179,7 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
   }, [store, mark, tab]);
 
   useEffect(() => {
-    const handler = (event: KeyboardEvent) => void press(event);
+    const handler = (event: KeyboardEvent) => press(event);
     addEventListener('keydown', handler);
     return () => removeEventListener('keydown', handler);
   }, [press]);
@@ -218,7 +223,7 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
         </div>
       </header>
       <div class="axis">
-        <Scrubber at={at} head={store.head.seq} mark={mark} turns={store.loaded()} version={version} turn={turn} drag={drag} />
+        <Scrubber at={at} head={store.head.seq} mark={mark} turns={store.loaded()} axis={store.axis} version={version} turn={turn} drag={drag} />
         <div class="here">
           {going ? <GoTo store={store} done={(seq) => { setGoing(false); if (seq !== null) go(seq); }} /> : (
             <button type="button" class="quiet" title="Go to an event or turn (g)" onClick={() => setGoing(true)}><b>{count(at)}</b> of {count(store.head.seq)}</button>

@@ -1,10 +1,12 @@
 // What the page knows of one session: its pages of turns and Cuts, loaded as they are needed.
 import { of, type Api } from './api';
-import { errorsOf, lowerBound, stepped, type Window } from './cuts';
-import type { CutPage, Head, Session, TimelinePage, Turn } from './types';
+import { lowerBound, stepped, type Window } from './cuts';
+import type { Axis, CutPage, Head, Session, TimelinePage, Turn } from './types';
 
 const PAGE = 200;
 const CUTS = 512;
+/** How many turns of a sub-agent are shown in its call at most. */
+const NESTED = 20;
 
 export class SessionStore {
   session: Session | null = null;
@@ -13,6 +15,9 @@ export class SessionStore {
   total = 0;
   head: Head = { seq: 0, digest: '' };
   version = 0;
+  axis: Axis | null = null;
+  /** The turns of sub-agents that are shown in their calls, by session; null while they are loaded. */
+  readonly nested = new Map<string, Turn[] | null>();
   private window: Window = { from: 0, to: -1, cuts: [] };
   private pending = new Map<number, Promise<void>>();
   private listeners = new Set<() => void>();
@@ -37,6 +42,12 @@ export class SessionStore {
     return this.session;
   }
 
+  /** Loads where everything is on the axis. */
+  async sketch(): Promise<void> {
+    this.axis = await this.api.get<Axis>(of(this.id, '/axis'));
+    this.changed();
+  }
+
   /** Loads the page of turns that holds this index, once. */
   page(index: number): Promise<void> {
     const start = Math.floor(index / PAGE) * PAGE;
@@ -44,17 +55,30 @@ export class SessionStore {
     if (known) return known;
     const loading = this.api
       .get<TimelinePage>(of(this.id, '/timeline'), { from: start, limit: PAGE })
-      .then((page) => {
-        page.turns.forEach((turn, at) => (this.turns[start + at] = turn));
-        this.total = page.total_turns;
-        this.changed();
-      })
+      .then((page) => this.took(page, start))
       .catch((error: unknown) => {
         this.pending.delete(start);
         throw error;
       });
     this.pending.set(start, loading);
     return loading;
+  }
+
+  private took(page: TimelinePage, start: number): void {
+    page.turns.forEach((turn, at) => (this.turns[start + at] = turn));
+    this.total = page.total_turns;
+    this.changed();
+  }
+
+  /** Shows the turns of a sub-agent in its call, or hides them. */
+  nest(child: string): void {
+    if (this.nested.delete(child)) return this.changed();
+    this.nested.set(child, null);
+    this.changed();
+    this.api.get<TimelinePage>(of(child, '/timeline'), { from: 0, limit: NESTED }).then(
+      (page) => this.nested.has(child) && this.nested.set(child, page.turns),
+      () => this.nested.delete(child),
+    ).then(() => this.changed());
   }
 
   /** The turns that are loaded without a hole around a place. */
@@ -72,28 +96,17 @@ export class SessionStore {
     return found;
   }
 
-  /** Loads the turn of a Cut: guesses its page by the share of events, and corrects. */
+  /** Loads the turn of a Cut. */
   async reach(at: number): Promise<number> {
     if (this.total === 0) return -1;
-    let low = 0;
-    let high = this.total - 1;
-    let guess = Math.min(high, Math.floor((at / Math.max(1, this.head.seq)) * this.total));
-    while (low < high) {
-      await this.page(guess);
-      const turn = this.turns[guess];
-      if (!turn) break;
-      const next = this.turns[guess + 1];
-      if (turn.first >= at && guess > 0) high = guess - 1;
-      else if (guess + 1 < this.total && next && next.first < at) low = guess + 1;
-      else if (guess + 1 < this.total && !next) {
-        await this.page(guess + 1);
-        if ((this.turns[guess + 1]?.first ?? Infinity) < at) low = guess + 1;
-        else return guess;
-      } else return guess;
-      guess = (low + high) >> 1;
-    }
-    await this.page(low);
-    return low;
+    const known = Math.max(0, this.indexAt(at));
+    const turn = this.turns[known];
+    const next = this.turns[known + 1];
+    if (turn && (turn.first < at || known === 0) && (known + 1 >= this.total || (next && next.first >= at))) return known;
+    const page = await this.api.get<TimelinePage>(of(this.id, '/timeline'), { at, limit: PAGE });
+    this.pending.set(page.from, Promise.resolve());
+    this.took(page, page.from);
+    return Math.max(page.from, this.indexAt(at));
   }
 
   /** The Cut `step` places away. */
@@ -128,17 +141,9 @@ export class SessionStore {
 
   /** The Cut right after the next error (the one before, if backwards); null if there is none. */
   async error(at: number, backwards = false): Promise<number | null> {
-    let index = Math.max(0, await this.reach(at));
-    for (;;) {
-      await this.page(index);
-      const start = Math.floor(index / PAGE) * PAGE;
-      const turns = this.turns.slice(start, start + PAGE).filter((turn): turn is Turn => turn !== undefined);
-      const errors = errorsOf(turns);
-      const found = backwards ? errors.filter((seq) => seq < at).pop() : errors.find((seq) => seq > at);
-      if (found !== undefined) return this.snap(found);
-      index = backwards ? start - 1 : start + PAGE;
-      if (index < 0 || index >= this.total) return null;
-    }
+    const axis = await this.api.get<Axis>(of(this.id, '/axis'), { at });
+    const found = backwards ? axis.error_before : axis.error_after;
+    return found === null ? null : this.snap(found);
   }
 
   /** The end of the turn `step` turns away: what the model had answered by then. */
@@ -164,5 +169,6 @@ export class SessionStore {
     if (this.window.to >= 0) this.window = { from: 0, to: -1, cuts: [] };
     await this.page(Math.max(0, before - 1));
     if (this.total > before) await this.page(this.total - 1);
+    await this.sketch();
   }
 }

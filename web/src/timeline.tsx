@@ -10,7 +10,14 @@ const HEAD = 44;
 const LINE = 22;
 const CALLS = 200;
 
-const lines = (turn: Turn) => Math.min(turn.calls.length, CALLS) + (turn.calls.length > CALLS ? 1 : 0) + turn.marks.length;
+/** How many calls of a turn of a sub-agent are shown at most. */
+const NESTED_CALLS = 12;
+
+const lines = (turn: Turn, store: SessionStore) =>
+  Math.min(turn.calls.length, CALLS) + (turn.calls.length > CALLS ? 1 : 0) + turn.marks.length +
+  turn.calls.slice(0, CALLS).reduce((sum, call) => sum + nestedLines(call.child ? store.nested.get(call.child) : undefined), 0);
+
+const nestedLines = (turns: Turn[] | null | undefined) => (turns ?? []).reduce((sum, turn) => sum + 1 + Math.min(NESTED_CALLS, turn.calls.length), 0);
 
 export function Timeline({ store, version, at, current, go }: { store: SessionStore; version: number; at: number; current: number; go: (seq: number) => void }) {
   return (
@@ -19,7 +26,7 @@ export function Timeline({ store, version, at, current, go }: { store: SessionSt
       count={store.total}
       height={(index) => {
         const turn = store.turns[index];
-        return turn ? HEAD + lines(turn) * LINE + 8 : HEAD + 8;
+        return turn ? HEAD + lines(turn, store) * LINE + 8 : HEAD + 8;
       }}
       version={version}
       label="Timeline by turn"
@@ -32,7 +39,7 @@ export function Timeline({ store, version, at, current, go }: { store: SessionSt
       }}
       row={(index) => {
         const turn = store.turns[index];
-        return turn ? <TurnBlock turn={turn} at={at} current={index === current} go={go} /> : <div class="turn hole">turn {index + 1}</div>;
+        return turn ? <TurnBlock store={store} turn={turn} at={at} current={index === current} go={go} /> : <div class="turn hole">turn {index + 1}</div>;
       }}
     />
   );
@@ -40,7 +47,7 @@ export function Timeline({ store, version, at, current, go }: { store: SessionSt
 
 type Item = { seq: number; call?: TurnCall; mark?: Mark };
 
-function TurnBlock({ turn, at, current, go }: { turn: Turn; at: number; current: boolean; go: (seq: number) => void }) {
+function TurnBlock({ store, turn, at, current, go }: { store: SessionStore; turn: Turn; at: number; current: boolean; go: (seq: number) => void }) {
   const items: Item[] = [...turn.calls.slice(0, CALLS).map((call) => ({ seq: call.first, call })), ...turn.marks.map((mark) => ({ seq: mark.seq, mark }))];
   items.sort((a, b) => a.seq - b.seq);
   const longest = Math.max(1, ...turn.calls.map((call) => call.duration_ms ?? 0));
@@ -57,16 +64,18 @@ function TurnBlock({ turn, at, current, go }: { turn: Turn; at: number; current:
         <b>{turn.turn || '·'}</b>
         <span><bdi>{turn.prompt ? oneLine(turn.prompt, 200) : turn.turn ? 'no prompt' : 'before the first prompt'}</bdi><small>{clock(turn.at)}{facts.length ? ` · ${facts.join(' · ')}` : ''}</small></span>
       </button>
-      {items.map((item) => (item.call ? <CallLine key={`c${item.seq}`} call={item.call} at={at} longest={longest} go={go} /> : <MarkLine key={`m${item.seq}${item.mark!.kind}`} mark={item.mark!} at={at} go={go} />))}
+      {items.map((item) => (item.call ? <CallLine key={`c${item.seq}`} store={store} call={item.call} at={at} longest={longest} go={go} /> : <MarkLine key={`m${item.seq}${item.mark!.kind}`} mark={item.mark!} at={at} go={go} />))}
       {turn.calls.length > CALLS && <div class="item dim">{turn.calls.length - CALLS} more calls</div>}
     </section>
   );
 }
 
-function CallLine({ call, at, longest, go }: { call: TurnCall; at: number; longest: number; go: (seq: number) => void }) {
+function CallLine({ store, call, at, longest, go }: { store: SessionStore; call: TurnCall; at: number; longest: number; go: (seq: number) => void }) {
   const bad = failed(call.status);
   const share = Math.max(2, ((call.duration_ms ?? 0) / longest) * 48);
+  const nested = call.child ? store.nested.get(call.child) : undefined;
   return (
+    <>
     <div class={`item call${bad ? ' bad' : ''}${call.first >= at ? ' future' : ''}`}>
       <button type="button" onClick={() => go((call.last ?? call.first) + 1)}>
         <span class="tool"><bdi>{oneLine(call.tool, 40)}</bdi></span>
@@ -75,8 +84,29 @@ function CallLine({ call, at, longest, go }: { call: TurnCall; at: number; longe
         <span class="n dim">{call.duration_ms == null ? call.status === 'completed' ? '' : call.status : duration(call.duration_ms)}</span>
         <i style={{ width: `${share}px` }} aria-hidden="true" />
       </button>
+      {call.child && <button type="button" class="nest" aria-expanded={nested !== undefined} title="Show what the sub-agent did, here" onClick={() => store.nest(call.child!)}>{nested === undefined ? '▸' : '▾'}</button>}
       {call.child && <a class="child" href={linkTo(call.child)} title="Open the session that this call started">child</a>}
     </div>
+    {(nested ?? []).map((turn) => <Nested key={turn.turn} child={call.child!} turn={turn} />)}
+    </>
+  );
+}
+
+/** A turn of a sub-agent, in the call that started it. */
+function Nested({ child, turn }: { child: string; turn: Turn }) {
+  return (
+    <>
+      <div class={`item nested${turn.error ? ' bad' : ''}`}><a href={linkTo(child, turn.last + 1)}><span class="tool">{turn.turn || '·'}</span><span class="what"><bdi>{oneLine(turn.prompt || 'before the first prompt', 160)}</bdi></span></a></div>
+      {turn.calls.slice(0, NESTED_CALLS).map((call) => (
+        <div key={call.first} class={`item nested call${failed(call.status) ? ' bad' : ''}`}>
+          <a href={linkTo(child, (call.last ?? call.first) + 1)}>
+            <span class="tool"><bdi>{oneLine(call.tool, 40)}</bdi></span><span class="what"><bdi>{oneLine(call.title ?? '', 120)}</bdi></span>
+            {failed(call.status) && <span class="status">{call.status}</span>}
+            <span class="n dim">{call.duration_ms == null ? '' : duration(call.duration_ms)}</span>
+          </a>
+        </div>
+      ))}
+    </>
   );
 }
 

@@ -36,7 +36,9 @@ export interface TurnCall {
   status: string; title: string | null; child: string | null;
 }
 export interface Mark { seq: number; kind: string; text: string }
-export interface TimelinePage { turns: Turn[]; next: number | null; total_turns: number; head: Head | number }
+export interface TimelinePage { from: number; turns: Turn[]; next: number | null; total_turns: number; head: Head | number }
+/** Events of each kind; of long sessions a part, evenly spread. */
+export interface Axis { turns: number[]; errors: number[]; compactions: number[]; epochs: number[]; head: number; error_after: number | null; error_before: number | null }
 export interface CutPage { cuts: number[]; next: number | null; total: number }
 
 export interface LogEvent { seq: number; at: number; type: string; [member: string]: Json }
@@ -54,7 +56,7 @@ export interface Span {
   turn: number; since: number; key?: string | null; path?: string | null; source?: string | null;
   [member: string]: unknown;
 }
-export interface Why { step: Step; steps: number; text: string | null; spans: Span[]; of: number; lacks: string[] }
+export interface Why { step: Step; steps: number; text: string | null; spans: Span[]; of: number; lacks: string[]; characters?: { [sort: string]: number } }
 
 export interface Message { seq: number; at: number; type: string; [member: string]: Json }
 export interface Baseline {

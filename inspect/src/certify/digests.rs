@@ -119,13 +119,13 @@ impl HistoryText {
 /// The digest over those of `history`, `baseline`, `snapshot` and `usage` where each user message joined, and at the end:
 /// what a fold does on the way is certified too.
 pub(super) async fn of_turns(past: &SessionAt) -> Result<Digest, AskError> {
-    let users = past.steps().await?.users;
-    let mut ahead = users.into_iter().peekable();
+    let steps = past.steps().await?;
+    let mut ahead = steps.users.iter().peekable();
     let (mut view, mut history, mut digests) = (SessionView::default(), HistoryText::default(), Vec::new());
     let mut pages = past.log().pages(past.session, Seq::ZERO..past.until);
     while let Some(slices) = pages.next_page().await? {
         for record in slices.iter().flat_map(Slice::records) {
-            if ahead.next_if(|user| *user == record.seq).is_some() {
+            if ahead.next_if(|user| **user == record.seq).is_some() {
                 digests.push(at_turn(past, &view, history.text(past, &view)));
             }
             history.change(view.history.take(&record));

@@ -92,6 +92,8 @@ pub(super) struct TurnFold {
     turns: Vec<ReportTurn>,
     waiting: BTreeMap<InputId, (Seq, String)>,
     users: u64,
+    /// The times of the two events before.
+    times: [Time; 2],
 }
 
 /// The start of a text.
@@ -100,13 +102,23 @@ pub(super) fn start(text: &str, chars: usize) -> String {
 }
 
 impl TurnFold {
+    /// A fold that begins after so many turns.
+    pub(super) fn after(turns: u64) -> Self {
+        Self { users: turns, ..Self::default() }
+    }
+
+    /// Takes in an input that waits.
+    pub(super) fn admit(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
+        if let Event::Input(InputEvent::Admitted(admitted)) = record.event {
+            let prompt = start(&admitted.text.resolve(blobs), PROMPT);
+            self.waiting.insert(admitted.input.clone(), (record.seq, prompt));
+        }
+    }
+
     /// Takes in a record.
     pub(super) fn take(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
         match record.event {
-            Event::Input(InputEvent::Admitted(admitted)) => {
-                let prompt = start(&admitted.text.resolve(blobs), PROMPT);
-                self.waiting.insert(admitted.input.clone(), (record.seq, prompt));
-            }
+            Event::Input(InputEvent::Admitted(_)) => self.admit(record, blobs),
             Event::Input(InputEvent::Promoted(promoted)) => {
                 let admitted = self.waiting.remove(&promoted.input);
                 self.begin(record, admitted);
@@ -119,14 +131,15 @@ impl TurnFold {
         let Some(turn) = self.turns.last_mut() else { return };
         (turn.last, turn.ended_at) = (record.seq, record.at);
         turn.take(record, blobs);
+        self.times = [self.times[1], record.at];
     }
 
     /// A prompt that was sent and joined at once begins its turn with its admission.
     fn begin(&mut self, record: &Record<'_>, admitted: Option<(Seq, String)>) {
         let (admitted, prompt) = admitted.unwrap_or((record.seq, String::new()));
         let first = if admitted.plus(1) == record.seq { admitted } else { record.seq };
-        if let Some(before) = self.turns.last_mut() {
-            before.last = Seq(before.last.0.min(first.0.saturating_sub(1)));
+        if let Some(before) = self.turns.last_mut().filter(|before| before.last >= first) {
+            (before.last, before.ended_at) = (Seq(first.0.saturating_sub(1)), self.times[0]);
         }
         while self.turns.last().is_some_and(|turn| turn.first >= first) {
             self.turns.pop();
@@ -219,7 +232,8 @@ impl ReportTurn {
     }
 }
 
-fn mark(kind: &str) -> Option<&'static str> {
+/// Which kind of mark a kind of event is.
+pub(super) fn mark(kind: &str) -> Option<&'static str> {
     match kind.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('.') {
         "compaction.ended" | "compaction.completed" => Some("compaction"),
         "compaction.failed" | "step.failed" => Some("error"),

@@ -2,19 +2,22 @@
 
 use crate::operation::{AsJson, AtCut, Nothing, Question, past};
 use crate::problem::ApiProblem;
-use annals_core::SessionId;
+use annals_core::{Seq, SessionId};
 use annals_host::project::root;
+use annals_inspect::SessionAt;
 use annals_inspect::cache::{self, Asking, Cached};
 use annals_inspect::compactions::ListedCompaction;
 use annals_inspect::tree::TreeSession;
 use annals_inspect::view_diff::changes;
 use annals_inspect::when::When;
-use annals_inspect::why::Why;
+use annals_inspect::why::{self, SpanPage, Why};
 use annals_inspect::{diff, views};
+use annals_projections::{Messages, SessionView};
 use annals_store::exchange::VerifyReport;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Seconds that a provider keeps an unused prefix, as the command assumes.
@@ -30,6 +33,12 @@ pub struct WhyAsked {
     step: Option<u64>,
     /// Only the parts that contain this text.
     text: Option<String>,
+    /// The place of the first part that is answered (0).
+    from: Option<usize>,
+    /// How many parts are answered from there on (all).
+    limit: Option<usize>,
+    /// How many of the last parts are answered in addition (0).
+    last: Option<usize>,
 }
 
 /// Which text is looked for.
@@ -70,22 +79,75 @@ pub struct CacheAsked {
     ttl: Option<u64>,
 }
 
+/// Which view is answered.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ViewAsked {
+    /// How many events of the session have happened. Without it all of them. A cut inside of a batch means its end.
+    at: Option<u64>,
+    /// Of a list only so many of its last items (all).
+    last: Option<usize>,
+}
+
 /// `GET /v1/sessions/{session}/views/{view}`
-pub async fn view(asked: Question<AtCut>) -> Result<AsJson<Value>, ApiProblem> {
+pub async fn view(asked: Question<ViewAsked>) -> Result<AsJson<Value>, ApiProblem> {
     let past = asked.past(asked.given.at).await?;
     let name = views::named(asked.argument("view"))?;
-    let view = match name {
-        "transcript" | "usage" => past.view(past.until).await?,
+    let view = match (name, asked.given.last) {
+        ("transcript", Some(last)) => {
+            let view = past.seen(past.until).await?;
+            let items = view.transcript.items.len();
+            // What was evicted is asked for: all of it is folded.
+            if items >= last || view.transcript.dropped == 0 {
+                return Ok(AsJson(newest_messages(&asked, &past, &view, items.saturating_sub(last)).await?));
+            }
+            past.view(past.until).await?
+        }
+        ("transcript" | "usage", _) => past.view(past.until).await?,
         _ => past.seen(past.until).await?,
     };
     let mut views = views::json(&past, &view, past.until, &[name]).await?;
-    Ok(AsJson(views.get_mut(name).map(Value::take).unwrap_or_default()))
+    let mut value = views.get_mut(name).map(Value::take).unwrap_or_default();
+    if let (Value::Array(items), Some(last)) = (&mut value, asked.given.last) {
+        items.drain(..items.len().saturating_sub(last));
+    }
+    Ok(AsJson(value))
+}
+
+/// The messages of a transcript from an item on.
+async fn newest_messages(
+    asked: &Question<ViewAsked>,
+    past: &SessionAt,
+    view: &SessionView,
+    from: usize,
+) -> Result<Value, ApiProblem> {
+    let items = &view.transcript.items;
+    let wanted: BTreeSet<Seq> = items.range(from..items.len()).map(|item| item.seq).collect();
+    let Some((first, last)) = view.transcript.reach(from..items.len()) else { return Ok(json!([])) };
+    let mut messages = Messages::default();
+    asked
+        .reader()
+        .each(past.session, first, last.min(past.until), |record| {
+            messages.apply(record);
+        })
+        .await?;
+    let shown = view.transcript.page_json(&messages, past.blobs());
+    let is_wanted =
+        |message: &&Value| message.get("seq").and_then(Value::as_u64).is_some_and(|seq| wanted.contains(&Seq(seq)));
+    Ok(shown.as_array().map(|all| all.iter().filter(is_wanted).cloned().collect()).unwrap_or_default())
 }
 
 /// `GET /v1/sessions/{session}/why`
 pub async fn why(asked: Question<WhyAsked>) -> Result<AsJson<Why>, ApiProblem> {
     let given = &asked.given;
-    Ok(AsJson(asked.past(given.at).await?.why(given.step, given.text.as_deref()).await?))
+    let whole = SpanPage::ALL;
+    let page = SpanPage {
+        from: given.from.unwrap_or(whole.from),
+        limit: given.limit.unwrap_or(whole.limit),
+        last: given.last.unwrap_or(whole.last),
+    };
+    let past = asked.past(given.at).await?;
+    Ok(AsJson(why::ask_page(&past, given.step, given.text.as_deref(), page).await?))
 }
 
 /// `GET /v1/sessions/{session}/when`

@@ -3,7 +3,9 @@
 use crate::operation::{AsJson, Nothing, Question};
 use crate::problem::ApiProblem;
 use annals_core::{Digest, Seq, SessionId, Time};
+use annals_inspect::reader::Reader;
 use annals_inspect::sessions::{SessionFilter, SessionOrder, SessionOverview, list};
+use annals_projections::CatalogueEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -106,8 +108,17 @@ pub async fn info(asked: Question<Nothing>) -> Result<AsJson<ServerInfo>, ApiPro
         version: env!("CARGO_PKG_VERSION"),
         store: asked.service.store.dir().to_string_lossy().into_owned(),
         write: asked.service.writes(),
-        sessions: asked.store.catalogue().await?.sessions.len(),
+        sessions: sessions_of(asked.reader()).await?,
     }))
+}
+
+async fn sessions_of(reader: &Reader) -> Result<usize, ApiProblem> {
+    let mut list = reader.log().sessions();
+    let mut count = 0;
+    while let Some(page) = list.next_page().await? {
+        count += page.len();
+    }
+    Ok(count)
 }
 
 /// `GET /v1/sessions`
@@ -155,22 +166,29 @@ pub async fn session(asked: Question<Nothing>) -> Result<AsJson<SessionDetail>, 
     let id = asked.session()?;
     let head = asked.reader().head(id).await?;
     let past = asked.past(None).await?;
-    let catalogue = asked.store.catalogue().await?;
-    let entry = catalogue.sessions.get(&id).cloned().unwrap_or_default();
-    let started =
-        catalogue.sessions.iter().filter(|(_, child)| child.parent.as_ref().is_some_and(|parent| parent.session == id));
-    let index = asked.service.index(&past).await?;
+    let index = past.turn_index().await?;
+    let info = &index.info;
+    // Only a session that started others needs the list of all.
+    let children = match info.children.is_empty() {
+        true => Vec::new(),
+        false => {
+            let catalogue = asked.store.catalogue().await?;
+            let is_of = |child: &CatalogueEntry| child.parent.as_ref().is_some_and(|parent| parent.session == id);
+            let started = catalogue.sessions.iter().filter(|(_, child)| is_of(child));
+            started.map(|(id, child)| ChildSession { id: *id, title: child.title.clone() }).collect()
+        }
+    };
     Ok(AsJson(SessionDetail {
         session: id,
-        title: entry.title.clone(),
-        directory: entry.directory.clone(),
-        model: entry.model.to_string(),
-        agent: entry.agent.to_string(),
-        parent: entry.parent.as_ref().map(|parent| parent.session),
-        children: started.map(|(id, child)| ChildSession { id: *id, title: child.title.clone() }).collect(),
+        title: info.title.clone().filter(|title| !title.is_empty()).unwrap_or_else(|| index.opening.clone()),
+        directory: info.location.as_ref().map(|location| location.directory.clone()).unwrap_or_default(),
+        model: info.model.to_string(),
+        agent: info.agent.to_string(),
+        parent: info.parent.as_ref().map(|parent| parent.session),
+        children,
         events: past.until.0,
-        turns: index.turns().len(),
+        turns: index.len(),
         head: SessionEnd { seq: head.next, digest: head.digest },
-        running: index.info().running,
+        running: info.running,
     }))
 }

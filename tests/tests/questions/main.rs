@@ -9,3 +9,4 @@ mod index;
 mod laws;
 mod logs;
 mod long;
+mod pages;

@@ -9,7 +9,7 @@ import { PAUSE, type TabProps } from '.';
 const SHOWN = 400;
 
 export function Messages({ api, id, at, go, view }: TabProps & { view: 'history' | 'transcript' }) {
-  const loaded = useLoad(`${view} ${id}@${at}`, (signal) => api.get<Message[] | { messages?: Message[]; items?: Message[] }>(of(id, `/views/${view}`), { at }, signal), PAUSE);
+  const loaded = useLoad(`${view} ${id}@${at}`, (signal) => api.get<Message[] | { messages?: Message[]; items?: Message[] }>(of(id, `/views/${view}`), { at, last: SHOWN + 1 }, signal), PAUSE);
   return (
     <Panel loaded={loaded}>
       {(data) => {
@@ -18,7 +18,7 @@ export function Messages({ api, id, at, go, view }: TabProps & { view: 'history'
         if (all.length === 0) return <Empty>No messages up to here.</Empty>;
         return (
           <>
-            {all.length > SHOWN && <p class="dim">The newest {SHOWN} of {count(all.length)} messages.</p>}
+            {all.length > SHOWN && <p class="dim">The newest {SHOWN} messages.</p>}
             <ol class="spans">{messages.map((message) => <MessageRow key={`${message.type}${message.seq}`} message={message} go={go} />)}</ol>
           </>
         );

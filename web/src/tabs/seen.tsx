@@ -20,32 +20,43 @@ export function from(span: Span): string {
   return sources || actor || '';
 }
 
+// A request of a long session has thousands of parts: its start, where it is configured, and its end, where the work is.
+const FIRST = 60;
+const LAST = 140;
+const MORE = 400;
+
 export function Seen({ api, id, at, go }: TabProps) {
   const [find, setFind] = useState('');
   const [open, setOpen] = useState<string | null>(null);
-  const loaded = useLoad(`${id}@${at}`, (signal) => api.get<Why>(of(id, '/why'), { at }, signal), PAUSE);
+  const wanted = find.trim();
+  const loaded = useLoad(`${id}@${at} ${wanted}`, (signal) => api.get<Why>(of(id, '/why'), { at, limit: FIRST, last: LAST, ...(wanted ? { text: wanted } : {}) }, signal), wanted ? 200 : PAUSE);
   return (
     <Panel loaded={loaded}>
       {(why) => {
-        const total = why.spans.reduce((sum, span) => sum + span.text.length, 0);
-        const wanted = find.trim();
-        const spans = wanted ? why.spans.filter((span) => span.text.includes(wanted)) : why.spans;
+        const sums = charactersOf(why);
+        const total = [...sums.values()].reduce((sum, part) => sum + part, 0);
+        const row = (span: Span) => {
+          const key = `${span.part}/${span.piece}`;
+          return <SpanRow key={key} span={span} open={open === key} toggle={() => setOpen(open === key ? null : key)} go={go} detail={() => <WhySpan api={api} id={id} at={at} span={span} go={go} />} />;
+        };
+        const between = why.text === null ? why.of - why.spans.length : 0;
+        const start = between > 0 ? FIRST : why.spans.length;
         return (
           <>
             <div class="lead">
               <p>
-                Request <b>{why.step.number}</b> of {why.steps}, {why.step.recorded ? 'as it was sent' : 'rebuilt: this agent recorded no requests'} · {clock(why.step.at)} · <bdi>{oneLine(why.step.model)}</bdi> · {count(total)} characters in {why.of} parts{' '}
+                Request <b>{why.step.number}</b> of {why.steps}, {why.step.recorded ? 'as it was sent' : 'rebuilt: this agent recorded no requests'} · {clock(why.step.at)} · <bdi>{oneLine(why.step.model)}</bdi> · {count(total)} characters in {count(why.of)} parts{' '}
                 <button type="button" class="quiet" onClick={() => go(why.step.seq + 1)}>event {count(why.step.seq)}</button>
               </p>
               <input type="search" aria-label="Find in what the model saw" placeholder="Find" value={find} onInput={(event) => setFind(event.currentTarget.value)} />
             </div>
-            <Share spans={why.spans} total={total} />
-            {wanted && spans.length === 0 && <Empty>The request does not contain this text.</Empty>}
+            <Share sums={sums} total={total} />
+            {wanted && why.spans.length === 0 && <Empty>The request does not contain this text.</Empty>}
+            {wanted && why.spans.length >= FIRST + LAST && <p class="dim">The first {FIRST} and the last {LAST} parts with this text.</p>}
             <ol class="spans">
-              {spans.map((span) => {
-                const key = `${span.part}/${span.piece}`;
-                return <SpanRow key={key} span={span} open={open === key} toggle={() => setOpen(open === key ? null : key)} go={go} detail={() => <WhySpan api={api} id={id} at={at} span={span} go={go} />} />;
-              })}
+              {why.spans.slice(0, start).map(row)}
+              {between > 0 && <Between key={`${id}@${why.step.number}`} api={api} id={id} step={why.step.number} count={between} row={row} />}
+              {why.spans.slice(start).map(row)}
             </ol>
           </>
         );
@@ -54,12 +65,35 @@ export function Seen({ api, id, at, go }: TabProps) {
   );
 }
 
-function Share({ spans, total }: { spans: Span[]; total: number }) {
+/** The parts between the first and the last ones, as far as they were asked for. */
+function Between({ api, id, step, count: all, row }: { api: TabProps['api']; id: string; step: number; count: number; row: (span: Span) => preact.ComponentChild }) {
+  const [spans, setSpans] = useState<Span[]>([]);
+  const [problem, setProblem] = useState('');
+  const rest = all - spans.length;
+  const more = () => {
+    api.get<Why>(of(id, '/why'), { step, from: FIRST + spans.length, limit: Math.min(MORE, rest) }).then((why) => setSpans([...spans, ...why.spans]), (error: Error) => setProblem(error.message));
+  };
+  return (
+    <>
+      {spans.map(row)}
+      {rest > 0 && <li class="between"><button type="button" class="quiet" onClick={more}>{count(rest)} parts between: show {rest > MORE ? `the next ${MORE}` : 'them'}</button> {problem && <span class="problem">{visible(problem)}</span>}</li>}
+    </>
+  );
+}
+
+/** Characters by colour. */
+function charactersOf(why: Why): Map<string, number> {
   const sums = new Map<string, number>();
-  for (const span of spans) {
-    const colour = COLOURS[span.sort] ?? 'runtime';
-    sums.set(colour, (sums.get(colour) ?? 0) + span.text.length);
-  }
+  const add = (sort: string, length: number) => {
+    const colour = COLOURS[sort] ?? 'runtime';
+    sums.set(colour, (sums.get(colour) ?? 0) + length);
+  };
+  if (why.characters) for (const [sort, length] of Object.entries(why.characters)) add(sort, length);
+  else for (const span of why.spans) add(span.sort, span.text.length);
+  return sums;
+}
+
+function Share({ sums, total }: { sums: Map<string, number>; total: number }) {
   const shown = LEGEND.filter(([colour]) => sums.get(colour));
   return (
     <div class="share">
