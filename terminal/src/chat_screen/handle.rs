@@ -110,7 +110,7 @@ impl ScreenHandle {
         self.send(ScreenEvent::Settled);
     }
 
-    /// What Ctrl-O shows from now on: painted lines that [`painted`](super::painted) made safe.
+    /// What Ctrl-O shows from now on: lines that [`safe`](super::safe) painted.
     pub fn details(&self, title: String, lines: Vec<String>) {
         self.send(ScreenEvent::Details(title, lines));
     }
