@@ -180,7 +180,7 @@ pub(crate) enum BodyEnd {
 type WhenEnded = Box<dyn FnOnce(CapturedBody, BodyEnd, Option<std::time::Instant>) + Send>;
 
 /// Called with each piece that passes.
-type WhenPassed = Box<dyn Fn(&[u8]) + Send>;
+pub type WhenPassed = Box<dyn Fn(&[u8]) + Send>;
 
 /// A stream that copies what passes.
 pub(crate) struct CopyingStream<S> {

@@ -1,6 +1,8 @@
 //! The proxy: listens on loopback, passes every byte on unchanged and at once, and copies what passes.
 
-use crate::capture::{BodyEnd, CaptureQueue, Captured, CapturedAnswer, CapturedBody, CapturedRequest, CopyingStream};
+use crate::capture::{
+    BodyEnd, CaptureQueue, Captured, CapturedAnswer, CapturedBody, CapturedRequest, CopyingStream, WhenPassed,
+};
 use crate::files::FileCaptures;
 use crate::headers::{self, AgentIds};
 use crate::protocol::RecordedProtocol;
@@ -273,7 +275,7 @@ impl Exchange {
         // Shown while it arrives: a stream that is not compressed.
         let is_stream = media.as_deref().is_some_and(|media| media.starts_with("text/event-stream"));
         let is_shown = self.shared.shows && self.recorded && is_stream && (200..300).contains(&status);
-        let passes: Option<Box<dyn Fn(&[u8]) + Send>> = match is_shown && coding.is_none() {
+        let passes: Option<WhenPassed> = match is_shown && coding.is_none() {
             true => {
                 let (queue, id) = (self.shared.queue.clone(), self.id);
                 Some(Box::new(move |piece| queue.piece(id, piece)))

@@ -123,9 +123,9 @@ impl ActiveRun<'_> {
             }
             TypedLine::Reply(text) => {
                 if self.interaction.open.is_some() {
-                    self.reply(&text).await?
+                    self.reply(&text).await?;
                 } else {
-                    self.answer(&text)
+                    self.answer(&text);
                 }
                 Ok(None)
             }
