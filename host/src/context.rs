@@ -1,7 +1,7 @@
 //! Where a host works, and the stores that it opened.
 
 use crate::error::{HostError, SigningError};
-use crate::opened_log::OpenedLog;
+use crate::opened_log::{OpenedLog, ClusterErasure};
 use crate::remarks::{HostRemarks, LoggedRemarks, NoProgress, WorkProgress};
 use crate::store_choice::StoreChoice;
 use annals_config::Environment;
@@ -159,6 +159,16 @@ impl HostContext {
         let opened = self.opened().last().map(|opened| opened.log.clone());
         let Some(log) = opened else { return Ok(None) };
         log.examine().await.map_err(|source| HostError::File { path: self.place.dir().to_owned(), source })
+    }
+
+    /// The erasure that is pending in the store that was opened last, if it is in a cluster.
+    ///
+    /// # Errors
+    /// When the cluster does not answer.
+    pub async fn pending_erasure(&self) -> Result<Option<ClusterErasure>, HostError> {
+        let opened = self.opened().last().map(|opened| opened.log.clone());
+        let Some(log) = opened else { return Ok(None) };
+        log.pending_erasure().await
     }
 
     /// What was found damaged while the store was read.

@@ -2,15 +2,21 @@
 
 use crate::context::HostContext;
 use crate::error::HostError;
+#[cfg(feature = "nats")]
+use crate::opened_log::OpenedLog;
+use annals_core::SessionId;
 use annals_providers::cassette::erase_answers;
 use annals_runtime::host::ThisProcess;
 use annals_runtime::ports::{Ids, SeededIds, StorePath};
 use annals_store::disk::{CollectError, ErasedCopies, Tuning};
-use annals_store::erasure::{self, ErasureNote, ErasurePlan, RecordErasureError};
+use annals_store::erasure::{self, ErasureNote, ErasurePlan};
 use annals_store::ipc::RemoteLog;
+#[cfg(feature = "nats")]
+use annals_store::nats::{ErasureLeases, NatsErased, NatsLog};
 use annals_store::{DiskLog, EventLog, OpenError, OpenMode, SharedError};
 use annals_tools::erase::{ErasedFiles, ErasedTexts};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +29,27 @@ pub struct ErasedStore<'a> {
     pub cassettes: &'a [PathBuf],
 }
 
+/// The log of a store that texts are erased from.
+#[derive(Clone)]
+pub enum ErasedLog {
+    /// In a folder, which no other process uses meanwhile.
+    Folder(Arc<DiskLog>),
+    /// In a cluster.
+    #[cfg(feature = "nats")]
+    Cluster(NatsLog),
+}
+
+impl ErasedLog {
+    /// To read it.
+    pub fn log(&self) -> Arc<dyn EventLog> {
+        match self {
+            Self::Folder(log) => log.clone(),
+            #[cfg(feature = "nats")]
+            Self::Cluster(log) => Arc::new(log.clone()),
+        }
+    }
+}
+
 /// An erasure whose texts are removed next.
 pub struct BegunErasure {
     plan: ErasurePlan,
@@ -30,7 +57,14 @@ pub struct BegunErasure {
     originals: u64,
     answers: u64,
     /// What was recorded is removed, also when recording ended early.
-    recorded: Result<(), RecordErasureError>,
+    recorded: Result<ErasureRecording, HostError>,
+}
+
+/// Where an erasure was recorded.
+enum ErasureRecording {
+    Folder,
+    #[cfg(feature = "nats")]
+    Cluster(ErasureLeases),
 }
 
 /// An erasure that is done.
@@ -45,6 +79,8 @@ pub struct FinishedErasure {
     pub originals: u64,
     /// How many recorded answers were removed.
     pub answers: u64,
+    /// The servers of a cluster that have not confirmed yet: until they do, the erasure is pending.
+    pub unconfirmed: BTreeSet<String>,
 }
 
 /// Who erases: `user@host`.
@@ -55,26 +91,71 @@ pub fn who(context: &HostContext) -> String {
 }
 
 impl ErasedStore<'_> {
-    /// Opens the store. Every copy is written again: no other process may use it meanwhile.
+    /// Opens the store. In a folder every copy is written again: no other process may use it meanwhile.
     ///
     /// # Errors
     /// When another process uses it, or it cannot be opened.
-    pub async fn open(&self) -> Result<Arc<DiskLog>, HostError> {
+    pub async fn open(&self) -> Result<ErasedLog, HostError> {
+        #[cfg(feature = "nats")]
+        if self.context.place.is_in_cluster() {
+            let HostContext { place, environment, remarks, .. } = self.context;
+            return match place.open(OpenMode::Existing, &environment.variables, remarks).await? {
+                OpenedLog::Cluster(log) => Ok(ErasedLog::Cluster(log)),
+                OpenedLog::Folder(_) => Err(HostError::NoPlace),
+            };
+        }
         let dir = self.context.place.folder("erasing texts")?.to_owned();
         if RemoteLog::connect(&dir).await.is_ok() {
             return Err(SharedError::from(OpenError::Locked { dir }).into());
         }
         let (log, report) = DiskLog::open(&dir, OpenMode::Existing).map_err(SharedError::from)?;
         self.context.tell(&report);
-        Ok(Arc::new(log))
+        Ok(ErasedLog::Folder(Arc::new(log)))
     }
 
-    /// Closes it.
+    /// Finishes an erasure that an earlier process left behind in a cluster; `None` when there was none. In a folder, opening does that.
+    ///
+    /// # Errors
+    /// When the cluster refuses.
+    pub async fn finish_earlier(&self, log: &ErasedLog) -> Result<Option<EarlierErasure>, HostError> {
+        match log {
+            ErasedLog::Folder(_) => Ok(None),
+            #[cfg(feature = "nats")]
+            ErasedLog::Cluster(log) => {
+                let Some(erased) = self.finish_in_cluster(log, ErasureLeases::default()).await? else {
+                    return Ok(None);
+                };
+                Ok(Some(EarlierErasure { sessions: erased.sessions, unconfirmed: erased.unconfirmed }))
+            }
+        }
+    }
+
+    #[cfg(feature = "nats")]
+    async fn finish_in_cluster(&self, log: &NatsLog, leases: ErasureLeases) -> Result<Option<NatsErased>, HostError> {
+        let shown = self.context.remarks.progress("erasing");
+        let progress = |done: usize, total: usize| shown.done(done as u64, Some(total as u64));
+        let finished = log.finish_erasures(leases, &progress).await?;
+        drop(shown);
+        if finished.is_some() {
+            // What this machine kept of the store before.
+            self.context.place.drop_kept(log, true).await?;
+        }
+        Ok(finished)
+    }
+
+    /// Closes a store in a folder, before its copies are written again.
     ///
     /// # Errors
     /// When it cannot be left in order.
-    pub async fn close(&self, log: Arc<DiskLog>) -> Result<(), HostError> {
-        log.close().await.map_err(|source| HostError::File { path: self.context.place.dir().to_owned(), source })
+    pub async fn close(&self, log: &ErasedLog) -> Result<(), HostError> {
+        match log {
+            ErasedLog::Folder(log) => log.close().await.map_err(|source| {
+                let path = self.context.place.dir().to_owned();
+                HostError::File { path, source }
+            }),
+            #[cfg(feature = "nats")]
+            ErasedLog::Cluster(_) => Ok(()),
+        }
     }
 
     /// Makes the index again, which was removed with the other copies: by opening the store, which is done when it is closed.
@@ -92,7 +173,7 @@ impl ErasedStore<'_> {
     /// When a copy cannot be removed: then nothing was recorded.
     pub async fn begin(
         &self,
-        log: &DiskLog,
+        log: &ErasedLog,
         plan: ErasurePlan,
         note: &ErasureNote,
         matches: &(dyn Fn(&str) -> bool + Sync),
@@ -102,13 +183,29 @@ impl ErasedStore<'_> {
         let texts = ErasedTexts { texts: &plan.erased, matches: &|text| matches(text), outputs, directories };
         let removed = texts.remove_copies(&StorePath::from(dir));
         let files = removed.map_err(|source| HostError::File { path: dir.to_owned(), source })?;
-        let originals = self.remove_originals(log, &texts)?;
+        let originals = match log {
+            ErasedLog::Folder(log) => self.remove_originals(log, &texts)?,
+            // No import keeps originals there.
+            #[cfg(feature = "nats")]
+            ErasedLog::Cluster(_) => 0,
+        };
         let mut answers = 0;
         for folder in self.cassettes {
             let removed = erase_answers(folder, &plan.requests);
             answers += removed.map_err(|source| HostError::File { path: folder.clone(), source })?;
         }
-        let recorded = erasure::record(log, &plan, note, &|| ids.session_key()).await;
+        let new_key = || ids.session_key();
+        let recorded = match log {
+            ErasedLog::Folder(log) => {
+                let recorded = erasure::record(log, &plan, note, &new_key).await;
+                recorded.map(|()| ErasureRecording::Folder).map_err(HostError::from)
+            }
+            #[cfg(feature = "nats")]
+            ErasedLog::Cluster(log) => {
+                let recorded = log.begin_erasure(&plan, note, &new_key).await;
+                recorded.map(ErasureRecording::Cluster).map_err(HostError::from)
+            }
+        };
         Ok(BegunErasure { plan, files, originals, answers, recorded })
     }
 
@@ -128,12 +225,22 @@ impl ErasedStore<'_> {
         Ok(log.collect(&unnamed, Duration::ZERO)?.files)
     }
 
-    /// Removes the texts from every copy of the log; the store is closed. `None` when they are still there, which was said.
+    /// Removes the texts from every copy of the log; a store in a folder is closed. `None` when they are still there, which was said.
     ///
     /// # Errors
     /// When the erasure was not recorded whole, or the disk refuses.
-    pub fn finish(&self, begun: BegunErasure) -> Result<Option<FinishedErasure>, HostError> {
+    pub async fn finish(&self, log: &ErasedLog, begun: BegunErasure) -> Result<Option<FinishedErasure>, HostError> {
         let BegunErasure { plan, files, originals, answers, recorded } = begun;
+        #[cfg(feature = "nats")]
+        if let ErasedLog::Cluster(log) = log {
+            let ErasureRecording::Cluster(leases) = recorded? else { return Ok(None) };
+            let Some(NatsErased { copies, unconfirmed, .. }) = self.finish_in_cluster(log, leases).await? else {
+                return Ok(None);
+            };
+            log.close().await;
+            return Ok(Some(FinishedErasure { plan, copies, files, originals, answers, unconfirmed }));
+        }
+        let _ = log;
         let shown = self.context.remarks.progress("erasing");
         let progress = |done: usize, total: usize| shown.done(done as u64, Some(total as u64));
         let finished = DiskLog::finish_erasure(self.context.place.dir(), Tuning::default(), &progress);
@@ -141,20 +248,30 @@ impl ErasedStore<'_> {
         drop(shown);
         self.context.tell(&report);
         recorded?;
-        Ok(report.erased.map(|copies| FinishedErasure { plan, copies, files, originals, answers }))
+        let unconfirmed = BTreeSet::new();
+        Ok(report.erased.map(|copies| FinishedErasure { plan, copies, files, originals, answers, unconfirmed }))
     }
+}
+
+/// An erasure of an earlier process that was finished.
+pub struct EarlierErasure {
+    /// In which sessions.
+    pub sessions: BTreeSet<SessionId>,
+    /// The servers that have not confirmed yet.
+    pub unconfirmed: BTreeSet<String>,
 }
 
 impl FinishedErasure {
     /// What was erased, for programs.
     pub fn to_json(&self) -> Map<String, Value> {
-        let Self { plan, copies, files, originals, answers } = self;
+        let Self { plan, copies, files, originals, answers, unconfirmed } = self;
         let shared: Vec<_> = copies.shared.values().flatten().collect();
         let answer = json!({
             "texts": plan.texts, "chars": plan.chars, "hashes": plan.hashes,
             "sessions": plan.what.keys().collect::<Vec<_>>(), "batches": copies.batches, "segments": copies.segments,
             "blobs": copies.blobs, "blobs_kept_for": shared, "outputs": files.outputs, "captures": files.captures,
             "lines": files.lines, "originals": originals, "answers": answers, "unknown_directories": files.unknown,
+            "state": if unconfirmed.is_empty() { "erased" } else { "erasure pending" }, "unconfirmed": unconfirmed,
         });
         match answer {
             Value::Object(members) => members,

@@ -171,6 +171,10 @@ pub enum HostError {
     #[cfg(feature = "nats")]
     #[error(transparent)]
     Cluster(#[from] annals_store::nats::NatsError),
+    /// Texts could not be erased in a cluster.
+    #[cfg(feature = "nats")]
+    #[error(transparent)]
+    ClusterErasure(#[from] annals_store::nats::NatsEraseError),
     /// The store cannot be opened.
     #[error("{0}")]
     OpenStore(#[source] Box<SharedError>),
@@ -231,6 +235,8 @@ impl HostError {
             Self::Address(_) => 2,
             #[cfg(feature = "nats")]
             Self::Cluster(error) => 1 + u8::from(error.is_wrong_use()),
+            #[cfg(feature = "nats")]
+            Self::ClusterErasure(error) => 1 + u8::from(error.is_wrong_use()),
             Self::OpenStore(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Edit(error) => error.status(),
             Self::Signing(error) => error.status(),

@@ -1,9 +1,12 @@
 //! A store that was opened: in a folder, or in a cluster.
 
+use crate::error::HostError;
+use annals_core::SessionId;
 use annals_store::disk::{Examination, Remark};
 #[cfg(feature = "nats")]
 use annals_store::nats::NatsLog;
 use annals_store::{DiskLog, EventLog, OpeningReport, Ownership, SharedLog};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
@@ -15,6 +18,17 @@ pub enum OpenedLog {
     /// In a cluster of NATS JetStream.
     #[cfg(feature = "nats")]
     Cluster(NatsLog),
+}
+
+/// An erasure in a cluster that is not finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterErasure {
+    /// In which sessions.
+    pub sessions: BTreeSet<SessionId>,
+    /// Those whose texts are still in the cluster.
+    pub unfinished: BTreeSet<SessionId>,
+    /// The servers that have not confirmed yet.
+    pub unconfirmed: BTreeSet<String>,
 }
 
 /// From this many batches on, the index and the lists of a cluster's store are kept on this machine only once they exist.
@@ -66,6 +80,22 @@ impl OpenedLog {
         match self.folder() {
             Some(log) => log.examine().await,
             None => Ok(None),
+        }
+    }
+
+    /// The erasure that is pending in a cluster.
+    ///
+    /// # Errors
+    /// When the cluster does not answer.
+    pub async fn pending_erasure(&self) -> Result<Option<ClusterErasure>, HostError> {
+        match self {
+            Self::Folder(_) => Ok(None),
+            #[cfg(feature = "nats")]
+            Self::Cluster(log) => Ok(log.pending_erasure().await?.map(|pending| ClusterErasure {
+                sessions: pending.sessions,
+                unfinished: pending.unfinished,
+                unconfirmed: pending.unconfirmed,
+            })),
         }
     }
 

@@ -122,10 +122,40 @@ impl StoreChoice {
             let notice = Arc::new(move |text: &str| remarks.remark(text));
             let options = NatsOptions { cache: Some(self.dir.join("texts")), caches, notice };
             let address = address.clone().with_variables(|name| variables.get(name));
-            return Ok(OpenedLog::Cluster(NatsLog::open(&address, options).await?));
+            let log = NatsLog::open(&address, options).await?;
+            self.drop_kept(&log, caches).await?;
+            return Ok(OpenedLog::Cluster(log));
         }
         let _ = (variables, remarks);
         Ok(OpenedLog::Folder(SharedLog::open(&self.dir, mode).await?))
+    }
+
+    /// Removes what this machine keeps of a store in a cluster, if texts were erased there since: it may hold them. `writes`: notes that.
+    ///
+    /// # Errors
+    /// When the cluster does not answer, or a file cannot be removed.
+    #[cfg(feature = "nats")]
+    pub async fn drop_kept(&self, log: &NatsLog, writes: bool) -> Result<(), HostError> {
+        let erasures = log.erasures().await?.to_string();
+        let noted = self.dir.join("erasures");
+        let known = std::fs::read_to_string(&noted).unwrap_or_else(|_| "0".to_owned());
+        if known.trim() == erasures {
+            return Ok(());
+        }
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            move |source| HostError::File { path, source }
+        };
+        for folder in ["texts", "cache"].map(|name| self.dir.join(name)) {
+            match std::fs::remove_dir_all(&folder) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(at(&folder)(error)),
+                _ => {}
+            }
+        }
+        match writes {
+            true => std::fs::write(&noted, erasures).map_err(at(&noted)),
+            false => Ok(()),
+        }
     }
 
     /// Saved views, in the store's folder; a command that only reads saves none.

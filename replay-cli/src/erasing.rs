@@ -1,11 +1,14 @@
 //! What `annals erase` and `annals retention` ask and show (`docs/reference/erasure.md`).
 
 use crate::command_context::CommandContext;
-use crate::error::CliError;
+use crate::error::{CliError, Verdict};
 use crate::layout::plain;
 use crate::style::counted;
-use annals_host::erasing::FinishedErasure;
+use annals_core::SessionId;
+use annals_host::ClusterErasure;
+use annals_host::erasing::{EarlierErasure, FinishedErasure};
 use annals_store::erasure::ErasurePlan;
+use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
 
 /// Says what is about to be erased, and what that reaches.
@@ -53,12 +56,77 @@ pub fn confirmed(yes: bool, question: &str) -> Result<bool, CliError> {
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
+/// Says that an erasure of an earlier process was finished.
+pub fn tell_earlier(earlier: &EarlierErasure, cli: &CommandContext) {
+    for session in &earlier.sessions {
+        cli.remark(&format!("an earlier erasure in session {session} was finished"));
+    }
+    tell_pending(&earlier.unconfirmed, cli);
+}
+
+/// Says which servers have not confirmed.
+fn tell_pending(unconfirmed: &BTreeSet<String>, cli: &CommandContext) {
+    if !unconfirmed.is_empty() {
+        let servers: Vec<&str> = unconfirmed.iter().map(String::as_str).collect();
+        let servers = plain(&servers.join(", "));
+        cli.remark(&format!("erasure pending: not confirmed by {servers}; to confirm it later: annals verify"));
+    }
+}
+
+/// Shows how far an erasure in a cluster is: in JSON as remarks, since it is about the store and not about what was verified.
+///
+/// # Errors
+/// When the output refuses.
+pub fn show_pending(pending: &ClusterErasure, cli: &CommandContext, out: &mut dyn Write) -> std::io::Result<()> {
+    let sessions: Vec<String> = pending.sessions.iter().map(ToString::to_string).collect();
+    let sessions = sessions.join(", ");
+    let state = match (pending.unfinished.is_empty(), pending.unconfirmed.is_empty()) {
+        (true, true) => format!("erasure confirmed by all servers: session {sessions}"),
+        (true, false) => {
+            let servers: Vec<&str> = pending.unconfirmed.iter().map(String::as_str).collect();
+            format!("erasure pending: session {sessions}, not confirmed by {}", plain(&servers.join(", ")))
+        }
+        (false, _) => format!("erasure pending: session {sessions}; to finish it, erase again: annals erase"),
+    };
+    match cli.style.json {
+        true => cli.remark(&state),
+        false => writeln!(out, "{state}")?,
+    }
+    Ok(())
+}
+
+/// Answers that what was asked for was done by finishing an earlier erasure.
+///
+/// # Errors
+/// When the output refuses.
+pub fn show_earlier(
+    earlier: &EarlierErasure,
+    session: SessionId,
+    cli: &CommandContext,
+    out: &mut dyn Write,
+) -> Result<Verdict, CliError> {
+    let pending = !earlier.unconfirmed.is_empty();
+    let state = if pending { "erasure pending" } else { "erased" };
+    match cli.style.json {
+        true => {
+            let answer = serde_json::json!({"session": session, "state": state, "unconfirmed": earlier.unconfirmed});
+            crate::json::object(out, &answer)?;
+        }
+        false => writeln!(out, "{state}: session {session}, integrity unchanged").map_err(CliError::Output)?,
+    }
+    Ok(Verdict::bad_if(pending))
+}
+
 /// Shows which copies were removed, and which stay.
 ///
 /// # Errors
 /// When the output refuses.
 pub fn show(erased: &FinishedErasure, cli: &CommandContext, out: &mut dyn Write) -> std::io::Result<()> {
-    let FinishedErasure { copies, files, originals, answers, .. } = erased;
+    let FinishedErasure { copies, files, originals, answers, unconfirmed, .. } = erased;
+    if !unconfirmed.is_empty() {
+        writeln!(out, "erasure pending")?;
+    }
+    tell_pending(unconfirmed, cli);
     let counts = [
         ("blobs", copies.blobs),
         ("tool output files", files.outputs),

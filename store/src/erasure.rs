@@ -151,6 +151,16 @@ pub async fn record(
     new_key: &(dyn Fn() -> SessionKey + Sync),
 ) -> Result<(), RecordErasureError> {
     log.begin_erasure(plan.sessions(), plan.blobs())?;
+    record_texts(log, plan, note, new_key).await
+}
+
+/// Appends the `texts.erased` of a plan.
+pub(crate) async fn record_texts(
+    log: &dyn EventLog,
+    plan: &ErasurePlan,
+    note: &ErasureNote,
+    new_key: &(dyn Fn() -> SessionKey + Sync),
+) -> Result<(), RecordErasureError> {
     for (session, what) in &plan.what {
         let mut expected = log.head(*session).await?.ok_or(ReadError::NoSession(*session))?.next;
         let mut drafts = Vec::new();

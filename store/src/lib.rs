@@ -28,6 +28,7 @@ pub mod memory;
 pub mod nats;
 pub mod signing;
 mod store_id;
+mod text_removal;
 pub mod views;
 
 pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog};

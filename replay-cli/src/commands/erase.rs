@@ -6,15 +6,13 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::style::counted;
 use annals_core::SessionId;
-use annals_host::erasing::{BegunErasure, ErasedStore, who};
+use annals_host::erasing::{BegunErasure, ErasedLog, ErasedStore, who};
 use annals_inspect::reader::Reader;
-use annals_store::DiskLog;
-use annals_store::erasure::{self, ErasureNote, ErasurePlan, ErasureScope};
+use annals_store::erasure::{self, EraseError, ErasureNote, ErasurePlan, ErasureScope};
 use annals_store::exchange::{InvalidRule, WithholdRule, WithholdRules};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Erase texts of a session from every copy, on the record.
 ///
@@ -121,13 +119,22 @@ impl Erasing<'_> {
         let store = ErasedStore { context: cli, cassettes: &self.common.cassette };
         erasing::check_confirmable(self.common.yes, cli)?;
         let log = store.open().await?;
+        let earlier = store.finish_earlier(&log).await?;
+        if let Some(earlier) = &earlier {
+            erasing::tell_earlier(earlier, cli);
+        }
         let begun = self.begin(&store, &log, cli).await;
-        store.close(log).await?;
+        store.close(&log).await?;
+        if let (Some(earlier), Err(CliError::Erase(EraseError::NoMatch { session, .. }))) = (&earlier, &begun)
+            && earlier.sessions.contains(session)
+        {
+            return erasing::show_earlier(earlier, *session, cli, out);
+        }
         let Some((session, begun)) = begun? else {
             cli.remark("nothing was erased");
             return Ok(Verdict::bad_if(true));
         };
-        let Some(erased) = store.finish(begun)? else { return Ok(Verdict::bad_if(true)) };
+        let Some(erased) = store.finish(&log, begun).await? else { return Ok(Verdict::bad_if(true)) };
         store.index_again().await;
         match cli.style.json {
             true => {
@@ -141,14 +148,14 @@ impl Erasing<'_> {
                 erasing::show(&erased, cli, out)?;
             }
         }
-        Ok(Verdict::Fine)
+        Ok(Verdict::bad_if(!erased.unconfirmed.is_empty()))
     }
 
     /// `None`: not confirmed.
     async fn begin(
         &self,
         store: &ErasedStore<'_>,
-        log: &Arc<DiskLog>,
+        log: &ErasedLog,
         cli: &CommandContext,
     ) -> Result<Option<(SessionId, BegunErasure)>, CliError> {
         let (session, plan) = self.plan(log, cli).await?;
@@ -163,7 +170,8 @@ impl Erasing<'_> {
         Ok(Some((session, store.begin(log, plan, &note, &matches).await?)))
     }
 
-    async fn plan(&self, log: &Arc<DiskLog>, cli: &CommandContext) -> Result<(SessionId, ErasurePlan), CliError> {
+    async fn plan(&self, log: &ErasedLog, cli: &CommandContext) -> Result<(SessionId, ErasurePlan), CliError> {
+        let log = log.log();
         let reader = Reader::new(log.clone(), None, cli.place.dir().to_owned());
         let session = cli.find_session(&reader, self.session).await?;
         let Common { with_ancestors, everywhere, .. } = *self.common;

@@ -7,8 +7,7 @@ use crate::json;
 use crate::layout::{columns, pad, plain};
 use crate::style::{Emphasis, counted, thousands};
 use annals_config::RetentionRule;
-use annals_host::erasing::{BegunErasure, ErasedStore, who};
-use annals_store::DiskLog;
+use annals_host::erasing::{BegunErasure, ErasedLog, ErasedStore, who};
 use annals_store::EventLog;
 use annals_store::erasure::{ErasureNote, RetentionPlan, plan_retention};
 use serde_json::{Value, json};
@@ -55,8 +54,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let store = ErasedStore { context: cli, cassettes: &args.cassette };
     erasing::check_confirmable(args.yes, cli)?;
     let log = store.open().await?;
+    if let Some(earlier) = store.finish_earlier(&log).await? {
+        erasing::tell_earlier(&earlier, cli);
+    }
     let begun = begin(&store, args.yes, &log, &rules, cli, out).await;
-    store.close(log).await?;
+    store.close(&log).await?;
     let (begun, mut answer) = match begun? {
         Begin::Nothing => return Ok(Verdict::Fine),
         Begin::Declined => {
@@ -65,7 +67,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         }
         Begin::Begun(begun, planned) => (begun, planned),
     };
-    let Some(erased) = store.finish(*begun)? else { return Ok(Verdict::bad_if(true)) };
+    let Some(erased) = store.finish(&log, *begun).await? else { return Ok(Verdict::bad_if(true)) };
     store.index_again().await;
     if cli.style.json {
         if let Value::Object(answer) = &mut answer {
@@ -97,12 +99,12 @@ async fn chosen(log: &dyn EventLog, rules: &[RetentionRule], cli: &CommandContex
 async fn begin(
     store: &ErasedStore<'_>,
     yes: bool,
-    log: &DiskLog,
+    log: &ErasedLog,
     rules: &[RetentionRule],
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Begin, CliError> {
-    let found = chosen(log, rules, cli).await?;
+    let found = chosen(&*log.log(), rules, cli).await?;
     let planned = planned(&found, rules);
     if found.sessions.is_empty() {
         match cli.style.json {

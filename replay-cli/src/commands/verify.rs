@@ -138,6 +138,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             signed::draw(signed, cli, out)?;
         }
     }
+    if let Some(pending) = cli.pending_erasure().await? {
+        crate::erasing::show_pending(&pending, cli, out)?;
+    }
     let proved = !args.requests || requests.proofs.are_sound();
     let continues = signed.is_none_or(|signed| signed.problems.is_empty());
     Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues || !revealed.are_proved()))

@@ -18,9 +18,10 @@ use super::folder::layout::Layout;
 use super::index::rebuild;
 use super::journal::SegmentWriter;
 use super::journal::segment::Segment;
-use super::rewriting::{self, BatchRewrite, ErasedSession, Rewriter, RewrittenBatch};
+use super::rewriting::{self, BatchRewrite, Rewriter, RewrittenBatch};
 use super::sessions::{checked, number, take};
-use annals_core::{Batch, BlobHash, Blobs, Digest, KnownText, Seq, SessionId, SessionKey};
+use crate::text_removal::{ErasedSession, without_texts};
+use annals_core::{Batch, BlobHash, Blobs, Digest, SessionId, SessionKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
@@ -193,10 +194,11 @@ impl BatchRewrite for TextRemoval<'_> {
         let Some(session) = self.sessions.get(&batch.session).filter(|session| batch.first < session.last) else {
             return Ok(None);
         };
-        let Some((batch, encoded, texts)) = self.without_texts(batch, session)? else { return Ok(None) };
+        let key = self.pending.keys.get(&batch.session).copied().or(session.key);
+        let Some(removed) = without_texts(batch, session, key, self.blobs)? else { return Ok(None) };
         self.erased.batches += 1;
-        self.erased.texts += texts;
-        Ok(Some((batch, encoded)))
+        self.erased.texts += removed.texts;
+        Ok(Some((removed.batch, removed.encoded)))
     }
 
     fn after(&mut self, batch: &Batch) {
@@ -204,43 +206,4 @@ impl BatchRewrite for TextRemoval<'_> {
             self.named.entry(blob).or_default().insert(batch.session);
         }
     }
-}
-
-impl TextRemoval<'_> {
-    /// A batch of a session without its erased texts, its codec form, and how many texts went; `None` when nothing is to be done.
-    fn without_texts(&self, batch: &Batch, session: &ErasedSession) -> io::Result<Option<(Batch, Vec<u8>, u64)>> {
-        let is_erased = |seq: Seq, place: &str| session.names(seq, place);
-        let wrong = |what: String| {
-            let (session, seq) = (batch.session, batch.first);
-            io::Error::other(format!("session {session}, event {seq}: {what}"))
-        };
-        let before = absent(batch);
-        let own_keys = batch.has_own_keys(self.blobs).map_err(|error| wrong(error.to_string()))?;
-        let seq_of = |event: u32| batch.first.plus(u64::from(event));
-        let mut chosen = batch.states.iter().filter(|state| is_erased(seq_of(state.event), &state.place));
-        let done = chosen.all(|state| matches!(state.known, KnownText::Absent(it) if it.erased));
-        if own_keys && done {
-            return Ok(None);
-        }
-        let key = batch.session_key().or_else(|| self.pending.keys.get(&batch.session).copied()).or(session.key);
-        let erased = batch.erase(key.as_ref(), self.blobs, &is_erased).map_err(|error| wrong(error.to_string()))?;
-        let packed = erased.pack().map_err(|error| wrong(error.to_string()))?;
-        for (hash, text) in &packed.blobs {
-            // They were blobs before, under these names.
-            if self.blobs.text(hash).as_ref() != Some(text) {
-                return Err(wrong(format!("blob {hash} is not in the store")));
-            }
-        }
-        let digest = packed.batch.compute_digest(None, self.blobs).map_err(|error| wrong(error.to_string()))?;
-        if digest != batch.digest {
-            return Err(wrong("its digest would change".to_owned()));
-        }
-        let texts = absent(&packed.batch).saturating_sub(before);
-        Ok(Some((packed.batch, packed.encoded, texts)))
-    }
-}
-
-/// How many texts of a batch are absent.
-fn absent(batch: &Batch) -> u64 {
-    batch.states.iter().filter(|state| matches!(state.known, KnownText::Absent(it) if it.erased)).count() as u64
 }

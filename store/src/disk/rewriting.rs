@@ -12,9 +12,9 @@ use super::journal::SegmentWriter;
 use super::journal::frame::{self, FrameKind, Scan};
 use super::journal::segment::{self, Segment};
 use super::state::Tuning;
-use annals_core::event::ErasureEvent;
-use annals_core::{Batch, Event, Seq, SessionId, SessionKey, codec};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::text_removal::ErasedSession;
+use annals_core::{Batch, SessionId, SessionKey, codec};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -130,24 +130,6 @@ impl Rewriter<'_> {
     }
 }
 
-/// What the log says about the erased texts of a session.
-#[derive(Debug, Default)]
-pub(in crate::disk) struct ErasedSession {
-    /// Which texts.
-    pub texts: BTreeSet<(Seq, String)>,
-    /// The last `texts.erased`: batches from there on keep the key that it started.
-    pub last: Seq,
-    /// The key of its first batch, if it is still there.
-    pub key: Option<SessionKey>,
-}
-
-impl ErasedSession {
-    /// Whether a text is erased.
-    pub fn names(&self, seq: Seq, place: &str) -> bool {
-        self.texts.contains(&(seq, place.to_owned()))
-    }
-}
-
 /// The texts that the log says are erased.
 ///
 /// # Errors
@@ -158,18 +140,7 @@ pub(in crate::disk) fn erased_texts(segments: &[Arc<Segment>]) -> io::Result<BTr
     for (segment, end) in with_ends(segments) {
         let bytes = segment.load()?;
         for batch in batches(segment, &bytes, end) {
-            match batch.events.first() {
-                Some(Event::Erasure(ErasureEvent::TextsErased(texts))) => {
-                    let session = sessions.entry(batch.session).or_default();
-                    session.texts.extend(texts.what.iter().map(|text| (text.seq, text.place.clone())));
-                    session.last = batch.first;
-                    session.key = keys.get(&batch.session).copied();
-                }
-                Some(event) if event.begins() => {
-                    keys.extend(batch.session_key().map(|key| (batch.session, key)));
-                }
-                _ => {}
-            }
+            ErasedSession::note(&mut sessions, &mut keys, &batch);
         }
     }
     Ok(sessions)

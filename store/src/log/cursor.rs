@@ -18,8 +18,10 @@ pub struct StoreCursor(CursorParts);
 enum CursorParts {
     /// The next position of a store whose positions are dense.
     Dense(u64),
-    /// The next place in each part of a store, and the part of the last batch.
-    Sharded { next: Arc<[u64]>, last: u32 },
+    /// The next place in each part of a store, and the part of the last batch. `floors`: from where on batches may be elsewhere, since
+    /// texts were erased while it was followed. `copies`: the last copy of an erased session that was given, before its marker. Both are
+    /// empty for "nothing".
+    Sharded { next: Arc<[u64]>, last: u32, floors: Arc<[u64]>, copies: Arc<[u64]> },
 }
 
 impl Default for CursorParts {
@@ -44,7 +46,40 @@ impl StoreCursor {
 
     /// In a store of several parts: the next place of each, and the part of the last batch.
     pub fn sharded(next: impl Into<Arc<[u64]>>, last: u32) -> Self {
-        Self(CursorParts::Sharded { next: next.into(), last })
+        Self(CursorParts::Sharded { next: next.into(), last, floors: Arc::default(), copies: Arc::default() })
+    }
+
+    /// The same place, where batches from `floors` on may still come from elsewhere, and `copies` were given.
+    #[cfg(feature = "nats")]
+    pub(crate) fn amid_erasures(self, floors: Vec<u64>, copies: Vec<u64>) -> Self {
+        match self.0 {
+            CursorParts::Sharded { next, last, .. }
+                if next.len() == floors.len()
+                    && next.len() == copies.len()
+                    && (*next != *floors || copies.iter().any(|copy| *copy > 0)) =>
+            {
+                Self(CursorParts::Sharded { next, last, floors: floors.into(), copies: copies.into() })
+            }
+            same => Self(same),
+        }
+    }
+
+    /// The last copy that was given of a part, before its marker.
+    #[cfg(feature = "nats")]
+    pub(crate) fn copy(&self, part: usize) -> Option<u64> {
+        match &self.0 {
+            CursorParts::Dense(_) => None,
+            CursorParts::Sharded { copies, .. } => copies.get(part).copied(),
+        }
+    }
+
+    /// From where on batches of a part may still come from elsewhere.
+    #[cfg(feature = "nats")]
+    pub(crate) fn floor(&self, part: usize) -> Option<u64> {
+        match &self.0 {
+            CursorParts::Dense(_) => None,
+            CursorParts::Sharded { floors, .. } => floors.get(part).copied(),
+        }
     }
 
     /// The next position, for a store whose positions are dense.
@@ -65,7 +100,7 @@ impl StoreCursor {
     pub fn shards(&self, count: usize) -> Result<(Vec<u64>, u32), ReadError> {
         match &self.0 {
             CursorParts::Dense(0) => Ok((vec![0; count], 0)),
-            CursorParts::Sharded { next, last } if next.len() == count => Ok((next.to_vec(), *last)),
+            CursorParts::Sharded { next, last, .. } if next.len() == count => Ok((next.to_vec(), *last)),
             CursorParts::Dense(_) | CursorParts::Sharded { .. } => Err(ReadError::ForeignCursor(self.clone())),
         }
     }
@@ -87,7 +122,7 @@ impl StoreCursor {
     pub(crate) fn one_back(&self) -> Option<Self> {
         match &self.0 {
             CursorParts::Dense(next) => Some(Self(CursorParts::Dense(next.checked_sub(1)?))),
-            CursorParts::Sharded { next, last } => {
+            CursorParts::Sharded { next, last, .. } => {
                 let mut next = next.to_vec();
                 let of_last = next.get_mut(*last as usize)?;
                 *of_last = of_last.checked_sub(1)?;
@@ -101,10 +136,12 @@ impl Display for StoreCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             CursorParts::Dense(next) => write!(f, "{next}"),
-            CursorParts::Sharded { next, last } => {
-                write!(f, "{last};")?;
-                for (at, next) in next.iter().enumerate() {
-                    write!(f, "{}{next}", if at == 0 { "" } else { "." })?;
+            CursorParts::Sharded { next, last, floors, copies } => {
+                write!(f, "{last}")?;
+                for places in [next, floors, copies].into_iter().filter(|places| !places.is_empty()) {
+                    for (at, place) in places.iter().enumerate() {
+                        write!(f, "{}{place}", if at == 0 { ";" } else { "." })?;
+                    }
                 }
                 Ok(())
             }
@@ -127,9 +164,20 @@ impl FromStr for StoreCursor {
         };
         let Some((last, next)) = text.split_once(';') else { return Ok(Self(CursorParts::Dense(number(text)?))) };
         let last = u32::try_from(number(last)?).map_err(|_| NoCursor)?;
-        let next: Vec<u64> = next.split('.').take(PARTS + 1).map(number).collect::<Result<_, _>>()?;
+        let places = |text: &str| text.split('.').take(PARTS + 1).map(number).collect::<Result<Vec<u64>, _>>();
+        let parts = next.splitn(4, ';').map(places).collect::<Result<Vec<_>, _>>()?;
+        let (next, floors, copies) = match parts.as_slice() {
+            [next] => (next.clone(), Vec::new(), Vec::new()),
+            [next, floors, copies] if floors.len() == next.len() && copies.len() == next.len() => {
+                (next.clone(), floors.clone(), copies.clone())
+            }
+            _ => return Err(NoCursor),
+        };
         match next.len() <= PARTS && (last as usize) < next.len() {
-            true => Ok(Self::sharded(next, last)),
+            true => {
+                let (next, floors, copies) = (next.into(), floors.into(), copies.into());
+                Ok(Self(CursorParts::Sharded { next, last, floors, copies }))
+            }
             false => Err(NoCursor),
         }
     }
@@ -153,14 +201,38 @@ mod tests {
 
     #[test]
     fn a_cursor_reads_back_from_its_text() {
-        let all = [StoreCursor::START, StoreCursor::behind(Position(7)), StoreCursor::sharded(vec![3, 0, 19], 2)];
+        let sharded = StoreCursor::sharded(vec![3, 0, 19], 2);
+        let all = [StoreCursor::START, StoreCursor::behind(Position(7)), sharded.clone()];
+        #[cfg(feature = "nats")]
+        {
+            assert_eq!(sharded.clone().amid_erasures(vec![3, 0, 19], vec![0, 0, 0]), sharded, "nothing to say");
+            let amid = sharded.clone().amid_erasures(vec![1, 0, 19], vec![0, 0, 7]);
+            assert_eq!((amid.floor(0), amid.copy(2)), (Some(1), Some(7)));
+            assert_eq!(amid.to_string(), "2;3.0.19;1.0.19;0.0.7");
+            assert_eq!(amid.to_string().parse(), Ok(amid));
+        }
         for (cursor, text) in all.iter().zip(["0", "8", "2;3.0.19"]) {
             assert_eq!(cursor.to_string(), text);
             assert_eq!(text.parse().as_ref(), Ok(cursor));
             let json = serde_json::to_string(cursor).unwrap();
             assert_eq!(serde_json::from_str::<StoreCursor>(&json).unwrap(), *cursor);
         }
-        for wrong in ["", "-1", "+1", "1;", ";1", "3;1.2", "1;2..3", "a", "1;2.x", "99999999999999999999"] {
+        for wrong in [
+            "",
+            "-1",
+            "+1",
+            "1;",
+            ";1",
+            "3;1.2",
+            "1;2..3",
+            "a",
+            "1;2.x",
+            "0;1.2;3",
+            "0;1;2",
+            "0;1;2;3;4",
+            "0;1;;",
+            "99999999999999999999",
+        ] {
             assert!(wrong.parse::<StoreCursor>().is_err(), "{wrong}");
         }
     }

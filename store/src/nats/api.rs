@@ -37,6 +37,10 @@ impl ApiError {
 
 /// There is no such message.
 pub const NO_MESSAGE: u64 = 10037;
+/// There is no message of this number.
+pub const NO_SUCH_NUMBER: u64 = 10043;
+/// A message could not be deleted.
+pub const NOT_DELETED: u64 = 10057;
 /// There is no such stream.
 pub const NO_STREAM: u64 = 10059;
 /// The subject's last message is another one.
@@ -97,6 +101,19 @@ pub struct StoredMessage {
     pub time: String,
 }
 
+/// Which messages of a subject are removed: those before `seq`.
+#[derive(Debug, Serialize)]
+pub struct Purge {
+    pub filter: String,
+    pub seq: u64,
+}
+
+/// Which message is overwritten and removed.
+#[derive(Debug, Serialize)]
+pub struct DeleteMessage {
+    pub seq: u64,
+}
+
 #[derive(Debug, Default, Serialize)]
 pub struct AskInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,6 +128,8 @@ pub struct StreamInfo {
     pub config: StreamConfig,
     pub state: StreamState,
     #[serde(default)]
+    pub cluster: Option<StreamPeers>,
+    #[serde(default)]
     pub total: usize,
 }
 
@@ -119,6 +138,26 @@ pub struct StreamState {
     pub last_seq: u64,
     #[serde(default)]
     pub subjects: Option<BTreeMap<String, u64>>,
+}
+
+/// The servers of a stream.
+#[derive(Debug, Default, Deserialize)]
+pub struct StreamPeers {
+    #[serde(default)]
+    pub leader: Option<String>,
+    #[serde(default)]
+    pub replicas: Option<Vec<StreamPeer>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct StreamPeer {
+    pub name: String,
+    #[serde(default)]
+    pub current: bool,
+    #[serde(default)]
+    pub offline: bool,
+    #[serde(default)]
+    pub lag: u64,
 }
 
 /// How a stream is configured: what matters here, in the words of JetStream.

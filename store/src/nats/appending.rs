@@ -1,14 +1,17 @@
 //! Appending: one batch of a session on its way at a time, each only after the message that it was decided on.
 
 use super::api::{ApiError, WRONG_LAST, WRONG_LAST_PENDING};
-use super::connection::Patience;
+use super::connection::{Patience, one_call};
+use super::generation::SubjectGeneration;
 use super::log::{NatsStore, unwritable};
-use super::message::written;
-use super::reading::Last;
+use super::message::{EXPECTED_LAST, PublishPlace, written};
+use super::places::Last;
 use crate::append_rules::{self, Placement};
 use crate::log::{AppendError, Appended, Committed, Draft, Head, ReadError};
-use annals_core::{Batch, BlobHash, Digest, Event, Seq, SessionId, SessionKey};
-use std::collections::HashMap;
+use annals_core::{Batch, BlobHash, Digest, Event, Sealed, Seq, SessionId, SessionKey};
+use async_nats::HeaderMap;
+use bytes::Bytes;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many sessions are remembered that this process appends to.
@@ -27,6 +30,7 @@ pub struct Known {
     key: Option<SessionKey>,
     /// The batch that brought the key.
     key_at: Seq,
+    generation: Option<SubjectGeneration>,
 }
 
 impl Writers {
@@ -47,6 +51,29 @@ fn unread(error: ReadError) -> AppendError {
     }
 }
 
+/// How many batches travel together: servers take up to 1,000.
+const TOGETHER: usize = 500;
+/// How many bytes they have at most.
+const TOGETHER_BYTES: usize = 4 << 20;
+
+/// A batch that is ready to be published.
+struct Prepared {
+    batch: Batch,
+    encoded: Vec<u8>,
+    /// Where the session ends with it; its number is not known yet.
+    after: Known,
+}
+
+impl Prepared {
+    /// Its message, to be stored behind the last one of `known`.
+    fn message(&self, stream: &str, known: Option<&Known>) -> (HeaderMap, Bytes) {
+        let token = known.map_or(0, |known| known.token);
+        let Known { key_at, generation, .. } = &self.after;
+        let place = PublishPlace { stream, token, key_at: *key_at, generation: generation.as_ref() };
+        written(&self.batch, &self.encoded, &place)
+    }
+}
+
 /// What the tries of one append came to so far.
 #[derive(Default)]
 struct Tries {
@@ -60,8 +87,16 @@ impl NatsStore {
     pub async fn append(&self, draft: Draft) -> Result<Committed, AppendError> {
         let known = self.writers.of(draft.session);
         let mut known = known.lock().await;
+        self.append_to(draft, &mut known, Tries::default()).await
+    }
+
+    async fn append_to(
+        &self,
+        draft: Draft,
+        known: &mut Option<Known>,
+        mut tries: Tries,
+    ) -> Result<Committed, AppendError> {
         let mut patience = Patience::new(&self.connection);
-        let mut tries = Tries::default();
         if known.is_none() {
             *known = self.load(draft.session).await?;
         }
@@ -74,7 +109,7 @@ impl NatsStore {
             if !fits {
                 *known = self.load(draft.session).await?;
             }
-            let error = match self.attempt(&draft, &mut known, &mut tries).await? {
+            let error = match self.attempt(&draft, known, &mut tries).await? {
                 Ok(committed) => return Ok(committed),
                 Err(error) => error,
             };
@@ -98,49 +133,19 @@ impl NatsStore {
         known: &mut Option<Known>,
         tries: &mut Tries,
     ) -> Result<Result<Committed, ApiError>, AppendError> {
-        let (session, seq) = (draft.session, draft.expected);
+        let session = draft.session;
         let head = known.as_ref().map(|known| known.head);
-        let of_session = known.as_ref().and_then(|known| known.key);
-        let (prev, key) = match append_rules::place(draft, head)? {
-            Placement::Next { prev } => (Some(prev), append_rules::sealing_key(draft, of_session)?),
-            Placement::Created => (None, append_rules::sealing_key(draft, None)?),
-            Placement::Forked(fork) => {
-                let last = Seq(fork.cut.0.saturating_sub(1));
-                let holds = match self.read(fork.parent, last, 1).await {
-                    Ok(found) => found.into_iter().next(),
-                    Err(ReadError::NoSession(_) | ReadError::Damaged { .. }) => None,
-                    Err(error) => return Err(unread(error)),
-                };
-                let prev = append_rules::fork_prev(draft, fork, holds.as_ref().map(|slice| &*slice.batch))?;
-                (Some(prev), append_rules::sealing_key(draft, None)?)
-            }
-            Placement::Behind => return self.behind(draft, head, of_session, tries).await.map(Ok),
+        let Some(prepared) = self.prepare(draft, known.as_ref()).await? else {
+            let key = known.as_ref().and_then(|known| known.key);
+            return self.behind(draft, head, key, tries).await.map(Ok);
         };
-        self.blobs.bring(named_by(draft)).await.map_err(unwritable)?;
-        let local = super::blobs::LocalBlobs(self.blobs.clone());
-        let sealed = append_rules::seal(draft.clone(), prev, key.as_ref(), &local)?;
-        for blob in &sealed.needed {
-            if !self.blobs.has(blob).await.map_err(unwritable)? {
-                return Err(AppendError::MissingBlob { session, seq, blob: *blob });
-            }
-        }
-        for (hash, text) in &sealed.blobs {
-            self.blobs.put(*hash, text).await.map_err(unwritable)?;
-        }
-        let shard = self.layout.shard_of(session);
-        let stream = self.layout.stream(shard);
-        let brings = sealed.batch.events.first().is_some_and(|event| event.stored_key().is_some());
-        let key_at = match known.as_ref() {
-            Some(known) if !brings => known.key_at,
-            _ => seq,
-        };
-        let token = known.as_ref().map_or(0, |known| known.token);
-        let (headers, payload) = written(&sealed.batch, &sealed.encoded, &stream, token, key_at);
+        let stream = self.layout.stream(self.layout.shard_of(session));
+        let (headers, payload) = prepared.message(&stream, known.as_ref());
+        let Prepared { batch, after, .. } = prepared;
         match self.connection.publish(self.layout.subject(session), headers, payload).await {
             Ok(ack) if ack.stream == stream && !ack.duplicate => {
-                let batch = Arc::new(sealed.batch);
-                let head = Head { next: batch.next(), digest: batch.digest, at: batch.at };
-                *known = Some(Known { head, token: ack.seq, key, key_at });
+                let batch = Arc::new(batch);
+                *known = Some(Known { token: ack.seq, ..after });
                 self.places.note(session, batch.first, ack.seq);
                 Ok(Ok(Committed { position: self.position(session, ack.seq), batch, known: false }))
             }
@@ -154,11 +159,53 @@ impl NatsStore {
                 Ok(Err(error))
             }
             Err(error) if error.is_passing() => {
-                tries.unknown = Some(sealed.batch.digest);
+                tries.unknown = Some(batch.digest);
                 Ok(Err(error))
             }
             Err(error) => Err(unwritable(error)),
         }
+    }
+
+    /// The batch that a draft makes in a session that ends at `known`, its texts durable; `None` when the log is further on.
+    async fn prepare(&self, draft: &Draft, known: Option<&Known>) -> Result<Option<Prepared>, AppendError> {
+        let (session, seq) = (draft.session, draft.expected);
+        let head = known.map(|known| known.head);
+        let of_session = known.and_then(|known| known.key);
+        let (prev, key) = match append_rules::place(draft, head)? {
+            Placement::Next { prev } => (Some(prev), append_rules::sealing_key(draft, of_session)?),
+            Placement::Created => (None, append_rules::sealing_key(draft, None)?),
+            Placement::Forked(fork) => {
+                let last = Seq(fork.cut.0.saturating_sub(1));
+                let holds = match self.read(fork.parent, last, 1).await {
+                    Ok(found) => found.into_iter().next(),
+                    Err(ReadError::NoSession(_) | ReadError::Damaged { .. }) => None,
+                    Err(error) => return Err(unread(error)),
+                };
+                let prev = append_rules::fork_prev(draft, fork, holds.as_ref().map(|slice| &*slice.batch))?;
+                (Some(prev), append_rules::sealing_key(draft, None)?)
+            }
+            Placement::Behind => return Ok(None),
+        };
+        self.blobs.bring(named_by(draft)).await.map_err(unwritable)?;
+        let local = super::blobs::LocalBlobs(self.blobs.clone());
+        let sealed = append_rules::seal(draft.clone(), prev, key.as_ref(), &local)?;
+        for blob in &sealed.needed {
+            if !self.blobs.has(blob).await.map_err(unwritable)? {
+                return Err(AppendError::MissingBlob { session, seq, blob: *blob });
+            }
+        }
+        for (hash, text) in &sealed.blobs {
+            self.blobs.put(*hash, text).await.map_err(unwritable)?;
+        }
+        let brings = sealed.batch.events.first().is_some_and(|event| event.stored_key().is_some());
+        let key_at = match known {
+            Some(known) if !brings => known.key_at,
+            _ => seq,
+        };
+        let Sealed { batch, encoded, .. } = sealed;
+        let head = Head { next: batch.next(), digest: batch.digest, at: batch.at };
+        let generation = known.and_then(|known| known.generation.clone());
+        Ok(Some(Prepared { batch, encoded, after: Known { head, token: 0, key, key_at, generation } }))
     }
 
     /// The log is further on: what begins at the draft's place may be the same batch.
@@ -192,9 +239,9 @@ impl NatsStore {
     /// Where a session ends, from the leader.
     async fn load(&self, session: SessionId) -> Result<Option<Known>, AppendError> {
         let Some(last) = self.last(session).await.map_err(unread)? else { return Ok(None) };
-        let Last { message, first, head } = &last;
+        let Last { message, first, head, generation } = &last;
         let key_at = message.key_at().unwrap_or(*first);
-        let batch = match key_at == *first {
+        let batch = match key_at == *first && !message.is_marker() {
             true => message.batch(),
             false => {
                 let found = self.own_from(session, key_at, 1).await.map_err(unread)?;
@@ -203,12 +250,128 @@ impl NatsStore {
         };
         let lost = || AppendError::Misplaced { session, reason: append_rules::LOST_END };
         let batch = batch.filter(|batch| batch.first == key_at).ok_or_else(lost)?;
-        Ok(Some(Known { head: *head, token: message.seq, key: batch.session_key(), key_at }))
+        let (key, generation) = (batch.session_key(), generation.clone());
+        Ok(Some(Known { head: *head, token: message.seq, key, key_at, generation }))
     }
 
+    /// Appends drafts in their order: those of one session that follow each other travel together.
     pub async fn append_all(&self, drafts: Vec<Draft>) -> Appended {
-        crate::log::append_each(drafts, |draft| Box::pin(self.append(draft))).await
+        let (mut appended, mut rest) = (Appended::default(), VecDeque::from(drafts));
+        while let Some(first) = rest.front() {
+            let session = first.session;
+            let count = rest.iter().take(TOGETHER).take_while(|draft| draft.session == session).count();
+            let run: Vec<Draft> = rest.drain(..count).collect();
+            let known = self.writers.of(session);
+            let mut known = known.lock().await;
+            if let Err(error) = self.append_run(run, &mut known, &mut appended.committed).await {
+                appended.refused = Some(error);
+                break;
+            }
+        }
+        appended
     }
+
+    /// Appends drafts of one session.
+    async fn append_run(
+        &self,
+        drafts: Vec<Draft>,
+        known: &mut Option<Known>,
+        committed: &mut Vec<Committed>,
+    ) -> Result<(), AppendError> {
+        if drafts.len() > 1 && known.is_none() {
+            *known = match drafts.first() {
+                Some(first) => one_call(self.load(first.session)).await?,
+                None => None,
+            };
+        }
+        let mut tries: VecDeque<Option<Digest>> = VecDeque::new();
+        let mut done = 0;
+        if drafts.len() > 1 {
+            let prepared = self.prepare_run(&drafts, known.as_ref()).await;
+            match self.publish_run(prepared, known).await {
+                Ok(stored) => {
+                    done = stored.len();
+                    committed.extend(stored);
+                }
+                // Which of them are there is found out one by one.
+                Err(sent) => {
+                    tries = sent.into_iter().map(Some).collect();
+                    *known = None;
+                }
+            }
+        }
+        for draft in drafts.into_iter().skip(done) {
+            let tries = Tries { unknown: tries.pop_front().flatten(), ..Tries::default() };
+            if known.is_none() {
+                *known = one_call(self.load(draft.session)).await?;
+            }
+            committed.push(one_call(self.append_to(draft, known, tries)).await?);
+        }
+        Ok(())
+    }
+
+    /// The batches that drafts make one after another, up to the first that is refused by itself, or is not new.
+    async fn prepare_run(&self, drafts: &[Draft], known: Option<&Known>) -> Vec<Prepared> {
+        let (mut prepared, mut bytes): (Vec<Prepared>, usize) = (Vec::new(), 0);
+        for draft in drafts {
+            let before = prepared.last().map(|one| &one.after).or(known);
+            let Ok(Some(next)) = self.prepare(draft, before).await else { break };
+            bytes += next.encoded.len();
+            if bytes > TOGETHER_BYTES {
+                break;
+            }
+            prepared.push(next);
+        }
+        prepared
+    }
+
+    /// Publishes batches together. The error: the digests of what may be stored, or not; empty when nothing is.
+    async fn publish_run(
+        &self,
+        prepared: Vec<Prepared>,
+        known: &mut Option<Known>,
+    ) -> Result<Vec<Committed>, Vec<Digest>> {
+        let Some((session, last)) = prepared.last().map(|last| (last.batch.session, last.after.clone())) else {
+            return Ok(Vec::new());
+        };
+        if prepared.len() < 2 {
+            return Ok(Vec::new());
+        }
+        let stream = self.layout.stream(self.layout.shard_of(session));
+        // The server compares the first one; the others follow it.
+        let mut messages = Vec::with_capacity(prepared.len());
+        for (at, one) in prepared.iter().enumerate() {
+            let (headers, payload) = one.message(&stream, known.as_ref());
+            messages.push((if at == 0 { headers } else { following(&headers) }, payload));
+        }
+        let digests: Vec<Digest> = prepared.iter().map(|one| one.batch.digest).collect();
+        let id = digests.last().map_or_else(String::new, |digest| digest.to_string());
+        let count = prepared.len() as u64;
+        let published = self.connection.publish_together(&self.layout.subject(session), messages, &id).await;
+        let last_seq = match published {
+            Ok(ack) if ack.stream == stream && !ack.duplicate && ack.seq >= count => ack.seq,
+            Ok(_) => return Err(digests),
+            Err(error) => {
+                tracing::debug!(%error, "batches were not stored together; they are appended one by one");
+                return Err(if error.is_passing() { digests } else { Vec::new() });
+            }
+        };
+        *known = Some(Known { token: last_seq, ..last });
+        let stored = prepared.into_iter().zip(last_seq + 1 - count..).map(|(one, seq)| {
+            self.places.note(session, one.batch.first, seq);
+            Committed { position: self.position(session, seq), batch: Arc::new(one.batch), known: false }
+        });
+        Ok(stored.collect())
+    }
+}
+
+/// The headers of a message that follows another one of its subject in the same publication.
+fn following(headers: &HeaderMap) -> HeaderMap {
+    let mut rest = HeaderMap::new();
+    for (name, values) in headers.iter().filter(|(name, _)| name.to_string() != EXPECTED_LAST) {
+        values.iter().for_each(|value| rest.append(name.clone(), value.clone()));
+    }
+    rest
 }
 
 /// The blobs that a draft names.

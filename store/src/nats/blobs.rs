@@ -115,6 +115,23 @@ impl NatsBlobs {
         self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(hash)
     }
 
+    /// The subject of a text; its chunks are below it.
+    pub fn subject(&self, hash: &BlobHash) -> String {
+        format!("{}.{hash}", self.prefix)
+    }
+
+    /// Forgets a text that was erased, here and on this machine.
+    pub fn forget(&self, hash: &BlobHash) {
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner).remove(hash);
+        self.cache.memory.lock().unwrap_or_else(PoisonError::into_inner).1.remove(hash);
+        if let Some(path) = self.cache.path(hash)
+            && let Err(error) = fs::remove_file(path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "an erased text is still in the cache of this machine");
+        }
+    }
+
     fn note_durable(&self, hash: BlobHash) {
         self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert(hash);
     }

@@ -17,12 +17,25 @@ use tokio::runtime::Runtime;
 
 /// How long one request waits for its answer.
 const ANSWER: Duration = Duration::from_secs(4);
-/// How long a call tries again while the cluster elects a leader.
+/// How long a call takes at most while the cluster elects a leader or cannot be reached.
 pub const BUDGET: Duration = Duration::from_secs(30);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(150);
 /// After how long it is said that a call waits.
 const NOTICE: Duration = Duration::from_secs(1);
+
+tokio::task_local! {
+    /// When the call began that a request is part of.
+    static SINCE: Instant;
+}
+
+/// Makes all requests of a call share one budget of time.
+pub async fn one_call<T>(call: impl Future<Output = T>) -> T {
+    match SINCE.try_with(|_| ()) {
+        Ok(()) => call.await,
+        Err(_) => SINCE.scope(Instant::now(), call).await,
+    }
+}
 
 /// Hears what a user should know: that a call waits for the cluster, and when it continues.
 pub type OnNotice = Arc<dyn Fn(&str) + Send + Sync>;
@@ -115,6 +128,28 @@ impl NatsConnection {
         parsed(&answer.payload)
     }
 
+    /// Publishes messages of one stream together: all are stored, one after another, or none. The acknowledgement is that of the last.
+    pub async fn publish_together(
+        &self,
+        subject: &str,
+        messages: Vec<(HeaderMap, Bytes)>,
+        id: &str,
+    ) -> Result<PubAck, ApiError> {
+        let no_answer = |error: &dyn std::fmt::Display| ApiError::NoAnswer(error.to_string());
+        let count = messages.len();
+        for (at, (mut headers, payload)) in (1..).zip(messages) {
+            headers.insert("Nats-Batch-Id", id);
+            headers.insert("Nats-Batch-Sequence", at.to_string().as_str());
+            if at == count {
+                headers.insert("Nats-Batch-Commit", "1");
+                return self.publish(subject.to_owned(), headers, payload).await;
+            }
+            let sent = self.client.publish_with_headers(subject.to_owned(), headers, payload).await;
+            sent.map_err(|error| no_answer(&error))?;
+        }
+        Err(no_answer(&"nothing to publish"))
+    }
+
     /// Messages from any replica, which may lag: in order, up to `get.batch`.
     pub async fn direct(&self, stream: &str, get: &GetMessage) -> Result<Vec<StreamMessage>, ApiError> {
         let no_answer = |error: &dyn std::fmt::Display| ApiError::NoAnswer(error.to_string());
@@ -157,14 +192,16 @@ pub struct Patience<'a> {
 }
 
 impl<'a> Patience<'a> {
+    /// Of the call that this is part of ([`one_call`]), or from now on.
     pub fn new(connection: &'a NatsConnection) -> Self {
-        Self { connection, since: Instant::now(), told: false }
+        let since = SINCE.try_with(|since| *since).unwrap_or_else(|_| Instant::now());
+        Self { connection, since, told: false }
     }
 
     /// Waits a little; `false` when there is no time left.
     pub async fn again(&mut self, error: &ApiError) -> bool {
         let waited = self.since.elapsed();
-        if waited > BUDGET {
+        if waited + ANSWER > BUDGET {
             return false;
         }
         if waited > NOTICE && !self.told {
@@ -173,7 +210,9 @@ impl<'a> Patience<'a> {
             if self.connection.waits.swap(true, Ordering::AcqRel) {
                 return self.wait().await;
             }
-            self.connection.say("waiting for the cluster: it elects a leader or cannot be reached");
+            let most = BUDGET.as_secs();
+            self.connection
+                .say(&format!("waiting for the cluster: it elects a leader or too few servers run (up to {most} s)"));
         }
         self.wait().await
     }
@@ -186,8 +225,12 @@ impl<'a> Patience<'a> {
 
 impl Drop for Patience<'_> {
     fn drop(&mut self) {
-        if self.told && self.since.elapsed() <= BUDGET && self.connection.waits.swap(false, Ordering::AcqRel) {
-            self.connection.say(&format!("the cluster answered after {} s", self.since.elapsed().as_secs()));
+        if !self.told || !self.connection.waits.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let waited = self.since.elapsed();
+        if waited + ANSWER <= BUDGET {
+            self.connection.say(&format!("the cluster answered after {} s", waited.as_secs()));
         }
     }
 }

@@ -86,13 +86,17 @@ pub async fn create(
         });
     }
     let (mut created, mut changed) = (0, 0);
-    for config in layout.streams() {
+    for mut config in layout.streams() {
         let verb = match info(address, &connection, &config.name).await? {
             None => "CREATE",
             Some(found) if layout.check(address, &config, &found.config).is_ok() && says(&config, &found.config) => {
                 continue;
             }
-            Some(_) => "UPDATE",
+            Some(found) => {
+                // Servers do not take that back.
+                config.deny_delete = found.config.deny_delete;
+                "UPDATE"
+            }
         };
         let subject = format!("$JS.API.STREAM.{verb}.{}", config.name);
         let done: Result<IgnoredAny, ApiError> = connection.ask(&subject, &config).await;

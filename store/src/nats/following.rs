@@ -2,6 +2,8 @@
 
 use super::api::GetMessage;
 use super::connection::Patience;
+use super::followed_shard::{FollowedShard, ReadBatch, ShardPage, read_batch};
+use super::generation::SubjectGeneration;
 use super::log::{NatsStore, unreadable};
 use super::message::StreamMessage;
 use super::reading::damaged;
@@ -29,7 +31,11 @@ pub fn follow(store: Arc<NatsStore>, scope: Scope) -> Following {
         Scope::All { from } => {
             let (length, heard) = announced(&store, None);
             let shards = from.shards(store.layout.shards as usize);
-            following(NatsAllPages { store, heard, from: shards.map(|(next, _)| next), parts: Vec::new() }, length)
+            let began = shards.map(|(next, _)| next);
+            following(
+                NatsAllPages { store, heard, cursor: from, from: began, copies: Vec::new(), parts: Vec::new() },
+                length,
+            )
         }
     }
 }
@@ -111,19 +117,13 @@ impl FollowSource for NatsSessionPages {
 struct NatsAllPages {
     store: Arc<NatsStore>,
     heard: Heard,
+    /// Where following began.
+    cursor: StoreCursor,
     /// The next number of each shard that was not given yet.
     from: Result<Vec<u64>, ReadError>,
+    /// The last copy of each shard that was given before its marker is passed.
+    copies: Vec<u64>,
     parts: Vec<FollowedShard>,
-}
-
-/// One stream.
-struct FollowedShard {
-    /// What was read and not given.
-    ready: VecDeque<(StreamMessage, Arc<Batch>)>,
-    /// The next number to read.
-    next: u64,
-    /// The last number when following began.
-    began_at: u64,
 }
 
 impl FollowSource for NatsAllPages {
@@ -133,21 +133,26 @@ impl FollowSource for NatsAllPages {
             if self.parts.is_empty() {
                 for (shard, next) in (0..self.store.layout.shards).zip(&from) {
                     let began_at = self.store.last_of(shard).await?;
-                    self.parts.push(FollowedShard { ready: VecDeque::new(), next: (*next).max(1), began_at });
+                    let next = (*next).max(1);
+                    let floor = self.cursor.floor(shard as usize).filter(|floor| (1..next).contains(floor));
+                    let (ready, gaps) = (VecDeque::new(), floor.map(|floor| floor..next).into_iter().collect());
+                    let start = floor.unwrap_or(next);
+                    let copy = self.cursor.copy(shard as usize).filter(|copy| *copy > 0).map(|copy| (next, copy));
+                    self.copies.push(copy.map_or(0, |(_, copy)| copy));
+                    self.parts.push(FollowedShard { ready, start, copy, idle: 0, gaps, next, began_at });
                 }
             }
             let mut given = Vec::new();
             loop {
                 let filled = (0..self.parts.len()).map(|shard| self.read(shard));
                 let filled: Vec<_> = futures_util::future::try_join_all(filled).await?;
-                for (part, (found, next)) in self.parts.iter_mut().zip(filled) {
-                    part.ready.extend(found);
-                    part.next = next;
+                for (part, page) in self.parts.iter_mut().zip(filled) {
+                    part.take(page);
                 }
                 while given.len() < PAGE
-                    && let Some((shard, message, batch)) = self.take()
+                    && let Some((shard, read)) = self.take()
                 {
-                    given.push(self.given(&mut from, shard, message.seq, batch));
+                    given.push(self.given(&mut from, shard, read));
                 }
                 if !given.is_empty() || !self.parts.iter().any(FollowedShard::is_behind) {
                     break;
@@ -168,30 +173,31 @@ fn named(item: &Followed) -> Vec<annals_core::BlobHash> {
     }
 }
 
-impl FollowedShard {
-    /// Whether something that was there when following began has to be read first.
-    fn is_behind(&self) -> bool {
-        self.ready.is_empty() && self.next <= self.began_at
-    }
-}
-
 impl NatsAllPages {
-    fn given(&self, from: &mut [u64], shard: usize, seq: u64, batch: Arc<Batch>) -> FollowedBatch {
+    fn given(&mut self, from: &mut [u64], shard: usize, read: ReadBatch) -> FollowedBatch {
+        let ReadBatch { batch, seq, place: behind, copy, .. } = read;
+        if let Some(given) = self.copies.get_mut(shard) {
+            *given = copy;
+        }
         if let Some(next) = from.get_mut(shard) {
-            *next = seq + 1;
+            *next = behind + 1;
         }
         let cursor = StoreCursor::sharded(from.to_vec(), u32::try_from(shard).unwrap_or(u32::MAX));
+        let floor = |(next, part): (&u64, &FollowedShard)| part.gaps.first().map_or(*next, |gap| gap.start.min(*next));
+        let floors = from.iter().zip(&self.parts).map(floor).collect();
+        let cursor = cursor.amid_erasures(floors, self.copies.clone());
         let place = StorePlace { position: self.store.position(batch.session, seq), cursor };
         let slice = Slice { from: batch.first, until: batch.next(), batch };
-        let new = self.parts.get(shard).is_some_and(|part| seq > part.began_at);
+        let new = self.parts.get(shard).is_some_and(|part| behind > part.began_at);
         FollowedBatch { new, item: Followed::Batch { slice, place: Some(place) } }
     }
 
-    /// Reads on in one stream, if nothing of it is ready. Gives what it found and the next number.
-    async fn read(&self, shard: usize) -> Result<(Vec<(StreamMessage, Arc<Batch>)>, u64), ReadError> {
-        let Some(part) = self.parts.get(shard) else { return Ok((Vec::new(), 0)) };
+    /// Reads on in one stream, if nothing of it is ready.
+    async fn read(&self, shard: usize) -> Result<ShardPage, ReadError> {
+        let Some(part) = self.parts.get(shard) else { return Ok(ShardPage::default()) };
+        let nothing = |next| Ok(ShardPage { next, ..ShardPage::default() });
         if !part.ready.is_empty() {
-            return Ok((Vec::new(), part.next));
+            return nothing(part.next);
         }
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner).get(shard).copied().unwrap_or_default();
         // Up to here something is due.
@@ -214,30 +220,54 @@ impl NatsAllPages {
                 true => self.store.ask_leader(&stream, &get).await?.into_iter().collect(),
             };
             let found: Vec<StreamMessage> = found.into_iter().filter(|message| message.seq >= part.next).collect();
-            match found.last().map(|message| message.seq) {
-                Some(last) => {
-                    let next = last + 1;
-                    let read = found.into_iter().map(|message| {
-                        let session = message.session().unwrap_or(SessionId([0; 16]));
-                        let place = message.first().unwrap_or_default();
-                        let batch =
-                            message.batch().ok_or_else(|| damaged(session, place, "the batch here is damaged"))?;
-                        Ok((message, batch))
-                    });
-                    return Ok((read.collect::<Result<_, ReadError>>()?, next));
-                }
-                None if part.next > due => return Ok((Vec::new(), part.next)),
+            if !found.is_empty() {
+                return self.page(part, found).await;
+            }
+            match lagged {
+                _ if part.next > due => return nothing(part.next),
                 // A replica that lags, unless the leader has nothing either: then what was there was erased.
-                None if !lagged => lagged = true,
-                None => return Ok((Vec::new(), due + 1)),
+                false => lagged = true,
+                true => {
+                    let gap = part.next..due + 1;
+                    return Ok(ShardPage { next: gap.end, gaps: vec![gap], ..ShardPage::default() });
+                }
             }
         }
     }
 
+    /// The batches of messages. Behind a marker are those that this follower did not get before they were erased.
+    async fn page(&self, part: &FollowedShard, found: Vec<StreamMessage>) -> Result<ShardPage, ReadError> {
+        let mut page = ShardPage { next: part.next, ..ShardPage::default() };
+        for message in found {
+            if message.seq > page.next {
+                page.gaps.push(page.next..message.seq);
+            }
+            page.next = message.seq + 1;
+            let session = message.session().unwrap_or(SessionId([0; 16]));
+            if !message.is_marker() {
+                page.batches.push(read_batch(&message, session, message.seq)?);
+                continue;
+            }
+            let Some(generation) = message.generation() else {
+                return Err(damaged(session, message.first().unwrap_or_default(), "its marker is damaged"));
+            };
+            let copies = self.store.copies(session, &generation).await?;
+            let given = part.copy.filter(|(marker, _)| *marker == message.seq).map_or(0, |(_, copy)| copy);
+            let missed = copies.iter().filter(|copy| copy.seq > given && part.missed(copy.was(), &page.gaps));
+            let mut missed: Vec<ReadBatch> =
+                missed.map(|copy| read_batch(copy, session, message.seq - 1)).collect::<Result<_, _>>()?;
+            missed.iter_mut().for_each(|copy| copy.copy = copy.seq);
+            // With the last one the marker is passed.
+            missed.last_mut().into_iter().for_each(|last| (last.place, last.copy) = (message.seq, 0));
+            page.batches.extend(missed);
+        }
+        Ok(page)
+    }
+
     /// The next batch of all streams: the oldest of those that are due.
-    fn take(&mut self) -> Option<(usize, StreamMessage, Arc<Batch>)> {
+    fn take(&mut self) -> Option<(usize, ReadBatch)> {
         // What was there when following began comes before what is new.
-        let old = |part: &FollowedShard| part.ready.front().is_some_and(|(message, _)| message.seq <= part.began_at);
+        let old = |part: &FollowedShard| part.ready.front().is_some_and(|read| read.place <= part.began_at);
         let any_old = self.parts.iter().any(old);
         if self.parts.iter().any(FollowedShard::is_behind) {
             // Another page has to be read first, so that times are compared.
@@ -245,11 +275,11 @@ impl NatsAllPages {
         }
         let candidates = self.parts.iter().enumerate().filter(|(_, part)| !any_old || old(part));
         let (mut shard, _) = candidates
-            .filter_map(|(shard, part)| part.ready.front().map(|(message, _)| (shard, message.time.clone())))
+            .filter_map(|(shard, part)| part.ready.front().map(|read| (shard, read.time.clone())))
             .min_by(|a, b| a.1.cmp(&b.1))?;
         // A fork comes after what it inherits.
         for _ in 0..self.parts.len() {
-            match self.parts.get(shard).and_then(|part| part.ready.front()).and_then(|(_, batch)| parent_of(batch)) {
+            match self.parts.get(shard).and_then(|part| part.ready.front()).and_then(|read| parent_of(&read.batch)) {
                 Some((parent, cut)) => match self.waiting(parent, cut) {
                     Some(other) if other != shard => shard = other,
                     _ => break,
@@ -257,14 +287,28 @@ impl NatsAllPages {
                 None => break,
             }
         }
-        let (message, batch) = self.parts.get_mut(shard)?.ready.pop_front()?;
-        Some((shard, message, batch))
+        let read = self.parts.get_mut(shard)?.ready.pop_front()?;
+        Some((shard, read))
     }
 
     /// The shard in which a batch before `cut` of a session was read and not given.
     fn waiting(&self, session: SessionId, cut: Seq) -> Option<usize> {
-        let holds = |(_, batch): &(StreamMessage, Arc<Batch>)| batch.session == session && batch.first < cut;
+        let holds = |read: &ReadBatch| read.batch.session == session && read.batch.first < cut;
         self.parts.iter().position(|part| part.ready.iter().any(holds))
+    }
+}
+
+impl NatsStore {
+    /// The copies of a session that are behind a marker; none when they were erased again, since then another marker follows.
+    async fn copies(
+        &self,
+        session: SessionId,
+        generation: &SubjectGeneration,
+    ) -> Result<Vec<StreamMessage>, ReadError> {
+        let subject = self.layout.generation_subject(session, &generation.id);
+        let copies = self.messages(session, &subject, 1, generation.last).await?;
+        let whole = copies.last().and_then(StreamMessage::head).is_some_and(|head| head.next == generation.until);
+        Ok(if whole { copies } else { Vec::new() })
     }
 }
 

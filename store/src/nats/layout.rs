@@ -47,6 +47,11 @@ impl StoreLayout {
         format!("{}.sess.{}.{session}", self.name, self.shard_of(session))
     }
 
+    /// Where the copies of a session without its erased texts are.
+    pub fn generation_subject(&self, session: SessionId, generation: &str) -> String {
+        format!("{}.{generation}", self.subject(session))
+    }
+
     /// Every subject of a shard.
     pub fn subjects(&self, shard: u32) -> String {
         format!("{}.sess.{shard}.*", self.name)
@@ -89,7 +94,6 @@ impl StoreLayout {
             max_msgs_per_subject: -1,
             duplicate_window: NO_DUPLICATES,
             allow_direct: true,
-            deny_delete: true,
             ..StreamConfig::default()
         };
         let mut all: Vec<StreamConfig> = (0..self.shards)
@@ -215,7 +219,6 @@ impl StoreLayout {
         let per_subject = |config: &StreamConfig| config.max_msgs_per_subject.to_string();
         differs("max_msgs_per_subject", per_subject(found), per_subject(wanted))?;
         differs("allow_direct", found.allow_direct.to_string(), "true".to_owned())?;
-        differs("deny_delete", found.deny_delete.to_string(), wanted.deny_delete.to_string())?;
         differs("subjects", found.subjects.join(" "), wanted.subjects.join(" "))?;
         let republish =
             |config: &StreamConfig| config.republish.as_ref().map_or_else(String::new, |it| it.dest.clone());

@@ -1,7 +1,7 @@
 //! The right to run a session: a key with a time to live, renewed while its holder runs.
 
 use super::api::{ApiError, GetMessage, GotMessage, NO_MESSAGE, PubAck, WRONG_LAST, WRONG_LAST_PENDING};
-use super::connection::NatsConnection;
+use super::connection::{NatsConnection, Patience};
 use super::layout::{LEASE_SECONDS, StoreLayout};
 use super::message::{EXPECTED_LAST, from_leader};
 use crate::log::{Boxed, HeldLease, SessionLeases};
@@ -75,14 +75,23 @@ impl NatsLeases {
         let shared = LeaseState {
             connection: self.connection.clone(),
             subject,
-            holder: Bytes::copy_from_slice(holder.as_bytes()),
+            holder: format!("{holder} {}", unique_name()?).into(),
             seq: Mutex::new(before),
             lost: AtomicBool::new(false),
         };
-        match shared.write(false).await {
-            Ok(_) => {}
-            Err(error) if error.is(WRONG_LAST) || error.is(WRONG_LAST_PENDING) => return Ok(None),
-            Err(error) => return Err(error),
+        let mut patience = Patience::new(&self.connection);
+        loop {
+            match shared.write(false).await {
+                Ok(_) => break,
+                // After an answer that was lost it may be this very one.
+                Err(error) if error.is(WRONG_LAST) => match self.is_of(&stream, &shared).await? {
+                    true => break,
+                    false => return Ok(None),
+                },
+                Err(error) if error.is(WRONG_LAST_PENDING) => return Ok(None),
+                Err(error) if error.is_passing() && patience.again(&error).await => {}
+                Err(error) => return Err(error),
+            }
         }
         let (shared, (end, ended)) = (Arc::new(shared), oneshot::channel());
         let (renewed, held) = (renewing(shared.clone(), ended), self.held.clone());
@@ -94,6 +103,22 @@ impl NatsLeases {
         Ok(Some(NatsLease { shared, _end: end }))
     }
 
+    /// Whether a lease in the cluster is the one that was just written.
+    async fn is_of(&self, stream: &str, shared: &LeaseState) -> Result<bool, ApiError> {
+        let get = GetMessage { last_by_subj: Some(shared.subject.clone()), ..GetMessage::default() };
+        let got = self.connection.ask::<GotMessage>(&format!("$JS.API.STREAM.MSG.GET.{stream}"), &get).await;
+        let message = match got {
+            Ok(got) => from_leader(got.message)?,
+            Err(error) if error.is(NO_MESSAGE) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let is_ours = message.payload == shared.holder;
+        if is_ours {
+            *shared.seq.lock().unwrap_or_else(PoisonError::into_inner) = message.seq;
+        }
+        Ok(is_ours)
+    }
+
     /// Waits until those that were dropped are given back.
     pub(super) async fn given_back(&self) {
         let mut held = self.held.subscribe();
@@ -101,6 +126,14 @@ impl NatsLeases {
             tracing::debug!("a lease was not given back; it ends by itself");
         }
     }
+}
+
+/// A name that no other process has.
+pub(super) fn unique_name() -> Result<String, ApiError> {
+    let mut bytes = [0_u8; 12];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    filled.map_err(|error| ApiError::NoAnswer(format!("no random numbers: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl SessionLeases for NatsLeases {

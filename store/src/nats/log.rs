@@ -4,11 +4,11 @@ use super::address::NatsAddress;
 use super::api::ApiError;
 use super::appending::Writers;
 use super::blobs::{LocalBlobs, NatsBlobs};
-use super::connection::{NatsConnection, OnNotice};
+use super::connection::{NatsConnection, OnNotice, one_call};
 use super::error::NatsError;
 use super::layout::StoreLayout;
 use super::leases::NatsLeases;
-use super::reading::KnownPlaces;
+use super::places::KnownPlaces;
 use super::sessions::SubjectListing;
 use super::{create, following};
 use crate::log::{
@@ -133,7 +133,7 @@ pub(super) fn unwritable(error: ApiError) -> AppendError {
 
 impl EventLog for NatsLog {
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
-        Box::pin(async move { self.store.append(draft).await })
+        Box::pin(one_call(async move { self.store.append(draft).await }))
     }
 
     fn append_all(&self, drafts: Vec<Draft>) -> Boxed<'_, Appended> {
@@ -141,7 +141,7 @@ impl EventLog for NatsLog {
     }
 
     fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
-        Box::pin(async move { Ok(self.store.last(session).await?.map(|last| last.head)) })
+        Box::pin(one_call(async move { Ok(self.store.last(session).await?.map(|last| last.head)) }))
     }
 
     fn promises(&self) -> Promises {
@@ -153,11 +153,11 @@ impl EventLog for NatsLog {
     }
 
     fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        Box::pin(async move { self.store.read(session, from, limit).await })
+        Box::pin(one_call(async move { self.store.read(session, from, limit).await }))
     }
 
     fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        Box::pin(async move { self.store.read_back(session, before, limit).await })
+        Box::pin(one_call(async move { self.store.read_back(session, before, limit).await }))
     }
 
     fn follow(&self, scope: Scope) -> Following {
@@ -170,11 +170,11 @@ impl EventLog for NatsLog {
     }
 
     fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
-        Box::pin(async move {
+        Box::pin(one_call(async move {
             let hash = Digest::of(text.as_bytes());
             self.store.blobs.put(hash, &text).await.map_err(unwritable)?;
             Ok(hash)
-        })
+        }))
     }
 
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {

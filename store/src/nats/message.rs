@@ -1,6 +1,7 @@
 //! A batch as a message: headers that answer without reading it, and a payload with a checksum.
 
 use super::api::{ApiError, StoredMessage};
+use super::generation::{GENERATION, SubjectGeneration, WAS};
 use crate::log::Head;
 use annals_core::{Batch, Seq, SessionId, Time, codec};
 use async_nats::HeaderMap;
@@ -53,6 +54,21 @@ impl StreamMessage {
         self.number("Sess-Key").map(Seq)
     }
 
+    /// Which of its batches are copies without erased texts; `None`: nothing was erased in the session.
+    pub fn generation(&self) -> Option<SubjectGeneration> {
+        self.header(GENERATION)?.parse().ok()
+    }
+
+    /// Whether it is no batch, but says that a generation is in force from here on.
+    pub fn is_marker(&self) -> bool {
+        self.header(GENERATION).is_some() && self.header("Sess-Fmt").is_none()
+    }
+
+    /// The number under which its batch was stored first.
+    pub fn was(&self) -> u64 {
+        self.number(WAS).unwrap_or(self.seq)
+    }
+
     /// The session, by the subject.
     pub fn session(&self) -> Option<SessionId> {
         self.subject.split('.').nth(3)?.parse().ok()
@@ -70,19 +86,49 @@ impl StreamMessage {
     }
 }
 
-/// The headers and the payload of a batch, to be stored after the message `token` of its subject.
-pub fn written(batch: &Batch, encoded: &[u8], stream: &str, token: u64, key_at: Seq) -> (HeaderMap, Bytes) {
+/// The place of a message: which stream, after which message of its subject, and what holds for its session there.
+pub struct PublishPlace<'a> {
+    pub stream: &'a str,
+    pub token: u64,
+    /// The batch that brought the key.
+    pub key_at: Seq,
+    pub generation: Option<&'a SubjectGeneration>,
+}
+
+fn headers(place: &PublishPlace<'_>, first: Seq, head: &Head) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    headers.insert(EXPECTED_STREAM, stream);
-    headers.insert(EXPECTED_LAST, token.to_string().as_str());
-    headers.insert("Sess-Seq", batch.first.0.to_string().as_str());
-    headers.insert("Sess-Next", batch.next().0.to_string().as_str());
-    headers.insert("Sess-At", batch.at.millis().to_string().as_str());
-    headers.insert("Sess-Cid", batch.digest.to_string().as_str());
+    headers.insert(EXPECTED_STREAM, place.stream);
+    headers.insert(EXPECTED_LAST, place.token.to_string().as_str());
+    headers.insert("Sess-Seq", first.0.to_string().as_str());
+    headers.insert("Sess-Next", head.next.0.to_string().as_str());
+    headers.insert("Sess-At", head.at.millis().to_string().as_str());
+    headers.insert("Sess-Cid", head.digest.to_string().as_str());
+    headers.insert("Sess-Key", place.key_at.0.to_string().as_str());
+    if let Some(generation) = place.generation {
+        headers.insert(GENERATION, generation.to_string().as_str());
+    }
+    headers
+}
+
+/// The headers of a marker: from here on a generation is in force, in a session that ends at `head`.
+pub fn marker(place: &PublishPlace<'_>, head: &Head) -> HeaderMap {
+    headers(place, head.next, head)
+}
+
+/// The headers and the payload of a copy of a batch, which was first stored as number `was`.
+pub fn copied(batch: &Batch, encoded: &[u8], place: &PublishPlace<'_>, was: u64) -> (HeaderMap, Bytes) {
+    let (mut headers, payload) = written(batch, encoded, place);
+    headers.insert(WAS, was.to_string().as_str());
+    (headers, payload)
+}
+
+/// The headers and the payload of a batch.
+pub fn written(batch: &Batch, encoded: &[u8], place: &PublishPlace<'_>) -> (HeaderMap, Bytes) {
+    let head = Head { next: batch.next(), digest: batch.digest, at: batch.at };
+    let mut headers = headers(place, batch.first, &head);
     if let Some(prev) = batch.prev {
         headers.insert("Sess-Prev", prev.to_string().as_str());
     }
-    headers.insert("Sess-Key", key_at.0.to_string().as_str());
     headers.insert("Sess-Fmt", FORMAT);
     let mut payload = Vec::with_capacity(encoded.len() + 4);
     payload.extend_from_slice(&crc32c::crc32c(encoded).to_le_bytes());

@@ -3,11 +3,9 @@
 use super::api::{GetMessage, GotMessage, NO_MESSAGE};
 use super::log::{NatsStore, unreadable};
 use super::message::{StreamMessage, from_leader};
-use crate::lineage::{Birth, Lineage, slice};
-use crate::log::{Head, Position, ReadError, Slice, StoreCursor};
-use annals_core::{Batch, Seq, SessionId};
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use super::places::{Last, NatsBatch, SubjectPart};
+use crate::log::{Position, ReadError, Slice, StoreCursor};
+use annals_core::{Seq, SessionId};
 
 /// How many messages are asked for at a time.
 const PAGE: usize = 500;
@@ -15,64 +13,6 @@ const PAGE: usize = 500;
 const BACK: u64 = 16;
 /// How often a replica that lags is asked before the leader is.
 const LAGS: u32 = 2;
-/// How many sessions are remembered.
-const SESSIONS: usize = 4096;
-/// How many places of a session are remembered.
-const PLACES: usize = 4096;
-
-/// The last batch of a session.
-#[derive(Clone, Debug)]
-pub struct Last {
-    pub message: StreamMessage,
-    pub first: Seq,
-    pub head: Head,
-}
-
-/// A batch and its number in its stream.
-#[derive(Clone, Debug)]
-pub struct NatsBatch {
-    pub batch: Arc<Batch>,
-    pub seq: u64,
-}
-
-/// Where batches of sessions are in their streams, as far as it was seen. Never wrong: what is stored stays where it is.
-#[derive(Debug, Default)]
-pub struct KnownPlaces(Mutex<HashMap<SessionId, SessionPlaces>>);
-
-#[derive(Clone, Debug, Default)]
-struct SessionPlaces {
-    birth: Option<Birth>,
-    /// By the first event.
-    at: BTreeMap<Seq, u64>,
-}
-
-impl KnownPlaces {
-    fn with<T>(&self, session: SessionId, call: impl FnOnce(&mut SessionPlaces) -> T) -> T {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= SESSIONS && !all.contains_key(&session) {
-            all.clear();
-        }
-        call(all.entry(session).or_default())
-    }
-
-    pub fn note(&self, session: SessionId, first: Seq, seq: u64) {
-        self.with(session, |places| {
-            if places.at.len() >= PLACES {
-                places.at.clear();
-            }
-            places.at.insert(first, seq);
-        });
-    }
-
-    /// The nearest places at or before an event, and after it.
-    fn around(&self, session: SessionId, seq: Seq) -> (Option<(Seq, u64)>, Option<u64>) {
-        self.with(session, |places| {
-            let before = places.at.range(..=seq).next_back().map(|(first, at)| (*first, *at));
-            let after = places.at.range(seq.plus(1)..).next().map(|(_, at)| *at);
-            (before, after)
-        })
-    }
-}
 
 pub fn damaged(session: SessionId, seq: Seq, reason: &str) -> ReadError {
     ReadError::Damaged { session, seq, reason: reason.to_owned() }
@@ -97,62 +37,66 @@ impl NatsStore {
         let (Some(first), Some(head)) = (message.first(), message.head()) else {
             return Err(damaged(session, Seq::ZERO, "its last message has no valid headers"));
         };
-        self.places.note(session, first, message.seq);
-        Ok(Some(Last { message, first, head }))
+        let generation = message.generation();
+        self.places.are_of(session, generation.as_ref());
+        if !message.is_marker() {
+            self.places.note(session, first, message.seq);
+        }
+        Ok(Some(Last { message, first, head, generation }))
     }
 
-    /// The first message of a session from a number in its stream on.
-    pub async fn next_from(&self, session: SessionId, seq: u64) -> Result<Option<StreamMessage>, ReadError> {
-        let next_by_subj = Some(self.layout.subject(session));
+    /// The parts of a session's own log, oldest first.
+    pub fn parts(&self, session: SessionId, last: &Last) -> Vec<SubjectPart> {
+        let generation = last.generation.as_ref();
+        let copies = generation.map(|generation| SubjectPart {
+            subject: self.layout.generation_subject(session, &generation.id),
+            low: 1,
+            high: generation.last,
+            until: generation.until,
+        });
+        let own = SubjectPart {
+            subject: self.layout.subject(session),
+            low: generation.map_or(1, |generation| generation.last + 1),
+            high: last.message.seq,
+            until: last.head.next,
+        };
+        copies.into_iter().chain([own]).collect()
+    }
+
+    /// The first message of a subject of a session from a number in its stream on.
+    pub async fn next_from(
+        &self,
+        session: SessionId,
+        subject: &str,
+        seq: u64,
+    ) -> Result<Option<StreamMessage>, ReadError> {
+        let next_by_subj = Some(subject.to_owned());
         let get = GetMessage { seq: Some(seq.max(1)), next_by_subj, ..GetMessage::default() };
         self.ask_leader(&self.layout.stream(self.layout.shard_of(session)), &get).await
     }
 
-    /// How a session's own log begins.
-    pub async fn birth(&self, session: SessionId) -> Result<Option<Birth>, ReadError> {
-        if let Some(birth) = self.places.with(session, |places| places.birth) {
-            return Ok(Some(birth));
-        }
-        let Some(message) = self.next_from(session, 1).await? else { return Ok(None) };
-        let batch = message.batch().ok_or_else(|| damaged(session, Seq::ZERO, "its first batch is damaged"))?;
-        let birth = Birth::of(&batch);
-        self.places.note(session, birth.first, message.seq);
-        self.places.with(session, |places| places.birth = Some(birth));
-        Ok(Some(birth))
-    }
-
-    /// How a session reads through to its ancestors.
-    pub async fn lineage(&self, session: SessionId) -> Result<Lineage, ReadError> {
-        let mut births = BTreeMap::new();
-        let mut next = Some(session);
-        while let Some(of) = next {
-            let birth = self.birth(of).await?;
-            births.insert(of, birth);
-            next = birth.and_then(|birth| birth.parent).filter(|parent| !births.contains_key(parent));
-        }
-        Lineage::of(session, |session| Ok(births.get(&session).copied().flatten()))
-    }
-
-    /// The number of the message that holds an event of a session's own log, which ends at `last`.
-    async fn locate(&self, session: SessionId, seq: Seq, last: &Last) -> Result<u64, ReadError> {
-        if seq >= last.first {
-            return Ok(last.message.seq);
-        }
+    /// The number of the message that holds an event of a part of a session's own log.
+    async fn locate(&self, session: SessionId, seq: Seq, part: &SubjectPart) -> Result<u64, ReadError> {
         let (before, after) = self.places.around(session, seq);
-        let mut low = before.map_or(1, |(_, at)| at);
-        if before.is_some_and(|(first, _)| first == seq) {
-            return Ok(low);
+        if let Some((first, at)) = before
+            && first == seq
+        {
+            return Ok(at);
         }
-        let mut high = after.unwrap_or(last.message.seq).min(last.message.seq);
+        let mut low = before.map_or(part.low, |(_, at)| at.max(part.low));
+        let mut high = after.unwrap_or(part.high).min(part.high);
         // What holds the event is a message of the session in `low..high`: the first one behind the middle says in which half.
         while low < high {
             let middle = low + (high - low) / 2;
-            let message = self.next_from(session, middle).await?;
+            let message = self.next_from(session, &part.subject, middle).await?;
+            let marker = message.as_ref().is_some_and(StreamMessage::is_marker);
             let found = message.and_then(|message| Some((message.first()?, message.head()?.next, message.seq)));
             let Some((first, next, at)) = found else {
                 return Err(damaged(session, seq, "its messages have no headers"));
             };
-            self.places.note(session, first, at);
+            if !marker {
+                self.places.note(session, first, at);
+            }
             if first <= seq && seq < next {
                 return Ok(at);
             }
@@ -167,8 +111,27 @@ impl NatsStore {
 
     /// Up to `limit` batches of a session's own log from the one that holds `from` on.
     pub async fn own_from(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<NatsBatch>, ReadError> {
-        let last = self.last(session).await?.ok_or(ReadError::NoSession(session))?;
-        self.own_up_to(session, from, limit, &last).await
+        let mut last = self.last(session).await?.ok_or(ReadError::NoSession(session))?;
+        loop {
+            match self.own_up_to(session, from, limit, &last).await {
+                Err(error @ ReadError::Damaged { .. }) if !self.was_erased(session, &mut last).await? => {
+                    return Err(error);
+                }
+                // Texts were erased while it was read: once more.
+                Err(ReadError::Damaged { .. }) => {}
+                read => return read,
+            }
+        }
+    }
+
+    /// Whether another generation of a session is in force by now. Brings `last` up to date then.
+    async fn was_erased(&self, session: SessionId, last: &mut Last) -> Result<bool, ReadError> {
+        let now = self.last(session).await?.ok_or(ReadError::NoSession(session))?;
+        if now.generation == last.generation {
+            return Ok(false);
+        }
+        *last = now;
+        Ok(true)
     }
 
     async fn own_up_to(
@@ -182,16 +145,47 @@ impl NatsStore {
         if from >= last.head.next || limit == 0 {
             return Ok(found);
         }
-        let stream = self.layout.stream(self.layout.shard_of(session));
-        let mut at = self.locate(session, from, last).await?;
-        let (mut due, mut lagged) = (None, 0);
-        while found.len() < limit && at <= last.message.seq {
-            if at == last.message.seq {
-                self.take(session, &last.message, &mut due, &mut found)?;
+        let mut due = None;
+        for part in self.parts(session, last) {
+            let from = due.unwrap_or(from);
+            if found.len() >= limit || from >= part.until {
+                continue;
+            }
+            let known = Some(&last.message).filter(|message| message.seq == part.high && !message.is_marker());
+            self.take_part(session, from, limit, &part, known, &mut due, &mut found).await?;
+            if due.is_some_and(|due| due < part.until) {
                 break;
             }
+        }
+        let named = found.iter().flat_map(|stored| stored.batch.blobs()).map(|named| named.blob);
+        self.blobs.bring(named.collect::<Vec<_>>()).await.map_err(unreadable)?;
+        Ok(found)
+    }
+
+    /// Reads a part of a session from the batch that holds `from` on. `known`: its last message, which was read already.
+    #[allow(clippy::too_many_arguments, reason = "one loop of `own_up_to`, which it is a part of")]
+    async fn take_part(
+        &self,
+        session: SessionId,
+        from: Seq,
+        limit: usize,
+        part: &SubjectPart,
+        known: Option<&StreamMessage>,
+        due: &mut Option<Seq>,
+        found: &mut Vec<NatsBatch>,
+    ) -> Result<(), ReadError> {
+        let stream = self.layout.stream(self.layout.shard_of(session));
+        let mut at = match known.filter(|known| known.first().is_some_and(|first| from >= first)) {
+            Some(known) => known.seq,
+            None => self.locate(session, from, part).await?,
+        };
+        let (mut lagged, began) = (0, found.len());
+        while found.len() < limit && at <= part.high {
+            if let Some(known) = known.filter(|known| known.seq == at) {
+                return self.take(session, known, due, found);
+            }
             let batch = Some((limit - found.len()).min(PAGE));
-            let subject = Some(self.layout.subject(session));
+            let subject = Some(part.subject.clone());
             let get = GetMessage { seq: Some(at), next_by_subj: subject, batch, ..GetMessage::default() };
             let page = match self.connection.direct(&stream, &get).await {
                 Ok(page) => page,
@@ -201,13 +195,13 @@ impl NatsStore {
                 }
             };
             let before = found.len();
-            let wanted = at..=last.message.seq;
+            let wanted = at..=part.high;
             for message in page.iter().filter(|message| wanted.contains(&message.seq)) {
                 let is_next = due.is_none_or(|due| message.first() == Some(due));
                 if !is_next {
                     break;
                 }
-                self.take(session, message, &mut due, &mut found)?;
+                self.take(session, message, due, found)?;
                 at = message.seq + 1;
             }
             if found.len() > before {
@@ -219,19 +213,48 @@ impl NatsStore {
                 continue;
             }
             // The replica lags: the leader has it.
-            match self.next_from(session, at).await? {
-                Some(message) if message.seq <= last.message.seq => {
-                    self.take(session, &message, &mut due, &mut found)?;
+            match self.next_from(session, &part.subject, at).await? {
+                Some(message) if message.seq <= part.high => {
+                    self.take(session, &message, due, found)?;
                     at = message.seq + 1;
                 }
-                _ if found.is_empty() => {
+                _ if found.len() == began => {
                     return Err(damaged(session, due.unwrap_or(from), "a message is missing in the cluster"));
                 }
                 _ => break,
             }
         }
-        let named = found.iter().flat_map(|stored| stored.batch.blobs()).map(|named| named.blob);
-        self.blobs.bring(named.collect::<Vec<_>>()).await.map_err(unreadable)?;
+        Ok(())
+    }
+
+    /// The messages of a subject of a session with the numbers from `from` to `until`, as far as they are there.
+    pub async fn messages(
+        &self,
+        session: SessionId,
+        subject: &str,
+        from: u64,
+        until: u64,
+    ) -> Result<Vec<StreamMessage>, ReadError> {
+        let stream = self.layout.stream(self.layout.shard_of(session));
+        let (mut found, mut at) = (Vec::<StreamMessage>::new(), from.max(1));
+        while at <= until {
+            let get = GetMessage {
+                seq: Some(at),
+                next_by_subj: Some(subject.to_owned()),
+                batch: Some(PAGE),
+                ..GetMessage::default()
+            };
+            let page = self.connection.direct(&stream, &get).await.unwrap_or_default();
+            let before = found.len();
+            found.extend(page.into_iter().filter(|message| (at..=until).contains(&message.seq)));
+            if found.len() == before {
+                // The replica lags, or this is the end: the leader knows.
+                let next = self.next_from(session, subject, at).await?;
+                let Some(next) = next.filter(|next| next.seq <= until) else { break };
+                found.push(next);
+            }
+            at = found.last().map_or(at, |last| last.seq) + 1;
+        }
         Ok(found)
     }
 
@@ -258,7 +281,7 @@ impl NatsStore {
     }
 
     /// Up to `limit` batches of a session's own log that begin before `before`, newest first.
-    async fn own_before(&self, session: SessionId, before: Seq, limit: usize) -> Result<Vec<NatsBatch>, ReadError> {
+    pub async fn own_before(&self, session: SessionId, before: Seq, limit: usize) -> Result<Vec<NatsBatch>, ReadError> {
         let last = self.last(session).await?.ok_or(ReadError::NoSession(session))?;
         let first = self.birth(session).await?.map_or(Seq::ZERO, |birth| birth.first);
         let end = before.min(last.head.next);
@@ -271,7 +294,7 @@ impl NatsStore {
             let mut found = Vec::new();
             let mut next = from;
             while next < end {
-                let page = self.own_up_to(session, next, PAGE, &last).await?;
+                let page = self.own_from(session, next, PAGE).await?;
                 let Some(ends) = page.last().map(|stored| stored.batch.next()) else { break };
                 next = ends;
                 found.extend(page.into_iter().filter(|stored| stored.batch.first < end));
@@ -285,41 +308,6 @@ impl NatsStore {
         }
     }
 
-    /// See [`crate::EventLog::read`].
-    pub async fn read(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Slice>, ReadError> {
-        let birth = self.birth(session).await?.ok_or(ReadError::NoSession(session))?;
-        if from >= birth.first {
-            let found = self.own_from(session, from, limit).await?;
-            return Ok(found.into_iter().map(|stored| slice(stored.batch, from, Seq(u64::MAX))).collect());
-        }
-        let lineage = self.lineage(session).await?;
-        let (mut pages, mut count) = (BTreeMap::new(), 0);
-        for span in lineage.spans().iter().filter(|span| span.until > from) {
-            if count >= limit {
-                break;
-            }
-            let found = self.own_from(span.session, from.max(span.from), limit - count).await?;
-            count += found.iter().filter(|stored| stored.batch.first < span.until).count();
-            pages.insert(span.session, batches(found));
-        }
-        lineage.read(from, limit, |session, _, _| Ok(pages.remove(&session).unwrap_or_default()))
-    }
-
-    /// See [`crate::EventLog::read_back`].
-    pub async fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Result<Vec<Slice>, ReadError> {
-        let lineage = self.lineage(session).await?;
-        let (mut pages, mut count) = (BTreeMap::new(), 0);
-        for span in lineage.spans().iter().rev().filter(|span| span.from < before) {
-            if count >= limit {
-                break;
-            }
-            let found = self.own_before(span.session, before.min(span.until), limit - count).await?;
-            count += found.len();
-            pages.insert(span.session, batches(found));
-        }
-        lineage.read_back(before, limit, |session, _, _| Ok(pages.remove(&session).unwrap_or_default()))
-    }
-
     /// See [`crate::EventLog::last_before`].
     pub async fn last_before(&self, cursor: &StoreCursor) -> Result<Option<Slice>, ReadError> {
         let (next, shard) = cursor.shards(self.layout.shards as usize)?;
@@ -327,6 +315,13 @@ impl NatsStore {
         let Some(before) = before else { return Ok(None) };
         let get = GetMessage { seq: Some(before), ..GetMessage::default() };
         let message = self.ask_leader(&self.layout.stream(shard), &get).await?;
+        let message = match message.as_ref().filter(|message| message.is_marker()).map(StreamMessage::generation) {
+            Some(generation) => {
+                let get = GetMessage { seq: generation.map(|generation| generation.last), ..GetMessage::default() };
+                self.ask_leader(&self.layout.stream(shard), &get).await?
+            }
+            None => message,
+        };
         let batch = message.and_then(|message| message.batch());
         Ok(batch.map(|batch| Slice { from: batch.first, until: batch.next(), batch }))
     }
@@ -336,8 +331,4 @@ impl NatsStore {
         let (shards, shard) = (u64::from(self.layout.shards), u64::from(self.layout.shard_of(session)));
         Position(seq.saturating_mul(shards).saturating_add(shard))
     }
-}
-
-fn batches(found: Vec<NatsBatch>) -> Vec<Arc<Batch>> {
-    found.into_iter().map(|stored| stored.batch).collect()
 }

@@ -130,6 +130,11 @@ impl Cluster {
         }
     }
 
+    /// Where the files of all servers are.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
     /// What the servers printed.
     pub fn logs(&self) -> String {
         let of = |node| fs::read_to_string(self.folder.path().join(format!("n{node}.log"))).unwrap_or_default();

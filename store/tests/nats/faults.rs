@@ -7,12 +7,13 @@ use crate::cluster::Cluster;
 use annals_core::{Digest, Event, Seq, SessionId};
 use annals_store::conformance::material::{admitted, begin, created, draft, promoted, session, synthetic};
 use annals_store::exchange::verify_session;
-use annals_store::nats::{NatsLog, NatsOptions};
+use annals_store::nats::{NatsAddress, NatsLog, NatsOptions};
 use annals_store::{AppendError, Draft, EventLog};
 use futures_util::future::join_all;
 use rustix::process::{Pid, Signal, kill_process};
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Writers, each on a session of its own.
@@ -109,7 +110,8 @@ async fn fill(log: &NatsLog, bytes: u64) {
     }
 }
 
-fn send(cluster: &Cluster, node: usize, signal: Signal) {
+/// Sends a signal to a server.
+pub fn send(cluster: &Cluster, node: usize, signal: Signal) {
     if let Some(pid) = cluster.pid(node).and_then(Pid::from_raw) {
         kill_process(pid, signal).unwrap();
     }
@@ -136,6 +138,13 @@ async fn break_servers(cluster: &mut Cluster, stream: &str, faults: &Faults) {
         send(cluster, leader, Signal::STOP);
         pause().await;
         send(cluster, leader, Signal::CONT);
+        pause().await;
+        let leader = cluster.leader(stream).unwrap_or(0);
+        eprintln!("round {round}: the leader n{} is alone", leader + 1);
+        let others = [(leader + 1) % 3, (leader + 2) % 3];
+        others.iter().for_each(|node| send(cluster, *node, Signal::STOP));
+        pause().await;
+        others.iter().for_each(|node| send(cluster, *node, Signal::CONT));
         pause().await;
         eprintln!("round {round}: kill -9 of all three");
         (0..3).for_each(|node| cluster.kill(node));
@@ -195,4 +204,87 @@ async fn nothing_acknowledged_is_lost_or_doubled_whichever_servers_end() {
     acknowledged.sort_unstable();
     assert_eq!(there, acknowledged, "the shared session: each acknowledged batch once, and no other");
     eprintln!("{total} batches acknowledged, 0 lost, 0 doubled");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_whose_files_are_damaged_or_gone_costs_nothing() {
+    let Some(mut cluster) = Cluster::start(3) else { return };
+    let address = cluster.new_store(1).await;
+    let stream = format!("{}_SESS_0", address.name);
+    let log = NatsLog::open(&address, NatsOptions::default()).await.unwrap();
+    fill(&log, 2 << 20).await;
+    let sessions: Vec<SessionId> = (0..16).map(|n| session(2000 + n)).collect();
+    let mut before = Vec::new();
+    for session in &sessions {
+        before.push(chain(&log, *session).await);
+    }
+    let follower = (cluster.leader(&stream).unwrap() + 1) % 3;
+    for gone in [false, true] {
+        cluster.kill(follower);
+        let folder = cluster.folder().join(format!("n{}", follower + 1));
+        match gone {
+            true => std::fs::remove_dir_all(&folder).unwrap(),
+            false => assert!(flip(&folder.join("jetstream/$G/streams").join(&stream)) > 0, "nothing was damaged"),
+        }
+        cluster.restart(follower);
+        cluster.await_healthy();
+        // Whichever server answers.
+        for node in 0..3 {
+            let servers = vec![format!("127.0.0.1:{}", cluster.nodes[node].client)];
+            let one = NatsAddress { servers, ..address.clone() };
+            let log = NatsLog::open(&one, NatsOptions::default()).await.unwrap();
+            for (session, before) in sessions.iter().zip(&before) {
+                assert_eq!(chain(&log, *session).await, *before, "n{}, gone: {gone}", node + 1);
+            }
+        }
+    }
+}
+
+/// Changes a byte in the middle of each file of messages. Gives how many.
+fn flip(folder: &Path) -> usize {
+    let mut count = 0;
+    for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            count += flip(&path);
+        } else if path.extension().is_some_and(|extension| extension == "blk") {
+            let mut bytes = std::fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            if let Some(byte) = bytes.get_mut(middle) {
+                *byte ^= 0xff;
+                std::fs::write(&path, bytes).unwrap();
+                count += 1;
+            }
+        }
+    }
+    count
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_majority_an_append_says_that_it_waits_and_then_fails() {
+    if Faults::of_environment().fill == 0 {
+        eprintln!("SKIPPED: it waits for half a minute; ANNALS_NATS_FAULTS=long runs it");
+        return;
+    }
+    let Some(mut cluster) = Cluster::start(3) else { return };
+    let address = cluster.new_store(1).await;
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let told = heard.clone();
+    let notice = Arc::new(move |text: &str| told.lock().unwrap().push(text.to_owned()));
+    let log = NatsLog::open(&address, NatsOptions { notice, ..NatsOptions::default() }).await.unwrap();
+    begin(&log, session(1)).await.unwrap();
+    let leader = cluster.leader(&format!("{}_SESS_0", address.name)).unwrap();
+    let (one, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    cluster.kill(one);
+    cluster.kill(other);
+    let append = log.append(draft(session(1), Seq(1), vec![synthetic("is it there?")]));
+    let error =
+        tokio::time::timeout(Duration::from_secs(31), append).await.expect("as docs/cluster.md says").unwrap_err();
+    assert!(matches!(error, AppendError::Unknown | AppendError::Io { .. }), "{error}");
+    assert!(heard.lock().unwrap().iter().any(|text| text.contains("waiting for the cluster")), "{heard:?}");
+    tokio::time::timeout(Duration::from_secs(31), log.head(session(1))).await.expect("the same").unwrap_err();
+    cluster.restart(one);
+    cluster.restart(other);
+    cluster.await_healthy();
+    sure(&log, draft(session(1), Seq(1), vec![synthetic("is it there?")])).await.unwrap();
+    assert_eq!(chain(&log, session(1)).await.len(), 2, "once");
 }

@@ -3,6 +3,9 @@
 mod cluster;
 mod conforming;
 mod cut_client;
+mod erasing;
 mod faults;
+mod lagging;
 mod leases;
+mod logins;
 mod refusals;

@@ -32,6 +32,10 @@ async fn a_stream_that_was_changed_is_refused_with_the_command_that_mends_it() {
         ("discard", json!("old")),
         ("max_bytes", json!(1_000_000)),
         ("max_age", json!(3_600_000_000_000_i64)),
+        ("max_msgs", json!(1_000)),
+        ("max_msgs_per_subject", json!(1_000)),
+        ("allow_direct", json!(false)),
+        ("republish", Value::Null),
     ] {
         change(&address, &stream, key, value).await;
         let error = open(&address).await.unwrap_err().to_string();
@@ -41,6 +45,35 @@ async fn a_stream_that_was_changed_is_refused_with_the_command_that_mends_it() {
         assert_eq!((mended.created, mended.changed), (0, 1), "{key}");
         open(&address).await.unwrap();
     }
+    let client = async_nats::connect(format!("nats://{}", address.servers[0])).await.unwrap();
+    client.request(format!("$JS.API.STREAM.DELETE.{stream}"), "".into()).await.unwrap();
+    let error = open(&address).await.unwrap_err().to_string();
+    assert!(error.contains(&format!("stream {stream} has the stream = nothing")), "{error}");
+    assert!(error.contains(&format!("annals store create {address} --replicas 1 --shards 2 --monitor")), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fewer_replicas_than_the_store_was_created_with_are_refused_and_mended() {
+    let Some(cluster) = Cluster::start(3) else { return };
+    let address = cluster.new_store(1).await;
+    change(&address, &format!("{}_SESS_0", address.name), "num_replicas", json!(1)).await;
+    let error = open(&address).await.unwrap_err().to_string();
+    assert!(error.contains("has replicas = 1, and must have 3"), "{error}");
+    assert!(error.contains(&format!("annals store create {address} --replicas 3 --shards 1 --monitor")), "{error}");
+    let mended = create(&address, &cluster.wanted(1), NatsOptions::default()).await.unwrap();
+    assert_eq!((mended.created, mended.changed), (0, 1));
+    open(&address).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_server_that_flushes_later_is_found_by_its_monitor() {
+    let Some(lazy) = Cluster::start_with(1, "", "") else { return };
+    let Some(cluster) = Cluster::start(1) else { return };
+    let monitors = vec![cluster.monitors()[0].clone(), lazy.monitors()[0].clone()];
+    let wanted = NatsCreate { monitors, ..cluster.wanted(1) };
+    let error = create(&cluster.address("mixed"), &wanted, NatsOptions::default()).await.unwrap_err().to_string();
+    assert!(error.contains("n1") && error.contains(&lazy.monitors()[0]), "{error}");
+    assert!(error.contains("sync_interval: always") && error.contains("--accept-unsynced"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Two people with machines of their own (homes and caches), and one store in a cluster of three servers.
-fn two_machines(model: &Model, cluster: &Cluster) -> [Person; 2] {
+pub fn two_machines(model: &Model, cluster: &Cluster) -> [Person; 2] {
     let address = cluster.address("team").to_string();
     let person = || {
         let mut person = Person::with_model(model.url(), "openai-chat");
@@ -25,7 +25,7 @@ fn two_machines(model: &Model, cluster: &Cluster) -> [Person; 2] {
     people
 }
 
-fn fine(person: &Person, args: &[&str]) -> String {
+pub fn fine(person: &Person, args: &[&str]) -> String {
     let answer = person.annals(args);
     assert_eq!(answer.status, Some(0), "{args:?}: {answer:?}");
     answer.out
@@ -87,7 +87,7 @@ fn sessions_are_copied_into_a_cluster_and_out_of_it_with_their_digests() {
     for store in [&address, &back] {
         assert!(fine(&person, &["verify", "--store", store]).contains("integrity verified"));
     }
-    for refused in [&["doctor"][..], &["sign"], &["erase", "@last", "--all", "--yes", "--reason", "a test"]] {
+    for refused in [&["doctor"][..], &["sign"]] {
         let answer = person.annals(&[refused, &["--store", &address]].concat());
         assert_eq!(answer.status, Some(2), "{answer:?}");
         assert!(answer.remarks.contains("annals copy --from"), "{answer:?}");

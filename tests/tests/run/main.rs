@@ -6,6 +6,8 @@ mod again;
 mod background;
 mod chat_screen;
 mod cluster;
+mod cluster_commands;
+mod cluster_erasing;
 mod command;
 mod day;
 mod elsewhere;
