@@ -1,7 +1,7 @@
 //! Where a host works, and the stores that it opened.
 
 use crate::error::{HostError, SigningError};
-use crate::opened_log::{OpenedLog, ClusterErasure};
+use crate::opened_log::{ClusterErasure, OpenedLog};
 use crate::remarks::{HostRemarks, LoggedRemarks, NoProgress, WorkProgress};
 use crate::store_choice::StoreChoice;
 use annals_config::Environment;

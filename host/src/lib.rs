@@ -48,7 +48,7 @@ pub use host::Host;
 pub use hosted_session::{HostedSession, Questions};
 pub use index_keeper::IndexKeeper;
 pub use launcher::launched;
-pub use opened_log::{OpenedLog, ClusterErasure};
+pub use opened_log::{ClusterErasure, OpenedLog};
 pub use opening::open;
 pub use remarks::{HostRemarks, LoggedRemarks, NoProgress, WorkProgress};
 pub use short_id::short;

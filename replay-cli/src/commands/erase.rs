@@ -175,7 +175,7 @@ impl Erasing<'_> {
         let reader = Reader::new(log.clone(), None, cli.place.dir().to_owned());
         let session = cli.find_session(&reader, self.session).await?;
         let Common { with_ancestors, everywhere, .. } = *self.common;
-        let plan = erasure::plan(&**log, session, &self.rules, ErasureScope { with_ancestors, everywhere }).await?;
+        let plan = erasure::plan(&*log, session, &self.rules, ErasureScope { with_ancestors, everywhere }).await?;
         Ok((session, plan))
     }
 }

@@ -4,7 +4,7 @@
 //! record `erasing` ──1──► texts.erased appended ──2──► copies without the texts, under a new generation of the subject
 //! (sessions, blobs)       (as any event)                (each session under its lease)
 //!      ──3──► marker: fenced by the number of the session's last message ──4──► originals, older generations, blobs overwritten
-//!      ──5──► every replica has that ──6──► `erasing` removed
+//!      ──5──► the logs of the consensus renewed; every replica has that ──6──► `erasing` removed
 //!
 //! 1     nothing was erased: the record is removed
 //! 2     readers see the originals; a stopped copy is a generation that no marker names, and goes with step 4
@@ -13,6 +13,7 @@
 //! ```
 //! Every process that erases finishes what it finds: the log says what is erased, and the record which blobs may go.
 
+mod consensus;
 mod destroying;
 mod record;
 mod rewriting;
@@ -148,6 +149,7 @@ impl NatsLog {
         progress(record.sessions.len(), record.sessions.len());
         self.store.remove_blobs(&record.blobs, &mut erased.copies).await?;
         self.store.note_erased().await?;
+        self.store.renew_consensus_logs(&record).await?;
         erased.unconfirmed = self.store.unconfirmed(&record).await?;
         if erased.unconfirmed.is_empty() {
             self.store.remove_record().await?;

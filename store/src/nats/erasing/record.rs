@@ -114,15 +114,22 @@ impl NatsStore {
         Ok(count.and_then(|count| String::from_utf8_lossy(&count.payload).parse().ok()).unwrap_or_default())
     }
 
+    /// The streams that an erasure is about, each with the beginning of its subjects.
+    pub(super) fn streams_of(&self, record: &ErasureRecord) -> Vec<(String, String)> {
+        let shards: BTreeSet<u32> = record.sessions.iter().map(|session| self.layout.shard_of(*session)).collect();
+        let name = &self.layout.name;
+        let of_shard = |shard| (self.layout.stream(shard), format!("{name}.sess.{shard}"));
+        let mut streams: Vec<(String, String)> = shards.into_iter().map(of_shard).collect();
+        if !record.blobs.is_empty() {
+            streams.push((self.layout.blob_stream(), format!("{name}.blob")));
+        }
+        streams
+    }
+
     /// The servers that have not stored yet that texts are gone.
     pub(super) async fn unconfirmed(&self, record: &ErasureRecord) -> Result<BTreeSet<String>, ReadError> {
-        let shards: BTreeSet<u32> = record.sessions.iter().map(|session| self.layout.shard_of(*session)).collect();
-        let mut streams: Vec<String> = shards.into_iter().map(|shard| self.layout.stream(shard)).collect();
-        if !record.blobs.is_empty() {
-            streams.push(self.layout.blob_stream());
-        }
         let mut unconfirmed = BTreeSet::new();
-        for stream in streams {
+        for (stream, _) in self.streams_of(record) {
             let subject = format!("$JS.API.STREAM.INFO.{stream}");
             let info: StreamInfo = self.connection.ask(&subject, &AskInfo::default()).await.map_err(unreadable)?;
             // A server alone has no cluster.
