@@ -27,6 +27,7 @@ use crate::log::{AppendError, ReadError};
 use annals_core::{SessionId, SessionKey};
 use record::ErasureRecord;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 /// Texts could not be erased in a cluster. Nothing was recorded, or the next `annals erase` finishes it.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +88,8 @@ pub struct NatsErased {
 #[derive(Debug, Default)]
 pub struct ErasureLeases(BTreeMap<SessionId, NatsLease>);
 
+/// How long replicas may take to catch up before the answer is that an erasure is pending.
+const CATCHING_UP: Duration = Duration::from_secs(5);
 /// Of how many sessions the rights are held from the beginning; of more, one after another.
 const LEASES: usize = 64;
 
@@ -150,7 +153,14 @@ impl NatsLog {
         self.store.remove_blobs(&record.blobs, &mut erased.copies).await?;
         self.store.note_erased().await?;
         self.store.renew_consensus_logs(&record).await?;
-        erased.unconfirmed = self.store.unconfirmed(&record).await?;
+        let since = Instant::now();
+        loop {
+            erased.unconfirmed = self.store.unconfirmed(&record).await?;
+            if erased.unconfirmed.is_empty() || since.elapsed() > CATCHING_UP {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         if erased.unconfirmed.is_empty() {
             self.store.remove_record().await?;
         }
