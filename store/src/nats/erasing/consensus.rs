@@ -14,7 +14,7 @@ use serde::de::IgnoredAny;
 
 /// How many bytes make servers write a snapshot.
 const ENOUGH: usize = 10 << 20;
-/// How long a message may be, whatever servers allow.
+/// How long a message may be, even where servers allow longer ones.
 const LONGEST: usize = 900 * 1024;
 /// What headers take of the longest message.
 const HEADERS: usize = 4096;
