@@ -28,7 +28,8 @@ ARROWS = {
     "host": ("core", "config", "index", "inspect", "projections", "providers", "runtime", "store", "tools"),
     "acp": ("core", "config", "host", "inspect", "projections", "providers", "runtime", "tools"),
     "terminal": ("core", "config", "host", "inspect", "projections", "providers", "runtime", "store", "tools"),
-    "testing": ("core", "projections", "store"),
+    "testing": ("core", "projections", "scenario", "store"),
+    "lab": ("core", "inspect", "projections", "store"),
     "scenario": ("core", "inspect", "projections", "providers", "runtime", "store"),
 }
 # These may name every crate.

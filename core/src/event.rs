@@ -105,8 +105,9 @@ macro_rules! catalogue {
             }
         )*
 
-        /// The kind of an event: a permanent number and name.
+        /// The kind of an event: a permanent number and name. Kinds are only ever added.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         #[repr(u16)]
         pub enum Kind {
             $( $( #[doc = $doc] $kind = $number, )* )*
@@ -160,7 +161,20 @@ macro_rules! catalogue {
             fn from(payload: $kind) -> Self {
                 Event::$group($set::$variant(payload.into()))
             }
-        } )* )*
+        }
+
+        impl Payload for $kind {
+            const KIND: Kind = Kind::$kind;
+
+            fn of(event: &Event) -> Option<&Self> {
+                match event {
+                    Event::$group($set::$variant(payload)) => Some(payload),
+                    _ => None,
+                }
+            }
+        }
+
+        impl sealed::SealedPayload for $kind {} )* )*
 
         impl Event {
             /// The kind of this fact.
@@ -312,6 +326,34 @@ catalogue! {
     Erasure ErasureEvent "Texts removed from the log, on the record." {
         110 "texts.erased" TextsErased TextsErased () "Texts of the session were erased from every copy of the log."
         111 "session.forgotten" Forgotten SessionForgotten () "The session was forgotten: lists leave it out."
+    }
+}
+
+/// What an event of one kind says: the stable way to match events, whichever group a kind is in and whichever kinds are added.
+///
+/// ```
+/// use annals_core::Event;
+/// use annals_core::event::{InputPromoted, MessagePinned};
+/// let event = Event::from(InputPromoted { input: "in-1".into() });
+/// assert_eq!(event.payload::<InputPromoted>().map(|promoted| promoted.input.as_str()), Some("in-1"));
+/// assert!(event.payload::<MessagePinned>().is_none());
+/// ```
+pub trait Payload: sealed::SealedPayload + Sized {
+    /// The kind that says it.
+    const KIND: Kind;
+
+    /// What `event` says, if it is of this kind.
+    fn of(event: &Event) -> Option<&Self>;
+}
+
+mod sealed {
+    pub trait SealedPayload {}
+}
+
+impl Event {
+    /// What the event says, if it is of the kind of `P`.
+    pub fn payload<P: Payload>(&self) -> Option<&P> {
+        P::of(self)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Resuming costs what is new since the newest saved view; travelling in time costs the distance to the nearest one.
 //! Saved views are a cache: without one, or with a damaged one, the answer is the same and comes later.
 
+mod any;
 mod pages;
 
 pub use pages::{Leaf, Page};
@@ -15,6 +16,7 @@ use annals_projections::{Catalogue, Projection, SessionView, Spending};
 use futures_util::StreamExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// A view is saved again when this many events came since the one that it was resumed from.
@@ -44,17 +46,23 @@ pub struct Folded {
     pub records: u64,
 }
 
-/// Reads views of a log, helped by saved ones.
-#[derive(Clone)]
-pub struct Views {
+/// Reads views of a log, helped by saved ones: those of the runtime, or with [`Views::of`] those of any [`Projection`].
+pub struct Views<P = SessionView> {
     log: Arc<dyn EventLog>,
     cache: Option<Arc<ViewCache>>,
+    projection: PhantomData<fn() -> P>,
+}
+
+impl<P> Clone for Views<P> {
+    fn clone(&self) -> Self {
+        Self { log: self.log.clone(), cache: self.cache.clone(), projection: PhantomData }
+    }
 }
 
 impl Views {
     /// Views of `log`; without a cache each is folded from scratch.
     pub fn new(log: Arc<dyn EventLog>, cache: Option<Arc<ViewCache>>) -> Self {
-        Self { log, cache }
+        Self { log, cache, projection: PhantomData }
     }
 
     /// Every view of a session before `until` (`Seq(u64::MAX)`: at its end), complete enough to write from.
@@ -282,7 +290,9 @@ impl Views {
     async fn holds(&self, cursor: &StoreCursor, digest: Digest) -> bool {
         matches!(self.log.last_before(cursor).await, Ok(Some(slice)) if slice.batch.digest == digest)
     }
+}
 
+impl<P> Views<P> {
     fn saved<V: DeserializeOwned>(
         &self,
         session: SessionId,

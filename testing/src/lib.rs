@@ -23,7 +23,8 @@
 //! assert_eq!(draw(&session.fold::<Prompts>()), "2");
 //! ```
 //!
-//! [`session`] reads an export (`annals export`, or the `session.jsonl` of `annals fixture`), [`story`] builds one,
+//! [`session`] reads an export (`annals export`, or the `session.jsonl` of `annals fixture`), [`story`] builds one, `scenario` (a feature)
+//! plays a scenario file,
 //! [`assert_projection!`] keeps a view as a golden that is drawn for eyes, [`laws!`] holds a projection to its laws. `docs/projection.md`
 //! is a worked page. These functions are for tests: they panic with a sentence where a test cannot continue.
 #![warn(missing_docs)]
@@ -36,6 +37,8 @@ mod story;
 pub use drawing::draw;
 pub use insta;
 pub use laws::{check_laws, stories};
+#[cfg(feature = "scenario")]
+pub use recorded::scenario;
 pub use recorded::{TestSession, session};
 pub use story::{Story, story};
 

@@ -39,18 +39,62 @@ pub fn session(path: impl AsRef<Path>) -> TestSession {
         let [one] = imported.sessions.as_slice() else {
             panic!("{shown}: expected one session, found {}", imported.sessions.len())
         };
-        let slices = log.read(one.header.session, Seq::ZERO, usize::MAX).await;
-        let slices = slices.unwrap_or_else(|error| panic!("{shown}: {error}"));
-        let batches = slices.iter().map(|slice| {
-            let records: Vec<Record<'_>> = slice.records().collect();
-            TestBatch {
-                session: slice.batch.session,
-                first: records.first().map_or(slice.from, |record| record.seq),
-                at: slice.batch.at,
-                events: Arc::new(records.into_iter().map(|record| record.event.clone()).collect()),
-            }
-        });
-        TestSession { batches: batches.collect(), blobs: log.blobs() }
+        read(&log, one.header.session, &shown.to_string()).await
+    })
+}
+
+/// The events of a session of a log that keeps its blobs.
+async fn read(log: &MemoryLog, session: SessionId, shown: &str) -> TestSession {
+    let slices = log.read(session, Seq::ZERO, usize::MAX).await;
+    let slices = slices.unwrap_or_else(|error| panic!("{shown}: {error}"));
+    let batches = slices.iter().map(|slice| {
+        let records: Vec<Record<'_>> = slice.records().collect();
+        TestBatch {
+            session: slice.batch.session,
+            first: records.first().map_or(slice.from, |record| record.seq),
+            at: slice.batch.at,
+            events: Arc::new(records.into_iter().map(|record| record.event.clone()).collect()),
+        }
+    });
+    TestSession { batches: batches.collect(), blobs: log.blobs() }
+}
+
+/// Plays a scenario file with the real runtime and a scripted model (`docs/scenarios.md`), and gives its session: the first one, which is
+/// named `main` in the file.
+///
+/// # Panics
+/// When it is no scenario file, or an expectation in it does not hold.
+#[cfg(feature = "scenario")]
+pub fn scenario(path: impl AsRef<Path>) -> TestSession {
+    use annals_store::exchange::export;
+    use annals_store::{DiskLog, OpenMode};
+    let path = path.as_ref();
+    let shown = path.display().to_string();
+    let found = annals_scenario::Scenario::load(path).unwrap_or_else(|error| panic!("{error}"));
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{shown}: no folder for a store: {error}"));
+    let store = folder.path().join("store");
+    let played = annals_scenario::play(&shown, &found, &annals_scenario::Backend::Sled(store.clone()));
+    let played = played.unwrap_or_else(|error| panic!("{shown}: {error}"));
+    let failures: Vec<String> = played.failures.iter().map(ToString::to_string).collect();
+    assert!(failures.is_empty(), "{shown}: {}", failures.join("; "));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.unwrap_or_else(|error| panic!("{shown}: no runtime: {error}"));
+    runtime.block_on(async {
+        let opened = DiskLog::open(&store, OpenMode::Existing);
+        let (disk, _) = opened.unwrap_or_else(|error| panic!("{shown}: {error}"));
+        let sessions = disk.sessions().all().await.unwrap_or_else(|error| panic!("{shown}: {error}"));
+        let main = sessions.iter().map(|head| head.session).min();
+        let main = main.unwrap_or_else(|| panic!("{shown}: the scenario created no session"));
+        // The folder goes: what is read from a blob is kept in memory.
+        let (log, file) = (MemoryLog::new(), folder.path().join("session.jsonl"));
+        let copied = async {
+            let mut out = std::fs::File::create(&file)?;
+            let exported = export(&disk, main, &mut out, &mut |_| ()).await;
+            exported.map_err(std::io::Error::other)?;
+            import_file(&log, &file, &mut |_| ()).await.map_err(std::io::Error::other)
+        };
+        copied.await.unwrap_or_else(|error| panic!("{shown}: {error}"));
+        read(&log, main, &shown).await
     })
 }
 

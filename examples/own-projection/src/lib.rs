@@ -27,19 +27,16 @@ impl Projection for ToolUse {
     const VERSION: u32 = 1;
 
     fn apply(&mut self, record: &Record<'_>) {
-        match record.event {
-            Event::Tool(ToolEvent::Called(called)) => {
-                self.tools.entry(called.name.clone()).or_default().calls += 1;
-                self.open.insert(called.call.to_string(), called.name.clone());
+        // Any other kind says nothing here; kinds are only ever added.
+        if let Some(called) = record.event.payload::<ToolCalled>() {
+            self.tools.entry(called.name.clone()).or_default().calls += 1;
+            self.open.insert(called.call.to_string(), called.name.clone());
+        }
+        if let Some(settled) = record.event.payload::<ToolSettled>() {
+            let tool = self.open.remove(settled.call.as_str());
+            if let Some(calls) = tool.and_then(|tool| self.tools.get_mut(&tool)) {
+                calls.failed += u64::from(settled.outcome != ToolOutcome::Completed);
             }
-            Event::Tool(ToolEvent::Settled(settled)) => {
-                let tool = self.open.remove(settled.call.as_str());
-                if let Some(calls) = tool.and_then(|tool| self.tools.get_mut(&tool)) {
-                    calls.failed += u64::from(settled.outcome != ToolOutcome::Completed);
-                }
-            }
-            // Kinds are only ever added.
-            _ => {}
         }
     }
 }

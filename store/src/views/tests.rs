@@ -185,3 +185,31 @@ async fn two_hundred_thousand_events_with_twelve_compactions_answer_without_read
     assert_eq!(view.history.selected().count(), 3, "the summary and two inputs");
     assert!(serde_json::to_vec(&view).unwrap().len() < 200_000, "the saved view is bounded by what is shown");
 }
+
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Prompts(u64);
+
+impl annals_projections::Projection for Prompts {
+    const NAME: &'static str = "own/prompts";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &annals_core::Record<'_>) {
+        self.0 += u64::from(record.event.payload::<InputPromoted>().is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_view_of_any_projection_is_saved_and_resumed() {
+    let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+    let id = session(1);
+    long(&log, id).await;
+    let views: Views<Prompts> = Views::of(log.clone(), Some(Arc::new(ViewCache::in_memory())));
+    assert_eq!(
+        views.at(id, Seq(u64::MAX)).await.unwrap(),
+        (Prompts(1_500), Folded { from: Seq::ZERO, records: 3_002 })
+    );
+    add(&log, id, said("later")).await;
+    assert_eq!(views.at(id, Seq(u64::MAX)).await.unwrap(), (Prompts(1_501), Folded { from: Seq(3_002), records: 2 }));
+    // Before what was saved nothing of it is used.
+    assert_eq!(views.at(id, Seq(3)).await.unwrap(), (Prompts(1), Folded { from: Seq::ZERO, records: 3 }));
+}

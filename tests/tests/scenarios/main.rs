@@ -2,5 +2,6 @@
 
 mod compaction_laws;
 mod fixtures;
+mod projections;
 mod random;
 mod recorded;
