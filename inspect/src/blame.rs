@@ -1,9 +1,11 @@
 //! Who wrote a line of a file, and why: the call, its turn, and the prompt that led to it.
 
+mod elsewhere;
+
 use crate::SessionAt;
 use crate::file_history::{ContentSource, FileHistory, KnownFile, LineCause, NamedTree};
 use annals_core::event::InputEvent;
-use annals_core::{CallId, Event, InputId, Seq};
+use annals_core::{CallId, Event, InputId, Seq, SessionId};
 use annals_store::ReadError;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +23,8 @@ pub trait CapturedContents: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blame {
+    /// The session.
+    pub session: SessionId,
     /// The file, below the directory of the session or absolute.
     pub path: String,
     /// The last event that is in view.
@@ -65,6 +69,29 @@ pub struct BlamedLine {
     pub turn: Option<u64>,
     /// The prompts that led to it, oldest first.
     pub prompts: Vec<BlamedPrompt>,
+    /// The call of a sub-agent or of an earlier session that wrote it, where no call of this session did. Absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<WrittenElsewhere>,
+}
+
+/// A call in another session that wrote a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WrittenElsewhere {
+    /// The session.
+    pub session: SessionId,
+    /// Whether it is a sub-agent of the session that was asked about.
+    pub sub_agent: bool,
+    /// The event of the call.
+    pub seq: Seq,
+    /// The id of the call.
+    pub call: Option<CallId>,
+    /// Its tool.
+    pub tool: Option<String>,
+    /// The turn in that session.
+    pub turn: Option<u64>,
+    /// The prompts that led to it there, oldest first.
+    pub prompts: Vec<BlamedPrompt>,
 }
 
 /// A prompt.
@@ -92,7 +119,7 @@ pub enum BlameError {
     #[error("session {session} knows no file {path}{}", similar(near))]
     NoFile {
         /// The session.
-        session: annals_core::SessionId,
+        session: SessionId,
         /// What was asked for.
         path: String,
         /// Files whose paths end alike.
@@ -175,10 +202,12 @@ pub async fn blame(
             tool: call.map(|call| call.tool.clone()),
             turn: prompts.last().and_then(|prompt| prompt.turn),
             prompts,
+            elsewhere: None,
         }
     });
     let inferred = file.inferred.iter().map(|(seq, what)| BlameInference { seq: *seq, what: what.words().to_owned() });
     Ok(Blame {
+        session: past.session,
         at: past.until.0.checked_sub(1).map(Seq),
         knowledge: file.knowledge,
         inferred: inferred.collect(),

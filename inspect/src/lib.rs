@@ -48,6 +48,7 @@ pub mod report;
 mod request;
 mod request_fold;
 pub mod requests;
+pub mod reruns;
 pub mod reverts;
 pub mod safety;
 mod saved;

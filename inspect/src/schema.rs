@@ -16,7 +16,7 @@ use crate::tree::TreeSession;
 use crate::verified::VerifiedLog;
 use crate::view_diff::Change;
 use crate::views::RequestItem;
-use crate::{bisect, blame, cache, diff, signing, what_if, when, why};
+use crate::{bisect, blame, cache, diff, reruns, signing, what_if, when, why};
 use annals_core::schema::{event, of};
 use annals_core::{Key, Kind};
 use annals_projections::StatisticsSummary;
@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 /// counts), `verify`, `sign`, `verify --signed`, `prove` and `witness`, spending, the state of
 /// the index, rows of SQL, and lists of sessions, of a tree, of matches and of requests; the data in a report, and what `annals record`
 /// gives.
-pub const ANSWERS: [&str; 32] = [
+pub const ANSWERS: [&str; 33] = [
     "why",
     "when",
     "cache",
@@ -41,6 +41,7 @@ pub const ANSWERS: [&str; 32] = [
     "diff-fold",
     "fold",
     "blame",
+    "rerun",
     "what-if",
     "tune",
     "bisect",
@@ -120,6 +121,7 @@ fn answer(name: &str) -> Option<Value> {
         "what-if" => of::<what_if::WhatIfAnswer>(),
         "tune" => of::<Vec<what_if::TunedSetting>>(),
         "blame" => of::<blame::Blame>(),
+        "rerun" => of::<reruns::Reruns>(),
         "bisect" => of::<bisect::BisectResult>(),
         "certificate" => of::<Report>(),
         "certificate-differences" => of::<Vec<Difference>>(),

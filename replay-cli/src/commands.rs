@@ -27,6 +27,7 @@ pub mod history;
 pub mod import;
 pub mod inbox;
 pub mod index;
+pub mod lab;
 pub mod log;
 pub mod mcp;
 pub mod models;

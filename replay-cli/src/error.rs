@@ -1,8 +1,10 @@
 //! How a command ends.
 
 mod conversions;
+mod edit_text;
 mod files;
 mod import;
+mod lab;
 mod mcp;
 mod record;
 mod report;
@@ -12,8 +14,10 @@ mod serve;
 mod what_if;
 
 pub use annals_host::{EditError, SigningError};
+pub use edit_text::EditTextError;
 pub use files::FilesQuestionError;
 pub use import::ImportCommandError;
+pub use lab::LabCommandError;
 pub use mcp::McpCommandError;
 pub use record::RecordingError;
 pub use report::ReportError;
@@ -188,6 +192,12 @@ pub enum CliError {
     /// A session was not changed.
     #[error(transparent)]
     Edit(#[from] EditError),
+    /// The laboratory gave no answer.
+    #[error(transparent)]
+    Lab(#[from] LabCommandError),
+    /// A text of a session was not edited.
+    #[error(transparent)]
+    EditText(#[from] EditTextError),
     /// Nothing is recorded.
     #[error(transparent)]
     Record(#[from] RecordingError),
@@ -223,6 +233,8 @@ impl CliError {
             Self::Run(error) => error.status(),
             Self::Signing(error) => error.status(),
             Self::Edit(error) => error.status(),
+            Self::EditText(error) => error.status(),
+            Self::Lab(error) => error.status(),
             Self::Import(error) => error.status(),
             Self::Report(error) => error.status(),
             Self::Mcp(error) => {

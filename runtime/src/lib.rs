@@ -54,8 +54,9 @@ pub use outcome::{Admitted, CompactionError, LogError, MissingItem, Outcome, Ref
 pub use process::{DescribeProcess, ProcessRecorder};
 pub use runtime::NewSession;
 pub use session::{
-    BackgroundEnded, Extent, FilesStay, InputAnswer, InputAnswerError, Local, MessagePlace, MoveChoice, MovePlan,
-    NewInput, RevertFiles, RevertPlan, Session, SessionEditor, fork_title, local_fork, next_redo, next_undo,
+    BackgroundEnded, EditRefusal, EditableText, Extent, FilesStay, InputAnswer, InputAnswerError, Local, MessagePlace,
+    MoveChoice, MovePlan, NewInput, RevertFiles, RevertPlan, Session, SessionEditor, TextKind, fork_title, local_fork,
+    next_redo, next_undo,
 };
 pub use settings::{Ports, Settings};
 pub use state::Runtime;

@@ -94,6 +94,11 @@ pub struct RecordedRun {
 }
 
 impl RecordedRun {
+    /// Whether a call with this input was made in the recorded session.
+    pub fn has_call(&self, tool: &str, input: &str) -> bool {
+        self.calls.iter().any(|(name, recorded, _)| name == tool && recorded == input)
+    }
+
     /// Reads what happened in a session from the user message at `from` on, or from its first one.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A Session as its host sees it: what edits it (`SessionEditor`) and what runs it (`Session`).
 
 mod answer;
+mod edit;
 mod editor;
 mod fork;
 mod inbox;
@@ -15,6 +16,7 @@ mod undo;
 mod undo_steps;
 
 pub use answer::{InputAnswer, InputAnswerError};
+pub use edit::{EditRefusal, EditableText, TextKind};
 pub use editor::SessionEditor;
 pub use fork::fork_title;
 pub use inbox::NewInput;

@@ -12,6 +12,7 @@
 pub mod append_rules;
 pub mod cache;
 pub mod conformance;
+pub mod crash_point;
 pub mod disk;
 mod displaced;
 pub mod erasure;

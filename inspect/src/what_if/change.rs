@@ -1,14 +1,18 @@
 //! A decision that would have been different, and what that makes of the facts.
 
+use annals_core::bound::{self, Limits};
 use annals_core::event::{
     AgentProfile, CompactionEvent, ContextEvent, EpochStarted, InputEvent, MessageEvent, ModelProfile, Part,
-    RequestSent,
+    RequestSent, ToolEvent,
 };
 use annals_core::text::Texts;
 use annals_core::{Blobs, Digest, Event, Key, Text};
 use annals_projections::SessionView;
 use std::fmt;
 use std::sync::Arc;
+
+/// A path as long as that of a file with a whole output, which was never written.
+const FILE: &str = "outputs/tool_00000000000000000000000000";
 
 /// Replaces secrets in a text.
 pub type TextRedaction = Arc<dyn Fn(&str) -> String + Send + Sync>;
@@ -49,6 +53,8 @@ pub enum WhatIfChange {
     },
     /// Other settings of compactions.
     Compaction(CompactionRules),
+    /// Other limits of the output of a tool.
+    Output(Limits),
     /// Secrets are replaced in every text.
     Redaction {
         /// The replacement.
@@ -78,6 +84,7 @@ impl fmt::Debug for WhatIfChange {
             Self::WithoutTool { name } => write!(f, "tool:{name}"),
             Self::Model { profile } => write!(f, "model={}", profile.model),
             Self::Compaction(rules) => write!(f, "{rules:?}"),
+            Self::Output(limits) => write!(f, "{limits:?}"),
             Self::Redaction { .. } => write!(f, "redaction"),
         }
     }
@@ -89,6 +96,7 @@ impl WhatIfChange {
         match self {
             Self::File { path, content } => file(event, path, content.as_deref(), blobs, found),
             Self::Source { key, text } => source(event, key, text.as_deref(), found),
+            Self::Output(limits) => Some(output(event, *limits, blobs, found)),
             Self::Redaction { redact } => {
                 let mut event = event;
                 event.texts(&mut |text: &mut Text| {
@@ -231,6 +239,20 @@ fn replaced(text: &str, path: &str, content: Option<&str>) -> Option<String> {
         return Some(fill(text.get(..at)?, text.get(end..)?, &format!("{CLAUDE}{line}\n\n")));
     }
     None
+}
+
+/// Shortens what a tool returned to other limits. An output that was shortened when it was recorded keeps both of its ends, of which
+/// smaller limits leave less.
+fn output(mut event: Event, limits: Limits, blobs: &dyn Blobs, found: &mut bool) -> Event {
+    if let Event::Tool(ToolEvent::Settled(settled)) = &mut event
+        && settled.hosted_result.is_none()
+        && let Some(text) = settled.output.read(blobs).filter(|text| !limits.hold(text))
+    {
+        *found = true;
+        let file = if settled.truncated { settled.paths.last().map(String::as_str) } else { Some(FILE) };
+        settled.output = Text::from(bound::preview(&text, limits, &bound::marker(file)));
+    }
+    event
 }
 
 fn source(event: Event, key: &Key, text: Option<&str>, found: &mut bool) -> Option<Event> {

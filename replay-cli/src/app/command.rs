@@ -69,6 +69,7 @@ pub(super) enum Command {
     Doctor(commands::doctor::Args),
     Index(commands::index::Args),
     Rerun(commands::rerun::Args),
+    Lab(commands::lab::Args),
     Scenario(commands::scenario::Args),
     Fixture(commands::fixture::Args),
     Certify(commands::certify::Args),
@@ -139,6 +140,7 @@ impl Command {
             | Self::Mcp(_)
             | Self::Serve(_)
             | Self::Tui(_)
+            | Self::Lab(_)
             | Self::Rerun(_) => false,
             #[cfg(feature = "nats")]
             Self::Store(_) => false,
@@ -220,6 +222,7 @@ impl Command {
             Self::Index(args) => commands::index::run(args, cli, out).await,
             Self::Doctor(args) => commands::doctor::run(args, cli, out).await,
             Self::Rerun(args) => commands::rerun::run(args, cli, out).await,
+            Self::Lab(args) => commands::lab::run(args, cli, out).await,
             Self::Scenario(args) => commands::scenario::run(args, cli, out).await,
             Self::Fixture(args) => commands::fixture::run(args, cli, out).await,
             Self::Certify(args) => commands::certify::run(args, cli, out).await,

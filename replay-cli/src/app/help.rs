@@ -33,7 +33,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Change a session", &["fork", "revert", "move", "inbox", "title", "pin", "unpin", "compact"]),
     ("Remove texts", &["erase", "forget", "retention"]),
     ("Prove and maintain", &["verify", "export", "copy", "store", "sign", "prove", "witness", "doctor", "index"]),
-    ("Repeat and test", &["rerun", "scenario", "fixture", "certify"]),
+    ("Repeat and test", &["rerun", "lab", "scenario", "fixture", "certify"]),
     ("Other", &["schema", "completions", "help"]),
 ];
 

@@ -7,10 +7,14 @@ use crate::event_arg::EventArg;
 use crate::json;
 use crate::layout::{columns, plain, wrap};
 use crate::style::{Emphasis, Style};
+use annals_core::SessionId;
+use annals_host::project::ProjectFolder;
+use annals_host::short;
 use annals_inspect::SessionAt;
-use annals_inspect::blame::{Blame, BlamedLine, CapturedContents, blame};
+use annals_inspect::blame::{Blame, BlameError, BlamedLine, BlamedPrompt, CapturedContents, WrittenElsewhere, blame};
 use annals_inspect::file_history::LineCause;
 use annals_inspect::timeline::one_line;
+use annals_projections::{Catalogue, CatalogueEntry};
 use std::io::Write;
 use std::path::Path;
 
@@ -19,15 +23,24 @@ use std::path::Path;
 /// Of each line, or of LINE, the call that put it there, the turn, and the prompt that led to it. Contents come from
 /// captures (see `annals files`), otherwise from the calls that wrote, edited or showed the file; what is inferred is
 /// said. Lines are numbered as they are at the end of the session, or with --at as they were at that event.
+///
+/// Without a session, the session of this project that touched the file last. Lines that no call of it wrote are looked up in the sessions
+/// of its sub-agents and in earlier sessions of the project (--alone: only in that session).
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The session (default: @last), then the file, with a line number or without.
+    /// The session (default: the last one that touched the file), then the file, with a line number or without.
     #[arg(value_name = "[SESSION] PATH[:LINE]", num_args = 1..=2, required = true)]
     session_and_path: Vec<String>,
     /// Show the file as it was right after EVENT: its number, turn:N, -N from the end, a time.
     #[arg(long, value_name = "EVENT", allow_negative_numbers = true)]
     at: Option<EventArg>,
+    /// Do not look in other sessions.
+    #[arg(long)]
+    alone: bool,
 }
+
+/// How many sessions are looked at, the newest first.
+const SESSIONS: usize = 200;
 
 /// A path, and the line after the last colon.
 fn place(text: &str) -> (&str, Option<u64>) {
@@ -36,30 +49,97 @@ fn place(text: &str) -> (&str, Option<u64>) {
 }
 
 impl Args {
-    async fn target(&self, cli: &CommandContext) -> Result<(FoundSession, String), CliError> {
-        let find = |session: &str| {
-            let target = Target { session: session.to_owned(), at: self.at };
-            async move { cli.target(&target).await }
-        };
+    /// The session that was named, if one was, and the place.
+    fn named(&self) -> (Option<&str>, &str) {
         match self.session_and_path.as_slice() {
             [one, other] => {
                 // Either order, where it is plain which of the two is the place.
                 let swapped = place(one).1.is_some() && place(other).1.is_none() && !Path::new(one).exists();
-                let (session, path) = if swapped { (other, one) } else { (one, other) };
-                Ok((find(session).await?, path.clone()))
+                if swapped { (Some(other), one) } else { (Some(one), other) }
             }
-            [path, ..] => Ok((find("@last").await?, path.clone())),
-            [] => Ok((find("@last").await?, String::new())),
+            [path, ..] => (None, path),
+            [] => (None, ""),
         }
     }
 }
 
-pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let (found, path) = args.target(cli).await?;
-    let (path, line) = place(&path);
-    let contents = files::contents(&found, cli).await?;
+/// Who wrote the lines of a file as a session left it.
+async fn blamed(found: &FoundSession, path: &str, line: Option<u64>, cli: &CommandContext) -> Result<Blame, CliError> {
+    let contents = files::contents(found, cli).await?;
     let contents = contents.as_ref().map(|contents| contents as &dyn CapturedContents);
-    let found = blame(&SessionAt::from(&found), path, line, contents).await?;
+    Ok(blame(&SessionAt::from(found), path, line, contents).await?)
+}
+
+/// The sessions that are wanted, those that changed last first.
+fn newest(catalogue: &Catalogue, wanted: impl Fn(&CatalogueEntry) -> bool) -> Vec<(SessionId, CatalogueEntry)> {
+    let wanted = catalogue.sessions.iter().filter(|(_, entry)| !entry.forgotten && wanted(entry));
+    let mut sessions: Vec<_> = wanted.map(|(id, entry)| (*id, entry.clone())).collect();
+    sessions.sort_by_key(|(id, entry)| std::cmp::Reverse((entry.updated, *id)));
+    sessions.truncate(SESSIONS);
+    sessions
+}
+
+/// The session of the project that touched the file last.
+async fn latest(at: Option<EventArg>, path: &str, cli: &CommandContext) -> Result<FoundSession, CliError> {
+    let (reader, mut unknown) = (cli.reader().await?, None);
+    let catalogue = reader.catalogue().await?;
+    let scope = cli.project_scope(&catalogue, None);
+    for (session, _) in newest(&catalogue, |entry| scope.takes(&entry.directory)) {
+        let until = reader.until(session, None).await?;
+        let found = FoundSession { reader: reader.clone(), session, until };
+        match blamed(&found, path, None, cli).await {
+            Err(CliError::Blame(error @ BlameError::NoFile { .. })) => unknown = unknown.or(Some(error)),
+            Ok(_) | Err(CliError::Blame(_)) => {
+                return cli.target(&Target { session: session.to_string(), at }).await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match unknown {
+        Some(error) => Err(error.into()),
+        // No session at all: said as for any other command.
+        None => cli.target(&Target { session: "@last".to_owned(), at }).await,
+    }
+}
+
+/// Looks up lines that no call of the session wrote: in the sessions of its sub-agents, then in earlier sessions of the project.
+async fn complete(found: &FoundSession, blame: &mut Blame, cli: &CommandContext) -> Result<(), CliError> {
+    let catalogue = found.reader.catalogue().await?;
+    let Some(this) = catalogue.sessions.get(&found.session) else { return Ok(()) };
+    let project = ProjectFolder::around(Path::new(&this.directory));
+    let is_child = |entry: &CatalogueEntry| entry.parent.as_ref().is_some_and(|parent| parent.session == found.session);
+    let is_earlier = |entry: &CatalogueEntry| entry.created < this.created && project.contains(&entry.directory);
+    let others = newest(&catalogue, |entry| is_child(entry) || is_earlier(entry));
+    let others = others.into_iter().filter(|(id, _)| *id != found.session);
+    let (children, earlier): (Vec<_>, Vec<_>) = others.partition(|(_, entry)| is_child(entry));
+    let earlier = earlier.into_iter().map(|(id, _)| (id, false));
+    for (session, sub_agent) in children.into_iter().map(|(id, _)| (id, true)).chain(earlier) {
+        if !blame.is_open() {
+            break;
+        }
+        let until = found.reader.until(session, None).await?;
+        let other = FoundSession { reader: found.reader.clone(), session, until };
+        match blamed(&other, &blame.path, None, cli).await {
+            Ok(other) => blame.complete_from(&other, sub_agent),
+            // It knows nothing of the file, or not enough.
+            Err(CliError::Blame(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let (session, path) = args.named();
+    let (path, line) = place(path);
+    let session = match session {
+        Some(session) => cli.target(&Target { session: session.to_owned(), at: args.at }).await?,
+        None => latest(args.at, path, cli).await?,
+    };
+    let mut found = blamed(&session, path, line, cli).await?;
+    if !args.alone && found.is_open() {
+        complete(&session, &mut found, cli).await?;
+    }
     if cli.style.json {
         json::object(out, &found)?;
         return Ok(Verdict::Fine);
@@ -97,7 +177,22 @@ fn draw_one(found: &Blame, line: &BlamedLine, style: &Style, out: &mut dyn Write
     let place = format!("{}:{}", plain(&found.path), line.line.unwrap_or_default());
     writeln!(out, "{}  {}", style.paint(Emphasis::Strong, &place), plain(&line.text))?;
     writeln!(out, "  {}", style.paint(Emphasis::Tool, &cause(line)))?;
-    for prompt in &line.prompts {
+    draw_prompts(&line.prompts, style, out)?;
+    if let Some(elsewhere) = &line.elsewhere {
+        writeln!(out, "  {}", style.paint(Emphasis::Tool, &written_elsewhere(elsewhere)))?;
+        draw_prompts(&elsewhere.prompts, style, out)?;
+    }
+    Ok(())
+}
+
+fn written_elsewhere(found: &WrittenElsewhere) -> String {
+    let of = if found.sub_agent { "sub-agent" } else { "earlier session" };
+    let tool = found.tool.as_deref().map(plain).unwrap_or_default();
+    format!("written by {tool} in {of} {}, event {}", short(found.session), found.seq)
+}
+
+fn draw_prompts(prompts: &[BlamedPrompt], style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    for prompt in prompts {
         let turn = prompt.turn.map_or("undone".to_owned(), |turn| format!("turn {turn}"));
         writeln!(out, "  {}", style.paint(Emphasis::User, &format!("{turn}, prompt at event {}", prompt.seq)))?;
         for text in wrap(&plain(prompt.text.trim_end()), style.width.saturating_sub(4)) {
@@ -119,6 +214,12 @@ fn draw_all(lines: &[BlamedLine], style: &Style, out: &mut dyn Write) -> Result<
             LineCause::Before => "before".to_owned(),
             LineCause::Outside => "outside".to_owned(),
         };
+        if let Some(elsewhere) = &line.elsewhere {
+            let tool = elsewhere.tool.as_deref().map(plain).unwrap_or_default();
+            let turn = elsewhere.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
+            let prompt = elsewhere.prompts.last().map(|prompt| one_line(&plain(&prompt.text))).unwrap_or_default();
+            return (elsewhere.seq.to_string(), format!("{tool} in {}", short(elsewhere.session)), turn, prompt);
+        }
         let turn = line.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
         let prompt = line.prompts.last().map(|prompt| one_line(&plain(&prompt.text))).unwrap_or_default();
         (line.seq.to_string(), what, turn, prompt)

@@ -38,6 +38,9 @@ pub struct RecordedWorld {
     context: Arc<RecordedContext>,
     tools: Vec<ToolDefinition>,
     results: Arc<Results>,
+    recorded: RecordedResults,
+    /// How many boundaries each producer was asked for.
+    asked: Mutex<Vec<Arc<AtomicUsize>>>,
 }
 
 /// The values of a snapshot, resolved.
@@ -54,7 +57,9 @@ impl RecordedContext {
 }
 
 /// How each recorded call was settled, by tool and input, the first ones first.
-struct Results(Mutex<BTreeMap<(String, String), VecDeque<RecordedResult>>>);
+struct Results(Mutex<RecordedResults>);
+
+type RecordedResults = BTreeMap<(String, String), VecDeque<RecordedResult>>;
 
 /// What a call gave.
 type RecordedResult = Result<ToolOutput, ToolError>;
@@ -65,15 +70,31 @@ impl RecordedWorld {
         let values = |snapshot: &Snapshot| -> Values {
             snapshot.0.iter().map(|(key, entry)| (key.clone(), entry.value.value(blobs))).collect()
         };
-        let mut results: BTreeMap<_, VecDeque<RecordedResult>> = BTreeMap::new();
+        let mut results = RecordedResults::new();
         for (name, input, settled) in &recorded.calls {
             results.entry((name.clone(), input.clone())).or_default().push_back(result(name, settled, blobs));
         }
         Self {
             context: Arc::new(RecordedContext(recorded.snapshots.iter().map(values).collect())),
             tools: recorded.tools.clone(),
-            results: Arc::new(Results(Mutex::new(results))),
+            results: Arc::new(Results(Mutex::new(results.clone()))),
+            recorded: results,
+            asked: Mutex::default(),
         }
+    }
+
+    /// Goes back to the beginning: what was met is met again, in the same order, by a session that runs after another one.
+    pub fn rewind(&self) {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.iter().for_each(|asked| asked.store(0, Ordering::Release));
+        *self.results.0.lock().unwrap_or_else(PoisonError::into_inner) = self.recorded.clone();
+    }
+
+    /// A counter of boundaries that begins anew with the world.
+    fn counter(&self) -> Arc<AtomicUsize> {
+        let counter = Arc::new(AtomicUsize::new(0));
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(counter.clone());
+        counter
     }
 }
 
@@ -101,7 +122,7 @@ fn todos(name: &str, settled: &ToolSettled, blobs: &dyn Blobs) -> Option<Vec<Tod
 
 impl ServicesAt for RecordedWorld {
     fn services(&self, _: &Location, tools: ToolRegistry, _: &StorePath) -> LocationServices {
-        let skills = RecordedSkills { context: self.context.clone(), asked: AtomicUsize::new(0) };
+        let skills = RecordedSkills { context: self.context.clone(), asked: self.counter() };
         // Without recorded guidance there was no catalogue.
         let context = self.context.0.iter().any(|values| values.keys().any(|key| key.as_str() == SKILLS));
         let skills = context.then(|| Arc::new(skills) as Arc<dyn SkillCatalogue>);
@@ -130,14 +151,14 @@ type ComposeRecorded = fn(&RecordedContext, usize, Boundary) -> Boxed<'static, R
 
 impl RecordedWorld {
     fn producer(&self, compose: ComposeRecorded) -> RecordedProducer {
-        RecordedProducer { context: self.context.clone(), asked: AtomicUsize::new(0), compose }
+        RecordedProducer { context: self.context.clone(), asked: self.counter(), compose }
     }
 }
 
 /// Produces at each boundary what was recorded there.
 struct RecordedProducer {
     context: Arc<RecordedContext>,
-    asked: AtomicUsize,
+    asked: Arc<AtomicUsize>,
     compose: ComposeRecorded,
 }
 
@@ -213,7 +234,7 @@ impl ContextSource for RecordedSource {
 /// The skills that were listed at each boundary. Their bodies come as recorded results.
 struct RecordedSkills {
     context: Arc<RecordedContext>,
-    asked: AtomicUsize,
+    asked: Arc<AtomicUsize>,
 }
 
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use super::{MessagePlace, SessionEditor};
 use crate::outcome::{LogError, MissingItem, Refusal};
 use crate::process::ProcessRecorder;
 use annals_core::event::{Location, SessionForked, SessionMoved};
-use annals_core::{Seq, SessionId};
+use annals_core::{Event, Seq, SessionId};
 use annals_store::{Draft, append_rules};
 
 impl SessionEditor {
@@ -35,6 +35,13 @@ impl SessionEditor {
     /// # Errors
     /// See [`SessionEditor::fork_at`].
     pub async fn fork_into(&self, cut: Seq, location: Option<Location>) -> Result<Self, Refusal> {
+        let title = |title: Option<&str>| title.map(fork_title);
+        self.fork_beginning(cut, ForkBeginning { location, title: &title, events: Vec::new() }).await
+    }
+
+    /// Forks at a Seq; what the fork begins with is in the batch of its first event.
+    pub(super) async fn fork_beginning(&self, cut: Seq, beginning: ForkBeginning<'_>) -> Result<Self, Refusal> {
+        let ForkBeginning { location, title, events } = beginning;
         let nothing = || Refusal::NotFound(MissingItem::EventBefore(cut));
         let view = self.view().await?;
         if cut == Seq::ZERO || cut > view.cut().next {
@@ -46,18 +53,36 @@ impl SessionEditor {
             .await
             .map_err(LogError::from)?;
         let at = ports.clock.now();
-        let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
+        let forked = SessionForked { title: title(view.session.title.as_deref()), ..inherited };
         let session: SessionId = ports.ids.session(at);
         let there = location.clone().or_else(|| view.session.location.clone());
         let moved = location.map(|location| SessionMoved { location }.into());
         let recorder = ports.process.as_deref();
         let attached = ProcessRecorder::attaching(recorder, session, there.as_ref()).await;
-        let events = [forked.into()].into_iter().chain(moved).chain(attached).collect();
+        let events = [forked.into()].into_iter().chain(moved).chain(attached).chain(events).collect();
         let draft = Draft { session, expected: cut, at, events, digest: None, states: Vec::new() };
         ports.log.append(draft).await.map_err(LogError::from)?;
         ProcessRecorder::recorded(recorder, session);
         Ok(Self::of(self.state.clone(), session))
     }
+}
+
+/// What a fork begins with.
+pub(super) struct ForkBeginning<'a> {
+    /// Where it works, if it is elsewhere.
+    pub(super) location: Option<Location>,
+    /// Its title, by that of its parent.
+    pub(super) title: &'a (dyn Fn(Option<&str>) -> Option<String> + Sync),
+    /// Its first facts.
+    pub(super) events: Vec<Event>,
+}
+
+/// The title of a fork with an edited text: `Title (fork #1, prompt of event 12 edited)`.
+pub(super) fn edited_title(title: Option<&str>, what: &str, event: Seq) -> String {
+    let edited = format!("{what} of event {event} edited");
+    let Some(title) = title else { return format!("fork, {edited}") };
+    let numbered = fork_title(title);
+    numbered.strip_suffix(')').map_or_else(|| numbered.clone(), |rest| format!("{rest}, {edited})"))
 }
 
 /// The title of a fork: `Title (fork #1)`, and `(fork #2)` for a fork of that (`docs/reference/fork.md`).
@@ -71,12 +96,18 @@ pub fn fork_title(title: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::fork_title;
+    use super::{edited_title, fork_title};
+    use annals_core::Seq;
 
     #[test]
     fn the_title_of_a_fork_counts_on() {
         assert_eq!(fork_title("Mend the clock"), "Mend the clock (fork #1)");
         assert_eq!(fork_title("Mend the clock (fork #1)"), "Mend the clock (fork #2)");
+        assert_eq!(
+            edited_title(Some("Mend the clock"), "prompt", Seq(12)),
+            "Mend the clock (fork #1, prompt of event 12 edited)"
+        );
+        assert_eq!(edited_title(None, "tool result", Seq(3)), "fork, tool result of event 3 edited");
         assert_eq!(fork_title("Odd (fork #x)"), "Odd (fork #x) (fork #1)");
     }
 }

@@ -13,6 +13,7 @@ use crate::tools::{
 use annals_core::event::{Rule, ToolProgressed};
 use annals_core::{AgentName, CallId, Seq};
 use annals_projections::SessionView;
+use annals_store::crash_point::{self, CrashPlace, ReachedPoint};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
@@ -191,8 +192,9 @@ impl CallRunner {
             progress,
             past: Past::of(self.shared.ports.log.clone()),
         };
+        let call = context.call.clone();
         let Some(hooks) = self.shared.settings.hooks.clone() else {
-            return self.limited(&issued.name, tool.run(issued.input, context)).await;
+            return self.limited(&issued.name, &call, tool.run(issued.input, context)).await;
         };
         let hooked = HookedCall {
             session: self.lane.session(),
@@ -208,7 +210,7 @@ impl CallRunner {
             () = cancellation.cancelled() => return Err(interrupted()),
             judged = hooks.before_tool(&hooked) => judged.map_err(CallError::Hooked)?,
         }
-        let ended = self.limited(&issued.name, tool.run(issued.input, context)).await;
+        let ended = self.limited(&issued.name, &call, tool.run(issued.input, context)).await;
         let error = match &ended {
             Ok(_) | Err(CallEnd::Declined | CallEnd::Log(_)) => String::new(),
             Err(CallEnd::Error(error)) => error.to_string(),
@@ -237,6 +239,27 @@ impl CallRunner {
 
     /// The end of a call within the time limit of its tool.
     async fn limited(
+        &self,
+        name: &str,
+        call: &CallId,
+        running: impl Future<Output = Result<ToolOutput, CallError>>,
+    ) -> Result<ToolOutput, CallEnd> {
+        self.crash_point(CrashPlace::BeforeTool, name, call);
+        let ended = self.within_limit(name, running).await;
+        self.crash_point(CrashPlace::AfterTool, name, call);
+        ended
+    }
+
+    fn crash_point(&self, place: CrashPlace, tool: &str, call: &CallId) {
+        crash_point::reached(|| ReachedPoint {
+            session: Some(self.lane.session()),
+            call: Some(call.to_string()),
+            tool: Some(tool.to_owned()),
+            ..ReachedPoint::at(place)
+        });
+    }
+
+    async fn within_limit(
         &self,
         name: &str,
         running: impl Future<Output = Result<ToolOutput, CallError>>,

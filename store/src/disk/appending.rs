@@ -1,6 +1,7 @@
 //! Appending: decide where a Draft goes by the heads in memory, seal it, hand it to the committer.
 
 use crate::append_rules::{self, Placement};
+use crate::crash_point::{self, CrashPlace, ReachedPoint};
 use crate::disk::journal::StoredBatch;
 use crate::disk::state::{Reservation, StoreState};
 use crate::disk::threads::commit_queue::CommitQueue;
@@ -147,8 +148,13 @@ impl StoreState {
         }
         if !chain.batches.is_empty() {
             let key = chain.key;
+            let point = |place, batches: &[(Arc<Batch>, Vec<u8>)]| {
+                ReachedPoint::of(place, batches.iter().map(|(batch, _)| &**batch))
+            };
+            crash_point::reached(|| point(CrashPlace::BeforeAppend, &chain.batches));
             match orders.commit(chain.batches, reservation).await {
                 Ok(Flushed { first, batches }) => {
+                    crash_point::reached(|| point(CrashPlace::AfterAppend, &batches));
                     if let Some((last, _)) = batches.last() {
                         self.keys().insert(last.session, key);
                     }

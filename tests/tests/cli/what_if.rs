@@ -5,6 +5,7 @@ use serde_json::Value;
 
 const CLAUDE: &str = "claude-code/tools-and-compaction.jsonl";
 const CODEX: &str = "codex/tools-and-resume.rollout.jsonl";
+const LONG: &str = "opencode/v2/long-output.events.jsonl";
 const OPENCODE: &str = "opencode/v2/compaction.events.jsonl";
 
 fn asked(annals: &Annals, source: &str, changes: &[&str]) -> (u8, Value) {
@@ -68,7 +69,7 @@ fn compactions_would_not_have_happened_or_kept_another_tail() {
 }
 
 #[test]
-fn a_small_window_would_have_compacted() {
+fn another_model_has_its_own_prices() {
     let annals = Annals::new();
     // The window of an imported model is not recorded: that of the model in the question counts.
     let (_, found) = asked(&annals, OPENCODE, &["model=anthropic/claude-sonnet-4-5"]);
@@ -77,11 +78,24 @@ fn a_small_window_would_have_compacted() {
 }
 
 #[test]
+fn smaller_outputs_make_smaller_requests_and_larger_ones_say_what_is_not_known() {
+    let annals = Annals::new();
+    let (status, small) = asked(&annals, LONG, &["output.lines=8"]);
+    assert_eq!(status, 1);
+    assert!(small["after"]["tokens"].as_u64() < small["before"]["tokens"].as_u64(), "{small}");
+    assert!(small.to_string().contains("output truncated"), "{small}");
+    let (status, same) = asked(&annals, LONG, &["output.lines=100000"]);
+    assert_eq!((status, &same["before"]["tokens"]), (0, &same["after"]["tokens"]));
+    assert!(same["notes"].to_string().contains("what was cut is not in the log"), "{}", same["notes"]);
+}
+
+#[test]
 fn wrong_changes_say_what_is_right() {
     let (annals, file) = (Annals::new(), fixture(CODEX));
     for (change, said) in [
         ("nonsense=1", "neither a key of the configuration"),
-        ("compaction.keep_tokens=many", "expected a number of tokens"),
+        ("compaction.keep_tokens=many", "expected a whole number"),
+        ("output.lines=few", "expected a whole number"),
         ("compaction.keep_tokens", "expected KEY=VALUE"),
         ("model=no/such", "no model of that name"),
         ("source:date=none", "not the key of a context source"),

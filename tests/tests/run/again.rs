@@ -94,3 +94,69 @@ fn a_session_whose_model_is_unknown_here_says_that_another_one_may_be_chosen() {
     }
     assert_eq!(model.received().len(), 4, "nobody was asked");
 }
+
+#[test]
+fn runs_from_one_cassette_are_compared_in_a_table_and_are_the_same_again() {
+    let (model, mut person) = record("cassette");
+    let (read, touch) =
+        (("d1", "read", json!({"path": "notes.md"})), ("d3", "bash", json!({"command": "echo more >> log.txt"})));
+    model.then([
+        // The first run: as recorded, but for the last word.
+        Says::Calls("I look.", vec![read.clone(), ("d2", "read", json!({"path": "missing.md"}))]),
+        Says::Text("The notes hold a plan."),
+        Says::Calls("", vec![touch]),
+        Says::Text("Done."),
+        // The second one gives up.
+        Says::Calls("I look.", vec![read]),
+        Says::Refuses(400, "no more"),
+    ]);
+    let args = ["rerun", "@last", "-n", "2", "--recorded", "--cassette", "runs"];
+    let first = person.annals(&args);
+    assert_eq!(first.status, Some(1));
+    assert!(
+        first.out.contains("3 (2 as recorded)") && first.out.contains("differs in turn 2: call bash"),
+        "{}",
+        first.out
+    );
+    assert!(first.remarks.contains("3 calls got the recorded result, 1 others an error"), "{}", first.remarks);
+    let asked = model.received().len();
+    person.set("MOCK_KEY", "");
+    let mut again = args.to_vec();
+    again.push("--json");
+    // The newest session is a run; the recorded one is named by its title.
+    let of = person.json(&["sessions", "--json"]);
+    let of = of.as_array().into_iter().flatten().find(|one| one["fork"].is_null() && one["parent"].is_null());
+    let id = of.and_then(|one| one["id"].as_str()).expect("the recorded session").to_owned();
+    again[1] = &id;
+    let table = person.json(&again);
+    assert_eq!(model.received().len(), asked, "nobody was asked again");
+    assert_eq!((&table["tools"], &table["same"]), (&json!("recorded"), &json!(0)));
+    let runs = table["runs"].as_array().cloned().unwrap_or_default();
+    let outcomes: Vec<_> = runs.iter().map(|run| run["outcome"].as_str().unwrap_or_default()).collect();
+    assert_eq!(outcomes, ["idle", "failed"]);
+    assert_eq!(runs[0]["recorded_calls"], 2, "{}", runs[0]);
+    assert_eq!(runs[0]["tools"], json!({"bash": 1, "read": 2}));
+    assert_eq!((&runs[0]["first"]["turn"], &runs[0]["answer"]), (&json!(2), &json!("Done.")));
+}
+
+#[test]
+fn runs_with_tools_begin_with_the_same_files() {
+    let touch = |id| (id, "bash", json!({"command": "echo more >> log.txt; cat log.txt"}));
+    let said = || Says::Text("One line.");
+    let model = Model::start([Says::Calls("", vec![touch("c1")]), said()]).expect("a port");
+    let person = Person::with_model(model.url(), "openai-chat");
+    for git in [&["init", "-q"][..], &["add", "."]] {
+        assert!(
+            std::process::Command::new("git").args(git).current_dir(person.project()).status().expect("git").success()
+        );
+    }
+    let recorded = person.annals(&["run", "--yes", "add a line"]);
+    assert_eq!(recorded.status, Some(0), "{}", recorded.remarks);
+    std::fs::remove_file(person.project().join("log.txt")).expect("it was written");
+    model.then([Says::Calls("", vec![touch("d1")]), said(), Says::Calls("", vec![touch("e1")]), said()]);
+    let runs = person.json(&["rerun", "@last", "-n", "2", "--yes", "--json"]);
+    assert_eq!((&runs["same"], &runs["tools"]), (&json!(2), &json!("run")), "{runs}");
+    let files: Vec<_> = runs["runs"].as_array().into_iter().flatten().map(|run| run["files"].clone()).collect();
+    assert_eq!(files, [json!(["log.txt"]), json!(["log.txt"])]);
+    assert!(!person.project().join("log.txt").exists(), "the files are as before");
+}

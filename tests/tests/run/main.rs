@@ -4,16 +4,19 @@ mod acp;
 mod acp_files;
 mod again;
 mod background;
+mod blame;
 mod chat_screen;
 mod cluster;
 mod cluster_commands;
 mod cluster_erasing;
 mod command;
 mod day;
+mod edited;
 mod elsewhere;
 mod endings;
 mod guards;
 mod host;
+mod lab;
 mod moved;
 #[allow(dead_code, reason = "the tests of the store use more of it")]
 #[path = "../../../store/tests/nats/cluster.rs"]

@@ -2,12 +2,16 @@
 
 use crate::error::WhatIfError;
 use annals_config::{Config, config_key};
-
+use annals_core::bound::Limits;
 use annals_core::{Key, ModelName};
 use annals_inspect::what_if::{CompactionRules, TextRedaction, WhatIfChange};
 use annals_runtime::settings::Definitions;
 use std::path::Path;
 use std::sync::Arc;
+
+/// What larger limits of outputs cannot show.
+const LARGER: &str = "outputs that were shortened when they were recorded stay so: what was cut is not in the log, so larger limits show less than they \
+     would have sent";
 
 /// The settings of compactions that are configured.
 pub(in crate::commands) fn rules(config: &Config) -> CompactionRules {
@@ -28,6 +32,7 @@ pub(super) fn changes(
 ) -> Result<(Vec<WhatIfChange>, Vec<String>), WhatIfError> {
     let (mut changes, mut notes) = (Vec::new(), Vec::new());
     let mut compaction: Option<CompactionRules> = None;
+    let mut output: Option<Limits> = None;
     for setting in settings {
         let (name, value) = setting.split_once('=').ok_or_else(|| WhatIfError::NoValue { setting: setting.clone() })?;
         if let Some(key) = name.strip_prefix("compaction.") {
@@ -42,12 +47,27 @@ pub(super) fn changes(
             compaction = Some(rules);
             continue;
         }
+        if let Some(key) = name.strip_prefix("output.") {
+            let mut limits = output.unwrap_or_else(|| config.output());
+            let many = |value: &str| Ok(usize::try_from(number(name, value)?).unwrap_or(usize::MAX));
+            match key {
+                "lines" => limits.lines = many(value)?,
+                "bytes" => limits.bytes = many(value)?,
+                _ => other(name, &mut notes)?,
+            }
+            output = Some(limits);
+            continue;
+        }
         match one(name, value, config, directory)? {
             Some(change) => changes.push(change),
             None => other(name, &mut notes)?,
         }
     }
     changes.extend(compaction.map(WhatIfChange::Compaction));
+    if output.is_some_and(|limits| limits.lines > config.output().lines || limits.bytes > config.output().bytes) {
+        notes.push(LARGER.to_owned());
+    }
+    changes.extend(output.map(WhatIfChange::Output));
     Ok((changes, notes))
 }
 
@@ -121,5 +141,5 @@ fn flag(name: &str, value: &str) -> Result<bool, WhatIfError> {
 
 fn number(name: &str, value: &str) -> Result<u64, WhatIfError> {
     let digits = value.replace('_', "");
-    digits.parse().map_err(|_| WhatIfError::BadValue { name: name.to_owned(), expected: "a number of tokens" })
+    digits.parse().map_err(|_| WhatIfError::BadValue { name: name.to_owned(), expected: "a whole number" })
 }

@@ -2,6 +2,7 @@
 //! (`docs/reference/store.md#writing`).
 
 use super::sealer::SealerTask;
+use crate::crash_point::{self, CrashPlace, ReachedPoint};
 use crate::disk::index::sled_writer::FlushedGroup;
 use crate::disk::journal::frame::{self, FrameKind, HEADER};
 use crate::disk::journal::{SegmentWriter, StoredBatch};
@@ -243,7 +244,12 @@ impl Committer {
         }
         let frames = self.buffer.split().freeze();
         let began = Instant::now();
+        let point = |place| ReachedPoint::of(place, group.batches().map(|(batch, _)| &**batch));
+        crash_point::reached(|| point(CrashPlace::BeforeFlush));
         let written = self.write(&frames);
+        if written.is_ok() {
+            crash_point::reached(|| point(CrashPlace::AfterFlush));
+        }
         self.recent.note(&group, began.elapsed());
         match written {
             Ok(()) => self.publish(group, frames, places),
