@@ -55,7 +55,7 @@ pub struct Args {
 }
 
 /// What all runs of a session have in common.
-struct Prepared {
+struct PreparedRuns {
     recorded: RecordedRun,
     host: Host,
     original: Session,
@@ -80,7 +80,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
 }
 
-async fn prepare(args: &Args, found: ExistingSession, cli: &CommandContext) -> Result<Prepared, CliError> {
+async fn prepare(args: &Args, found: ExistingSession, cli: &CommandContext) -> Result<PreparedRuns, CliError> {
     let mut options = args.with.options();
     let frozen = args.recorded || options.replay.is_some();
     if let Some(cassette) = &args.cassette {
@@ -122,7 +122,7 @@ async fn prepare(args: &Args, found: ExistingSession, cli: &CommandContext) -> R
         approval,
         TypedLines::of_stdin(),
     )?;
-    Ok(Prepared { recorded, host, original, chosen, options, interaction, world, model: found.model })
+    Ok(PreparedRuns { recorded, host, original, chosen, options, interaction, world, model: found.model })
 }
 
 /// Whether a folder is a cassette with an answer in it.
@@ -133,7 +133,7 @@ fn holds_answers(folder: &std::path::Path) -> bool {
     std::fs::read_dir(folder).is_ok_and(|mut entries| entries.any(answer))
 }
 
-impl Prepared {
+impl PreparedRuns {
     /// Runs the session once, in a fork of its own.
     async fn again(&mut self, cli: &CommandContext) -> Result<(Session, RepeatEnd), CliError> {
         let session = self.original.fork_at(self.recorded.cut).await?;
@@ -152,7 +152,7 @@ impl Prepared {
 }
 
 async fn once(
-    prepared: &mut Prepared,
+    prepared: &mut PreparedRuns,
     reader: &Reader,
     of: SessionId,
     cli: &CommandContext,
@@ -180,7 +180,7 @@ async fn once(
 
 /// Runs the session several times and compares the runs with it.
 async fn compare(
-    prepared: &mut Prepared,
+    prepared: &mut PreparedRuns,
     times: u32,
     reader: &Reader,
     of: SessionId,
@@ -234,7 +234,7 @@ struct FilesBefore {
 
 impl FilesBefore {
     /// `None` where no tool runs, and where files cannot be restored, which the user is warned of.
-    async fn of(prepared: &Prepared, reader: &Reader, cli: &CommandContext) -> Result<Option<Self>, CliError> {
+    async fn of(prepared: &PreparedRuns, reader: &Reader, cli: &CommandContext) -> Result<Option<Self>, CliError> {
         if prepared.world.is_some() {
             return Ok(None);
         }
