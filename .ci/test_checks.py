@@ -6,8 +6,41 @@ import unittest
 
 import dependencies
 import modules
+import releases
 import sources
 import workspace
+
+
+class Releases(unittest.TestCase):
+    CHANGELOG = """## Unreleased
+
+### Views that differ
+
+- `history` and `requests` of 0.1.0: a summary is a message of its own.
+- `usage` of 0.2.0-1234abcd, which was never released: costs are rounded.
+
+### Other
+
+- `epochs` of 0.1.0: not in the section.
+
+## 0.1.0
+"""
+
+    def test_the_changelog_names_views_of_versions_in_its_section_alone(self):
+        found = releases.named_differences(self.CHANGELOG)
+        self.assertEqual(found, {("0.1.0", "history"), ("0.1.0", "requests"), ("0.2.0-1234abcd", "usage")})
+
+    def test_a_difference_that_is_not_named_is_a_problem(self):
+        named = releases.named_differences(self.CHANGELOG)
+        differ = lambda *whats: [{"what": what, "file": f"{what}.jsonl"} for what in whats]
+        self.assertEqual(releases.unnamed(differ("history", "request 3", "turns"), "0.1.0-ffff0000", named), {})
+        self.assertEqual(releases.unnamed(differ("usage"), "0.1.0", named), {"usage": ["usage.jsonl"]})
+        self.assertEqual(releases.unnamed(differ("usage"), "0.2.0-1234abcd", named), {})
+        self.assertEqual(releases.unnamed(differ("turns"), "0.3.0", named), {"turns": ["turns.jsonl"]})
+
+    def test_an_archive_that_reads_differently_is_excused_by_nothing(self):
+        named = {("0.1.0", "head"), ("0.1.0", "history")}
+        self.assertEqual(list(releases.unnamed([{"what": "head", "file": "a"}], "0.1.0", named)), ["head"])
 
 
 class Sources(unittest.TestCase):

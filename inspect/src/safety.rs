@@ -5,6 +5,7 @@
 //! by that number: a log is read page by page, and no text is kept longer than [`SHOWN`] characters.
 
 mod call;
+mod calls;
 mod ended;
 mod fold;
 mod network;
@@ -13,6 +14,9 @@ mod rules;
 mod summary;
 
 pub use call::{AuditedCall, CallDecision, CallOutcome, CommandConfinement};
+pub use calls::{CallFold, EndedCall, runs_commands};
+pub use network::named_hosts;
+pub use paths::SessionPlace;
 pub use summary::SafetySummary;
 
 use crate::SessionAt;

@@ -35,6 +35,7 @@ use annals_inspect::blame::BlameError;
 use annals_inspect::reader::FindError;
 use annals_inspect::requests::RebuildError;
 use annals_inspect::search::SearchPatternError;
+use annals_rules::RuleError;
 use annals_runtime::ports::NoEntropy;
 use annals_store::disk::CollectError;
 use annals_store::erasure::{EraseError, RecordErasureError};
@@ -68,6 +69,9 @@ pub enum CliError {
     /// The search is none.
     #[error(transparent)]
     Pattern(#[from] SearchPatternError),
+    /// A rule cannot be used.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
     /// The query gave no answer.
     #[error(transparent)]
     Sql(#[from] SqlError),
@@ -260,6 +264,7 @@ impl CliError {
             | Self::Blame(BlameError::NoFile { .. } | BlameError::NoLine { .. })
             | Self::Files(FilesQuestionError::NotEmpty { .. })
             | Self::Pattern(_)
+            | Self::Rule(_)
             | Self::Sql(SqlError::Query(_) | SqlError::NotAllowed)
             | Self::BadFilter(_)
             | Self::NoTerminal { .. }

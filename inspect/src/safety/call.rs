@@ -2,10 +2,10 @@
 
 use annals_core::event::Rule;
 use annals_core::{Seq, SessionId, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What was decided on a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CallOutcome {
@@ -38,7 +38,7 @@ impl CallOutcome {
 }
 
 /// How a command ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandConfinement {
@@ -68,7 +68,7 @@ impl CommandConfinement {
 }
 
 /// One decision on a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallDecision {
     /// The event of the question; `null` where none was asked.
@@ -97,7 +97,7 @@ impl CallDecision {
 }
 
 /// A call, what was decided on it, and what is known of how it ran.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedCall {
     /// The session that recorded it.

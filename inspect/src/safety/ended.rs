@@ -1,7 +1,7 @@
 //! What the end of a call says: which rules allowed or denied it without a question, and how a command ran.
 
 use super::call::{AuditedCall, CallDecision, CallOutcome, CommandConfinement};
-use super::fold::{NAMED, beginning};
+use super::calls::{NAMED, beginning};
 use super::rules::{EXTERNAL, RulesInForce, action_of, denial};
 use annals_core::event::{Effect, Rule, ToolOutcome, ToolSettled};
 use annals_core::{Blobs, Seq};

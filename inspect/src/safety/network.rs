@@ -17,7 +17,7 @@ const REMOTE: [&str; 7] = ["ssh", "scp", "sftp", "rsync", "mosh", "git", "ping"]
 const NETWORK_TOOLS: [&str; 5] = ["mcp__", "web", "fetch", "http", "browser"];
 
 /// The hosts that an input names: in addresses, and for a command also as arguments of programs that connect somewhere.
-pub(super) fn named_hosts(input: &Value, is_command: bool) -> Vec<String> {
+pub fn named_hosts(input: &Value, is_command: bool) -> Vec<String> {
     let mut found = BTreeSet::new();
     let mut texts = Vec::new();
     strings(input, &mut texts);

@@ -3,6 +3,7 @@
 use crate::touched_files::touched_files;
 use annals_core::event::ToolCalled;
 use annals_core::{Blobs, Event};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
 
@@ -10,8 +11,8 @@ use std::path::{Component, Path, PathBuf};
 const LOOKS: [&str; 5] = ["grep", "glob", "ls", "list", "search"];
 
 /// The directory of a session and the folder of its project.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SessionPlace {
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SessionPlace {
     /// What relative paths are relative to.
     directory: PathBuf,
     /// The project's folder.
@@ -19,7 +20,8 @@ pub(super) struct SessionPlace {
 }
 
 impl SessionPlace {
-    pub(super) fn new(directory: &str, root: PathBuf) -> Self {
+    /// A directory in the folder of its project.
+    pub fn new(directory: &str, root: PathBuf) -> Self {
         Self { directory: normal(Path::new(directory)), root: normal(&root) }
     }
 
@@ -29,7 +31,7 @@ impl SessionPlace {
     }
 
     /// A path as rules name it: from the project's folder on, if it is there.
-    pub(super) fn resource(&self, path: &str) -> String {
+    pub fn resource(&self, path: &str) -> String {
         let whole = self.whole(path);
         match whole.strip_prefix(&self.root) {
             Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
@@ -39,7 +41,7 @@ impl SessionPlace {
     }
 
     /// The paths outside of the project that a call names, from the root on; none where the directory is not known.
-    pub(super) fn outside(&self, called: &ToolCalled, input: Option<&Value>, blobs: &dyn Blobs) -> Vec<String> {
+    pub fn outside(&self, called: &ToolCalled, input: Option<&Value>, blobs: &dyn Blobs) -> Vec<String> {
         if self.root.as_os_str().is_empty() {
             return Vec::new();
         }

@@ -6,6 +6,7 @@ use crate::json;
 use annals_core::Kind;
 use annals_inspect::schema::{ANSWERS, named};
 use annals_inspect::views;
+use annals_rules::{RULE_ANSWERS, answer_schema};
 use std::io::Write;
 
 /// Print the JSON Schema of a view, an answer or a kind of event.
@@ -21,7 +22,7 @@ pub struct Args {
 
 fn names() -> impl Iterator<Item = &'static str> {
     let kinds = Kind::ALL.iter().map(|kind| kind.name());
-    views::NAMES.iter().chain(&ANSWERS).copied().chain(std::iter::once("all")).chain(kinds)
+    views::NAMES.iter().chain(&ANSWERS).chain(&RULE_ANSWERS).copied().chain(std::iter::once("all")).chain(kinds)
 }
 
 fn name(text: &str) -> Result<String, String> {
@@ -44,7 +45,7 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> R
         }
         return Ok(Verdict::Fine);
     };
-    if let Some(schema) = named(name) {
+    if let Some(schema) = named(name).or_else(|| answer_schema(name)) {
         json::object(out, &schema)?;
     }
     Ok(Verdict::Fine)

@@ -4,8 +4,10 @@ use super::config::config;
 use super::corpus::{Files, batches, corpus};
 use annals_core::{Blobs, Digest, Seq, SessionKey, codec};
 use annals_import::{ImportOptions, import, recognise};
+use annals_projections::Projection;
 use annals_providers::http::fuzzing::answer;
 use annals_providers::wire::Protocol;
+use annals_rules::{AuditRule, RuleFold, SHIPPED};
 use annals_scenario::Scenario;
 use annals_store::conformance::material;
 use annals_store::disk::fuzzing::{packed, packed_of, segment, segment_of};
@@ -40,7 +42,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "journal", corpus: journal_corpus, run: journal_segment },
     Target { name: "packed", corpus: packed_corpus, run: packed_segment },
     Target { name: "codec", corpus: batches, run: decode },
@@ -50,7 +52,25 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "config", corpus: config_corpus, run: configuration },
     Target { name: "scenarios", corpus: scenario_corpus, run: scenario },
     Target { name: "export", corpus: export_corpus, run: export },
+    Target { name: "rules", corpus: rule_corpus, run: rule },
 ];
+
+fn rule_corpus() -> io::Result<Vec<Vec<u8>>> {
+    Ok(SHIPPED.iter().map(|(_, text)| text.as_bytes().to_vec()).collect())
+}
+
+/// Reads a rule, and runs it over a session if it is one.
+fn rule(bytes: &[u8]) -> io::Result<()> {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(rule) = AuditRule::read("fuzzed", &text, Path::new("fuzzed.rule")) else { return Ok(()) };
+    let mut fold = RuleFold::new(vec![rule]);
+    for bytes in batches()? {
+        let batch = codec::decode(&bytes).map_err(io::Error::other)?;
+        batch.records().for_each(|record| fold.apply(&record));
+    }
+    drop(fold.findings());
+    Ok(())
+}
 
 fn journal_segment(bytes: &[u8]) -> io::Result<()> {
     segment(bytes);

@@ -2,6 +2,7 @@
 
 mod answers;
 mod audit;
+mod audit_rules;
 mod branching;
 mod branching_files;
 mod command;
