@@ -27,6 +27,7 @@ mod rows;
 mod schema;
 mod sql;
 mod tables;
+mod trigrams;
 mod writer;
 
 pub use error::IndexError;

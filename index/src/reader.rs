@@ -1,6 +1,6 @@
 //! Reading an index without a lock.
 
-use crate::matching::{all_words, trigrams};
+use crate::matching::{all_words, substrings};
 use crate::{IndexError, IndexPlace, schema, writer};
 use annals_core::{Seq, SessionId};
 use annals_inspect::search::{CandidateQuery, IndexedUpTo, SearchCandidate, SearchIndex, TextAuthor, is_path};
@@ -92,7 +92,7 @@ pub(crate) fn candidates(
     let whole = whole(connection, query)?;
     let (mut sql, mut values) = ("select id, session, seq, author from _text".to_owned(), Vec::new());
     let mut conditions = Vec::new();
-    if let Some(trigrams) = trigrams(query.required) {
+    if let Some(trigrams) = substrings(query.required) {
         conditions.push("id in (select rowid from _trigram where _trigram match ?)".to_owned());
         values.push(Value::from(trigrams));
     }

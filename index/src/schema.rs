@@ -4,7 +4,7 @@ use annals_core::Kind;
 use rusqlite::{Connection, params};
 
 /// The number of this schema, of what fills it, and of how texts are folded: another one is made again.
-pub(crate) const VERSION: i32 = 2;
+pub(crate) const VERSION: i32 = 3;
 /// Says that a file of SQLite is an index of Annals: "Anix".
 pub(crate) const APPLICATION: i32 = 0x416e_6978;
 
@@ -77,7 +77,7 @@ create table _file (
     action text not null, tool text,
     primary key (session, seq, path, action)
 ) without rowid;
-create virtual table _trigram using fts5(text, content='', columnsize=0, detail=none, tokenize='trigram case_sensitive 1');
+create virtual table _trigram using fts5(text, content='', columnsize=0, detail=none, tokenize='ascii');
 create virtual table _word using fts5(text, content='', columnsize=0, detail=none, tokenize='ascii tokenchars ''_''');
 insert into _trigram (_trigram, rank) values ('hashsize', 16777216);
 insert into _word (_word, rank) values ('hashsize', 8388608);

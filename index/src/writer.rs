@@ -6,6 +6,7 @@ mod text_rows;
 mod usage_rows;
 
 use crate::indexed_session::IndexedSession;
+use crate::trigrams::TextTrigrams;
 use crate::{IndexError, IndexPlace, schema};
 use annals_core::{Batch, Blobs, Digest, SessionId};
 use annals_inspect::search::IndexedUpTo;
@@ -36,6 +37,7 @@ pub(crate) struct IndexWriter {
     covered: IndexedUpTo,
     events: u64,
     content: IndexContent,
+    trigrams: TextTrigrams,
 }
 
 impl IndexWriter {
@@ -92,6 +94,7 @@ impl IndexWriter {
             covered,
             events,
             content,
+            trigrams: TextTrigrams::default(),
         }))
     }
 

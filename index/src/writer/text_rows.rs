@@ -56,7 +56,10 @@ impl IndexWriter {
             let (seq, at, author) = (record.seq.0 as i64, record.at.0 as i64, number as i64);
             self.statement("insert into _text values (?, ?, ?, ?, ?, ?)")?
                 .execute(params![id, state.key, seq, author, at, tool])?;
-            self.statement("insert into _trigram (rowid, text) values (?, ?)")?.execute(params![id, folded])?;
+            let trigrams = self.trigrams.of(&folded);
+            self.connection
+                .prepare_cached("insert into _trigram (rowid, text) values (?, ?)")?
+                .execute(params![id, trigrams])?;
             let words: BTreeSet<&str> = words_of_folded(&folded).collect();
             let words = words.into_iter().collect::<Vec<_>>().join(" ");
             self.statement("insert into _word (rowid, text) values (?, ?)")?.execute(params![id, words])?;
