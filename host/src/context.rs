@@ -191,7 +191,7 @@ impl HostContext {
     pub async fn index_now(&self) {
         let opened = self.opened().last().cloned();
         if let Some(opened) = opened {
-            opened.fill_index(&NoProgress).await;
+            opened.fill_index(|| Box::new(NoProgress)).await;
         }
     }
 
@@ -203,7 +203,7 @@ impl HostContext {
         let opened = std::mem::take(&mut *self.opened());
         for opened in opened {
             opened.save_folds().await;
-            opened.fill_index(&*self.remarks.progress("indexing")).await;
+            opened.fill_index(|| self.remarks.progress("indexing")).await;
             let OpenedStore { log, dir, .. } = opened;
             let disk = log.disk();
             let read = if disk.is_none() { log.remarks() } else { Vec::new() };
@@ -270,11 +270,12 @@ impl OpenedStore {
     }
 
     /// Adds what was appended to the index. Where that fails, searches scan what it lacks: no command fails for it.
-    async fn fill_index(&self, progress: &dyn WorkProgress) {
+    async fn fill_index(&self, progress: impl FnOnce() -> Box<dyn WorkProgress>) {
         if self.only_looks() || !self.log.keeps_index(self.is_indexed()).await {
             return;
         }
         let (log, place) = (self.log.log(), IndexPlace::in_store(&self.dir));
+        let progress = progress();
         let filled = annals_index::fill(&*log, &place, |events| progress.counted(events, "event")).await;
         if let Err(error) = filled {
             tracing::warn!(%error, "the index was not brought up to date; the next command that writes tries again");

@@ -243,8 +243,13 @@ impl App {
             None => {
                 let is_paged = self.command.as_ref().is_some_and(Command::is_paged);
                 let mut out = PagedOutput::new(paged && !global.no_pager && !global.json && is_paged);
+                if matches!(out, PagedOutput::Pager(_)) {
+                    cli.remarks.hold();
+                }
                 let (answer, closed) = run(&mut out);
-                (answer, closed, out.finish())
+                let finished = out.finish();
+                cli.remarks.release();
+                (answer, closed, finished)
             }
         };
         if !matches!(answer, Ok(Verdict::Fine))

@@ -2,7 +2,10 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::runtime::Handle;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// How much of an answer is kept until the pager has certainly read some of it; more than a pipe holds.
 const KEPT: usize = 1 << 20;
@@ -15,12 +18,22 @@ pub enum PagedOutput {
     Pager(Pager),
 }
 
-/// A pager that runs.
+/// A pager. It starts with the first text of an answer: until then Ctrl-C ends the command, and nothing is on the screen.
 pub struct Pager {
-    child: Child,
+    command: String,
+    options: String,
+    running: Option<RunningPager>,
     /// The answer so far: shown without the pager if the shell cannot start it. `None` once it is known to read.
     kept: Option<Vec<u8>>,
 }
+
+struct RunningPager {
+    child: Arc<Mutex<Child>>,
+    stdin: Option<ChildStdin>,
+}
+
+/// Exit status of a command that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
 
 impl PagedOutput {
     /// Through the pager if stdout is a terminal, `paged` is set, and `PAGER` (`less` if it is not set) names a program
@@ -42,16 +55,14 @@ impl PagedOutput {
         if pager.trim().is_empty() || pager.trim() == "cat" || is_missing(&pager) {
             return Self::stdout();
         }
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(&pager).stdin(Stdio::piped());
         let options = std::env::var("LESS").unwrap_or_else(|_| "FRX".to_owned());
         let options = if stays { options + " -+F -+X" } else { options };
-        command.env("LESS", options);
-        match command.spawn() {
-            Ok(child) => Self::Pager(Pager { child, kept: Some(Vec::new()) }),
-            // Without a pager the answer goes to stdout.
-            Err(_) => Self::stdout(),
-        }
+        Self::Pager(Pager { command: pager, options, running: None, kept: Some(Vec::new()) })
+    }
+
+    /// Whether a pager shows the answer.
+    pub const fn is_paging(&self) -> bool {
+        matches!(self, Self::Pager(Pager { running: Some(_), .. }))
     }
 
     fn stdout() -> Self {
@@ -74,7 +85,15 @@ impl PagedOutput {
     /// Writes to a pager; one that the shell could not start is left out from here on.
     fn page(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Self::Pager(pager) = self else { return Ok(0) };
-        let written = match &mut pager.child.stdin {
+        let running = match pager.started() {
+            Ok(running) => running,
+            Err(_) => {
+                // Without a pager the answer goes to stdout.
+                *self = Self::stdout();
+                return self.write(bytes);
+            }
+        };
+        let written = match &mut running.stdin {
             Some(stdin) => stdin.write(bytes),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         };
@@ -98,6 +117,19 @@ impl PagedOutput {
 }
 
 impl Pager {
+    fn started(&mut self) -> io::Result<&mut RunningPager> {
+        if self.running.is_none() {
+            let mut command = Command::new("sh");
+            command.arg("-c").arg(&self.command).env("LESS", &self.options).stdin(Stdio::piped());
+            let mut child = command.spawn()?;
+            let stdin = child.stdin.take();
+            let child = Arc::new(Mutex::new(child));
+            leave_interrupts_to(&child);
+            self.running = Some(RunningPager { child, stdin });
+        }
+        self.running.as_mut().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+
     fn keep(&mut self, bytes: &[u8]) {
         match &mut self.kept {
             Some(kept) if kept.len() + bytes.len() <= KEPT => kept.extend_from_slice(bytes),
@@ -107,10 +139,28 @@ impl Pager {
 
     /// Waits until the pager has ended. If the shell could not start it, gives what it was given.
     fn end(&mut self) -> io::Result<Option<Vec<u8>>> {
-        drop(self.child.stdin.take());
-        let status = self.child.wait()?;
+        let Some(running) = &mut self.running else { return Ok(None) };
+        drop(running.stdin.take());
+        let status = running.child.lock().unwrap_or_else(PoisonError::into_inner).wait()?;
         Ok(self.kept.take().filter(|_| not_started(status)))
     }
+}
+
+/// While a pager has the terminal, Ctrl-C is for the pager: a command that ended before it would leave it behind, reading keys that
+/// are meant for the shell. Once the pager was left, Ctrl-C ends the command.
+fn leave_interrupts_to(child: &Arc<Mutex<Child>>) {
+    let Ok(runtime) = Handle::try_current() else { return };
+    let Ok(mut interrupts) = signal(SignalKind::interrupt()) else { return };
+    let child = Arc::clone(child);
+    runtime.spawn(async move {
+        while interrupts.recv().await.is_some() {
+            // Who waits for its end has it locked.
+            let has_ended = child.try_lock().is_ok_and(|mut child| matches!(child.try_wait(), Ok(Some(_)) | Err(_)));
+            if has_ended {
+                std::process::exit(INTERRUPTED);
+            }
+        }
+    });
 }
 
 /// Whether the shell says that it could not start a program: it was not found (127), or cannot be run (126).
@@ -143,7 +193,10 @@ impl Write for PagedOutput {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout(out) => out.flush(),
-            Self::Pager(pager) => pager.child.stdin.as_mut().map_or(Ok(()), Write::flush),
+            Self::Pager(pager) => {
+                let stdin = pager.running.as_mut().and_then(|running| running.stdin.as_mut());
+                stdin.map_or(Ok(()), Write::flush)
+            }
         }
     }
 }

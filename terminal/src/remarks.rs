@@ -5,7 +5,7 @@ use crate::layout::wrap;
 use crate::style::{Emphasis, Style};
 use std::fmt;
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a remark begins with.
 const NAME: &str = "annals:";
@@ -13,15 +13,23 @@ const NAME: &str = "annals:";
 /// Where remarks go, and how they look.
 #[derive(Clone)]
 pub struct Remarks {
-    out: Arc<Mutex<EscapingWriter<Box<dyn Write + Send>>>>,
+    out: Arc<Mutex<RemarkWriter>>,
     style: Style,
     watched: bool,
+}
+
+/// Where remarks are written.
+struct RemarkWriter {
+    out: EscapingWriter<Box<dyn Write + Send>>,
+    /// Those that wait while a pager has the terminal.
+    held: Option<String>,
 }
 
 impl Remarks {
     /// Remarks on `out`; `watched`: whether it is a terminal.
     pub fn new(out: Box<dyn Write + Send>, style: Style, watched: bool) -> Self {
-        Self { out: Arc::new(Mutex::new(EscapingWriter::new(out, Escaping::Text))), style, watched }
+        let out = RemarkWriter { out: EscapingWriter::new(out, Escaping::Text), held: None };
+        Self { out: Arc::new(Mutex::new(out)), style, watched }
     }
 
     /// The same with colours as `choose` decides.
@@ -62,14 +70,78 @@ impl Remarks {
 
     /// Writes without the program's name. What could steer a terminal is drawn visibly, as everywhere.
     pub fn write(&self, text: &str) {
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer();
+        match &mut writer.held {
+            Some(held) => held.push_str(text),
+            None => writer.write(text),
+        }
+    }
+
+    /// Keeps what is said from now on until [`Remarks::release`]: a pager has the terminal, on which it would be in the way and be
+    /// lost. Nothing is kept when remarks go elsewhere.
+    pub fn hold(&self) {
+        if self.watched {
+            self.writer().held.get_or_insert_default();
+        }
+    }
+
+    /// Says what was kept.
+    pub fn release(&self) {
+        let mut writer = self.writer();
+        if let Some(held) = writer.held.take() {
+            writer.write(&held);
+        }
+    }
+
+    fn writer(&self) -> MutexGuard<'_, RemarkWriter> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RemarkWriter {
+    fn write(&mut self, text: &str) {
         // The reader may be gone; the answer does not depend on it.
-        drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+        drop(self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()));
     }
 }
 
 impl fmt::Debug for Remarks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Remarks").field("watched", &self.watched).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("one thread").write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn remarks_wait_while_a_pager_has_the_terminal() {
+        let (zone, now) = (jiff::tz::TimeZone::UTC, annals_core::Time(0));
+        let style = Style { width: 40, colour: false, json: false, markdown: false, zone, now };
+        let shown = Shared::default();
+        let remarks = Remarks::new(Box::new(shown.clone()), style, true);
+        let shown = || String::from_utf8_lossy(&shown.0.lock().expect("one thread")).into_owned();
+        remarks.hold();
+        remarks.say(Emphasis::Plain, "3 matches");
+        assert_eq!(shown(), "");
+        remarks.release();
+        assert_eq!(shown(), "annals: 3 matches\n");
+        remarks.say(Emphasis::Plain, "again");
+        assert_eq!(shown(), "annals: 3 matches\nannals: again\n");
     }
 }

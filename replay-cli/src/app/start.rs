@@ -122,13 +122,15 @@ async fn continued(session: SessionId, cli: &CommandContext) -> Result<String, C
 /// Runs a command whose answer stays on the screen until the user leaves it.
 async fn shown(words: &[&str], cli: &CommandContext) -> Result<(), CliError> {
     let mut paged = PagedOutput::staying();
+    cli.remarks.hold();
     let answer = {
         let mut out = EscapingWriter::new(&mut paged, Escaping::Text);
         let answer = Box::pin(parsed(words)?.run(cli, &mut out)).await;
         answer.and_then(|_| Ok(out.finish()?))
     };
-    let stays = matches!(paged, PagedOutput::Pager(_));
+    let stays = paged.is_paging();
     let finished = paged.finish();
+    cli.remarks.release();
     cli.close().await?;
     match answer.and(finished.map_err(CliError::from)) {
         // The pager was left before the end.

@@ -84,3 +84,17 @@ fn a_chat_that_continues_a_session_shows_that_the_model_works_and_is_interrupted
     assert_eq!(sessions.as_array().map(Vec::len), Some(1), "{sessions}");
     assert!(model.received().last().is_some_and(|body| body.to_string().contains("think")));
 }
+
+#[test]
+fn ctrl_c_is_for_the_pager_while_it_has_the_terminal() {
+    let mut person = Person::new();
+    person.set("PAGER", "sh -c 'trap \"\" INT; cat; read line < /dev/tty; echo \"left: $line\"'");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/claude-code/one-turn.jsonl");
+    let mut replay = Terminal::open(&person, &["replay", source]);
+    replay.expect("integrity verified");
+    replay.expect("head");
+    replay.send("\x03");
+    replay.send("x\r");
+    replay.expect("left: x");
+    assert_eq!(replay.ended(), 0);
+}
