@@ -153,7 +153,7 @@ pub enum CliError {
     },
     /// There is no store yet.
     #[error(
-        "there is no store in {}; `annals import --discover` lists sessions to import, --store DIR names another \
+        "there is no store in {}; `annals import` imports what it finds (--dry-run lists it), --store DIR names another \
          store", dir.display()
     )]
     NoStore { dir: PathBuf },

@@ -42,7 +42,7 @@ pub enum FindError {
         newest: Vec<Candidate>,
     },
     /// The store holds no session yet.
-    #[error("the store in {} is empty; `annals import --discover` lists sessions to import", store.display())]
+    #[error("the store in {} is empty; `annals import` imports what it finds (--dry-run lists it)", store.display())]
     NoSessions {
         /// Which store.
         store: PathBuf,
@@ -111,10 +111,19 @@ impl FindError {
 
 /// The sessions that a name fits: id, age, directory and title of each.
 fn ambiguous(name: &str, count: u64, newest: &[Candidate], when: impl Fn(Time) -> String) -> String {
-    let listed = newest.iter().map(|one| {
-        let place = one.directory.rsplit('/').find(|name| !name.is_empty()).unwrap_or("-");
-        format!("\n  {}  {:>10}  {place}  {}", one.session, when(one.updated), one.title)
-    });
+    let rows: Vec<(String, &str, &Candidate)> = newest
+        .iter()
+        .map(|one| {
+            let place = one.directory.rsplit('/').find(|name| !name.is_empty()).unwrap_or("-");
+            (when(one.updated), place, one)
+        })
+        .collect();
+    let widest = |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max().unwrap_or(0);
+    let age = widest(&mut rows.iter().map(|(age, ..)| age.as_str()));
+    let place = widest(&mut rows.iter().map(|(_, place, _)| *place));
+    let listed = rows
+        .iter()
+        .map(|(when, name, one)| format!("\n  {}  {when:>age$}  {name:<place$}  {}", one.session, one.title));
     let more = match count.saturating_sub(newest.len() as u64) {
         0 => String::new(),
         more => format!("\n  and {more} older; `annals sessions` lists them"),

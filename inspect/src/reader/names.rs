@@ -12,7 +12,7 @@ const OFFERED: usize = 3;
 /// How many sessions are listed when a name fits several.
 const CANDIDATES: usize = 10;
 /// How like a title must be to be offered.
-const ALIKE: f64 = 0.7;
+const ALIKE: f64 = 0.6;
 /// How many letters the end of an id must have to name it.
 const ENDING: usize = 4;
 
@@ -151,8 +151,8 @@ fn alike(wanted: &str, titles: &BTreeMap<SessionId, String>, catalogue: &Catalog
     let mut scored: Vec<(f64, SessionId)> = titles
         .iter()
         .map(|(id, title)| {
-            let words = title.split_whitespace().map(|word| strsim::jaro_winkler(wanted, word));
-            let whole = strsim::jaro_winkler(wanted, title);
+            let words = title.split_whitespace().map(|word| strsim::normalized_damerau_levenshtein(wanted, word));
+            let whole = strsim::normalized_damerau_levenshtein(wanted, title);
             (words.fold(whole, f64::max), *id)
         })
         .filter(|(score, _)| *score >= ALIKE)

@@ -73,9 +73,15 @@ pub struct Args {
     /// its source, and signatures in it are no longer valid.
     #[arg(long)]
     redact: bool,
-    /// Write everything that could not be imported to FILE, as JSON.
+    /// Write everything that could not be imported to FILE, as JSON; - prints it instead of the summary.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+}
+
+impl Args {
+    fn reports_to_stdout(&self) -> bool {
+        self.report.as_deref() == Some(Path::new("-"))
+    }
 }
 
 /// How often a follower looks.
@@ -149,7 +155,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if let Some(remark) = secrets.remark() {
         cli.remark(&remark);
     }
-    if let Some(path) = &args.report {
+    if let Some(path) = args.report.as_ref().filter(|_| !args.reports_to_stdout()) {
         write_report(path, &report)?;
     }
     if interrupted {
@@ -161,7 +167,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         true => false,
         false => !filling::fill_in(&fuller, &mut report, cli).await?,
     };
-    if cli.style.json {
+    if cli.style.json || args.reports_to_stdout() {
         json::object(out, &report.to_json())?;
     } else if !(args.follow && wanted.sources.is_empty()) {
         draw(&report, &cli.style, out)?;

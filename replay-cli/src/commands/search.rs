@@ -62,11 +62,23 @@ const SHOWN: u64 = 50;
 const PER_EVENT: usize = 5;
 
 fn authors() -> impl TypedValueParser<Value = TextAuthor> {
-    let values = TextAuthor::ALL.map(|author| PossibleValue::new(author.name()).help(author.meaning()));
-    PossibleValuesParser::new(values).try_map(|name| {
+    let value =
+        |author: TextAuthor| PossibleValue::new(author.name()).help(author.meaning()).aliases(also_called(author));
+    PossibleValuesParser::new(TextAuthor::ALL.map(value)).try_map(|name| {
         let mut all = TextAuthor::ALL.into_iter();
-        all.find(|author| author.name() == name).ok_or("no author of this name")
+        let is_called = |author: &TextAuthor| author.name() == name || also_called(*author).contains(&name.as_str());
+        all.find(is_called).ok_or("no author of this name")
     })
+}
+
+/// What else an author is called: as timelines and the formats of agents have it.
+const fn also_called(author: TextAuthor) -> &'static [&'static str] {
+    match author {
+        TextAuthor::User => &["you", "me", "human"],
+        TextAuthor::Model => &["assistant", "agent"],
+        TextAuthor::Tool => &["tools"],
+        TextAuthor::Context => &["system"],
+    }
 }
 
 /// Runs the command.

@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["json", "line"])]
     csv: bool,
     /// Print one line for a status bar: today, the current block, this month.
-    #[arg(long, conflicts_with_all = ["json", "by", "since", "until", "blocks"])]
+    #[arg(long, aliases = ["statusline", "status-line"], conflicts_with_all = ["json", "by", "since", "until", "blocks"])]
     line: bool,
     /// Also count calls, what was allowed by whom, confined commands and replaced secrets (reads every session; as annals audit).
     #[arg(long, conflicts_with_all = ["csv", "line", "since", "until"])]

@@ -1,11 +1,13 @@
 //! What an import did, for people and as JSON.
 
 use crate::error::CliError;
-use crate::layout::{columns, pad, plain, wrap};
+use crate::layout::{columns, hanging, name, pad, plain, wrap};
 use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_import::{ImportOutcome, ImportReport, Loss, SessionReport};
 use annals_inspect::reader::short_ids;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Shows each session that the import changed or that needs attention, and one total.
@@ -27,8 +29,38 @@ pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> Result
             _ => writeln!(out, "filled in {texts} of session {session}")?,
         }
     }
+    if let Some(lost) = lost(report) {
+        writeln!(out, "{}", style.paint(Emphasis::Dim, &hanging(&format!("  not imported: {lost}"), 4, style.width)))?;
+    }
     writeln!(out, "{}", style.paint(Emphasis::Strong, &total(report)))?;
     Ok(())
+}
+
+/// How many kinds of losses are named; more are counted.
+const LOSSES: usize = 4;
+
+/// What was lost most often, of sessions that are new; `None` without losses. Of a session that is continued only the number is known.
+fn lost(report: &ImportReport) -> Option<String> {
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    let is_new = |session: &&SessionReport| {
+        session.new > 0 && session.losses.values().map(|loss| loss.count).sum::<u64>() == session.lost
+    };
+    for session in report.sessions.iter().filter(is_new) {
+        for (what, loss) in &session.losses {
+            *kinds.entry(what).or_default() += loss.count;
+        }
+    }
+    let mut kinds: Vec<(&str, u64)> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(what, count)| (Reverse(*count), *what));
+    let named = kinds.iter().take(LOSSES).map(|(what, count)| match count {
+        1 => name(what),
+        count => format!("{} ({})", name(what), thousands(*count)),
+    });
+    let mut named: Vec<String> = named.collect();
+    if let more @ 1.. = kinds.len().saturating_sub(LOSSES) {
+        named.push(format!("{more} more"));
+    }
+    (!named.is_empty()).then(|| named.join(", "))
 }
 
 /// How many sessions that are here in another form are listed; more are counted.
