@@ -4,7 +4,7 @@ use crate::diagnostics::Diagnostics;
 use crate::error::{CliError, EditError};
 use crate::event_arg::EventArg;
 use crate::import_into::shown_by;
-use crate::layout::plain;
+use crate::layout::{hanging, plain};
 use crate::progress::Bar;
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, Style, counted};
@@ -94,6 +94,17 @@ impl CommandContext {
     #[must_use]
     pub fn in_environment(self, environment: Environment) -> Self {
         Self { host: self.host.in_environment(environment), ..self }
+    }
+
+    /// How wide lines may be: as a terminal is, or as `COLUMNS` says; as they like when the answer goes elsewhere.
+    pub fn line_width(&self) -> Option<usize> {
+        (self.watched || self.environment.variables.get("COLUMNS").is_some()).then_some(self.style.width)
+    }
+
+    /// A line, wrapped where lines have a width; its other lines are indented by two more blanks than the first.
+    pub fn fitted(&self, line: &str) -> String {
+        let indent = line.len() - line.trim_start_matches(' ').len() + 2;
+        self.line_width().map_or_else(|| line.to_owned(), |width| hanging(line, indent, width))
     }
 
     /// The terminal that the command was given.

@@ -30,8 +30,8 @@ pub fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(&*visible(text))
 }
 
-/// Breaks a text into lines of at most `width` columns at blanks; a line keeps its indentation. A word that is wider
-/// gets its own line, whole: what is shown can be copied.
+/// Breaks a text into lines of at most `width` columns at blanks; a line keeps its indentation. Of what is wider, a path, an
+/// address or a digest gets its own line, whole, so that it can be copied; anything else, such as JSON, is broken anywhere.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = Vec::new();
@@ -52,12 +52,40 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
             if !empty {
                 current.push(' ');
             }
-            current.push_str(word);
             empty = false;
+            if columns(&current) + columns(word) <= width || is_copied_whole(word) {
+                current.push_str(word);
+                continue;
+            }
+            let mut used = columns(&current);
+            for c in word.chars() {
+                let wide = escape::width(c);
+                if used + wide > width {
+                    lines.push(std::mem::replace(&mut current, indent.clone()));
+                    used = indent.len();
+                }
+                current.push(c);
+                used += wide;
+            }
         }
         lines.push(current);
     }
     lines
+}
+
+/// Whether a word is a path, an address, a name or a digest, with or without quotes, brackets or a comma around it.
+fn is_copied_whole(word: &str) -> bool {
+    let copied = word.trim_matches(|c| "()[]<>\"'`,;".contains(c));
+    copied.chars().all(|c| c.is_ascii_alphanumeric() || "+/=_-.:@~%#?&".contains(c))
+}
+
+/// A text whose lines after the first are indented, as lines of at most `width` columns.
+pub fn hanging(text: &str, indent: usize, width: usize) -> String {
+    let lines = wrap(text, width);
+    let Some((first, _)) = lines.split_first().filter(|(_, rest)| !rest.is_empty()) else { return lines.concat() };
+    let rest = text.get(first.len()..).unwrap_or_default();
+    let rest = wrap(rest.trim_start(), width.saturating_sub(indent));
+    rest.iter().fold(first.clone(), |all, line| format!("{all}\n{:indent$}{line}", ""))
 }
 
 /// The beginning of one line, with `…` when something is left out. For summaries, never for an answer.
@@ -146,8 +174,13 @@ impl<'a> Sheet<'a> {
             return writeln!(self.out, "     {}", self.style.paint(Emphasis::Dim, right));
         }
         if sides > self.style.width {
-            let left = self.style.paint(emphasis, left);
-            return writeln!(self.out, "{} {left}", self.style.paint(Emphasis::Dim, "────"));
+            let lines = wrap(left, self.style.width.saturating_sub(5));
+            for (at, line) in lines.iter().enumerate() {
+                let dash = if at == 0 { "────" } else { "    " };
+                let (dash, line) = (self.style.paint(Emphasis::Dim, dash), self.style.paint(emphasis, line));
+                writeln!(self.out, "{dash} {line}")?;
+            }
+            return Ok(());
         }
         let line = "─".repeat(self.style.width.saturating_sub(sides));
         let (dash, style) = (|text: &str| self.style.paint(Emphasis::Dim, text), self.style);
@@ -194,9 +227,19 @@ impl<'a> Sheet<'a> {
             if right.0.is_empty() {
                 writeln!(self.out, "{}", format!("{head}{}", style.paint(text.1, line)).trim_end())?;
             } else {
-                let gap = self.room().saturating_sub(columns(line) + columns(right.0)).max(2);
+                let room = self.room();
+                let (line_width, right_width) = (columns(line), columns(right.0));
                 let (line, right) = (style.paint(text.1, line), style.paint(right.1, right.0));
-                writeln!(self.out, "{head}{line}{}{right}", " ".repeat(gap))?;
+                if line_width + 2 + right_width > room {
+                    writeln!(
+                        self.out,
+                        "{head}{line}\n{:text_at$}{}{right}",
+                        "",
+                        " ".repeat(room.saturating_sub(right_width))
+                    )?;
+                } else {
+                    writeln!(self.out, "{head}{line}{}{right}", " ".repeat(room - line_width - right_width))?;
+                }
             }
         }
         Ok(())
@@ -309,48 +352,4 @@ fn first_narrower(text: &str, width: usize, reserved: usize) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_break_at_blanks_and_keep_their_indentation() {
-        assert_eq!(wrap("  one two three four", 12), ["  one two", "  three four"]);
-        assert_eq!(wrap("a\n\nb", 12), ["a", "", "b"]);
-        assert_eq!(wrap("/a/very/long/path/indeed x", 12), ["/a/very/long/path/indeed", "x"]);
-    }
-
-    #[test]
-    fn wide_characters_take_two_columns() {
-        assert_eq!(wrap("日本語 日本語", 8), ["日本語", "日本語"]);
-        assert_eq!(clip("日本語日本語", 7), "日本語…");
-    }
-
-    #[test]
-    fn a_rule_is_never_wider_than_the_sheet() -> io::Result<()> {
-        let style = Style {
-            width: 20,
-            colour: false,
-            json: false,
-            markdown: false,
-            zone: jiff::tz::TimeZone::UTC,
-            now: annals_core::Time(0),
-        };
-        let drawn = |left: &str, right: &str| -> io::Result<String> {
-            let mut out = Vec::new();
-            Sheet::new(&mut out, &style).rule(left, right, Emphasis::Plain)?;
-            Ok(String::from_utf8_lossy(&out).into_owned())
-        };
-        assert_eq!(drawn("one", "two")?, "──── one ──── two ──\n");
-        assert_eq!(drawn("twelve chars", "")?, "──── twelve chars ──\n");
-        assert_eq!(drawn("fourteen chars", "right")?, "──── fourteen chars\n     right\n");
-        Ok(())
-    }
-
-    #[test]
-    fn what_is_escaped_takes_the_room_that_it_is_drawn_in() {
-        assert_eq!(plain("a\r\nc\td"), "a\nc    d");
-        assert_eq!(name("a\nb"), "a␊b");
-        assert_eq!(columns("a\x1b[2J\u{202e}"), 13);
-        assert_eq!(clip("ab\u{202e}cdefgh", 12), "ab\u{202e}c…");
-    }
-}
+mod tests;

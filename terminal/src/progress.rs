@@ -26,6 +26,11 @@ impl Bar {
     /// A bar for `work`; `shown`: whether there is a terminal.
     pub fn new(shown: bool, work: &'static str) -> Self {
         let bar = if shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        // The templates are ours and known to be sound; without them a bar shows itself plainly. They cut a message at the end of
+        // the line: a second line would stay on the screen.
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+            bar.set_style(style);
+        }
         bar.set_message(work);
         if shown {
             bar.enable_steady_tick(Duration::from_millis(200));
@@ -48,8 +53,7 @@ impl Bar {
         }
         if let Some(total) = total.filter(|total| Some(*total) != self.bar.length()) {
             self.bar.set_length(total);
-            // The template is ours and known to be sound; without it the bar shows itself plainly.
-            if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {percent}% {eta}") {
+            if let Ok(style) = ProgressStyle::with_template("{msg:24!} {wide_bar} {percent:>3}% {eta}") {
                 self.bar.set_style(style);
             }
         }

@@ -1,6 +1,7 @@
 //! The overview of the commands: grouped by what they are for, those of every day first.
 
-use super::App;
+use super::{App, style};
+use crate::layout::hanging;
 use clap::{Command, CommandFactory};
 
 /// Columns of the longest name of a command.
@@ -39,6 +40,11 @@ const GROUPS: [(&str, &[&str]); 9] = [
 
 /// The command line with the commands in groups. Clap lists commands in one group only, so its list is hidden.
 pub(super) fn grouped() -> Command {
+    // Where there is a terminal, clap wraps for it even what goes elsewhere.
+    grouped_for(style(true).width)
+}
+
+fn grouped_for(width: usize) -> Command {
     let command = App::command();
     let header = *command.get_styles().get_header();
     let literal = *command.get_styles().get_literal();
@@ -52,7 +58,9 @@ pub(super) fn grouped() -> Command {
                 // Of a feature that this build lacks.
                 None => continue,
             };
-            list.push_str(&format!("  {literal}{name:<NAME$}{literal:#}  {about}\n"));
+            let line = hanging(&format!("  {name:<NAME$}  {about}"), NAME + 4, width);
+            let about = line.get(NAME + 2..).unwrap_or_default();
+            list.push_str(&format!("  {literal}{name:<NAME$}{literal:#}{about}\n"));
         }
         list.push('\n');
     }
@@ -74,7 +82,7 @@ mod tests {
         let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), known);
         assert_eq!(listed.len(), known.len(), "no command is listed twice");
-        let help = grouped().render_help().to_string();
+        let help = grouped_for(80).render_help().to_string();
         for subcommand in command.get_subcommands() {
             let name = subcommand.get_name();
             let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();

@@ -153,24 +153,37 @@ impl EventLines<'_> {
         let name = record.event.kind().name();
         let head = format!("{:>6} {joint} {time}  {name:<18} ", record.seq);
         let told = brief(record.event, &self.directory, self.reader.blobs());
-        let room = style.width.saturating_sub(columns(&head)).max(24);
+        if style.width < NARROW {
+            return self.narrow_line(record, &head, &told, out);
+        }
+        let room = style.width.saturating_sub(columns(&head));
         let mut lines = wrap(&told, room).into_iter();
         let told = lines.next().unwrap_or_default();
-        let (seq, rest) = head.split_at(6);
-        let (between, kind) = rest.split_at(rest.len() - name.len().max(18) - 1);
-        let line = format!(
-            "{}{}{}{told}",
-            style.paint(Emphasis::Dim, seq),
-            style.paint(Emphasis::Dim, between),
-            style.paint(emphasis(record.event.kind()), kind)
-        );
-        writeln!(out, "{}", line.trim_end())?;
+        writeln!(out, "{}", format!("{}{told}", self.painted(record, &head)).trim_end())?;
         for line in lines {
             writeln!(out, "{:width$}{line}", "", width = columns(&head))?;
         }
         Ok(())
     }
+
+    fn painted(&self, record: &Record<'_>, head: &str) -> String {
+        let kind = record.event.kind();
+        let (before, kind_name) = head.split_at(head.len() - kind.name().len().max(18) - 1);
+        format!("{}{}", self.style.paint(Emphasis::Dim, before), self.style.paint(emphasis(kind), kind_name))
+    }
+
+    fn narrow_line(&self, record: &Record<'_>, head: &str, told: &str, out: &mut dyn Write) -> Result<(), CliError> {
+        const INDENT: usize = 19;
+        writeln!(out, "{}", self.painted(record, head).trim_end())?;
+        for line in wrap(told, self.style.width.saturating_sub(INDENT)).iter().filter(|line| !line.is_empty()) {
+            writeln!(out, "{:INDENT$}{line}", "")?;
+        }
+        Ok(())
+    }
 }
+
+/// Below this width what an event contains is shown below its kind.
+const NARROW: usize = 72;
 
 /// How the name of a kind is painted.
 pub(super) fn emphasis(kind: Kind) -> Emphasis {

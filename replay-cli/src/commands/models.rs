@@ -68,8 +68,8 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Ver
         if models.is_empty() {
             let at = provider.base_url.as_deref().unwrap_or("an unknown address");
             let at = Redactor::default().redact(at).text.into_owned();
-            let told = format!("  {}/NAME  any model of the server at {at}", provider.id);
-            writeln!(out, "{}", cli.style.paint(Emphasis::Dim, &plain(&told)))?;
+            let told = plain(&format!("  {}/NAME  any model of the server at {at}", provider.id));
+            writeln!(out, "{}", cli.style.paint(Emphasis::Dim, &cli.fitted(&told)))?;
         }
         let width = models.iter().map(|model| columns(model.model.as_str())).max().unwrap_or(0);
         for model in &models {
@@ -101,7 +101,7 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Ver
     if !rest.is_empty() {
         writeln!(out, "{}", cli.style.paint(Emphasis::Strong, "No key set (--all lists their models)"))?;
         for line in rest {
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", cli.fitted(&line))?;
         }
     }
     Ok(Verdict::Fine)

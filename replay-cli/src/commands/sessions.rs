@@ -115,8 +115,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         json::list(out, &rows)?;
         return Ok(Verdict::Fine);
     }
-    let cut_at = (cli.watched || cli.environment.variables.get("COLUMNS").is_some()).then_some(cli.style.width);
-    table::print(&rows, &ids, &cli.style, cut_at, out)?;
+    table::print(&rows, &ids, &cli.style, cli.line_width(), out)?;
     if let Some(remark) = Cost::remark(rows.iter().map(|row| row.known_cost)) {
         cli.remark(remark);
     }
@@ -126,7 +125,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     match (rows.len(), &scope) {
         (0, _) if all == 0 => {
-            cli.remark("the store is empty; `annals import --discover` lists sessions to import");
+            cli.remark("the store is empty; `annals import` imports what it finds (--dry-run lists it)");
         }
         (0, ProjectScope::In(_)) if args.directory.is_none() && args.project.is_none() => {
             cli.remark(&format!("no match in this project; --all lists all {}", counted(all as u64, "session")));

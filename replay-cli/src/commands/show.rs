@@ -77,7 +77,9 @@ pub fn draw(
         style.paint(emphasis(kind), kind.name()),
         style.paint(Emphasis::Dim, &format!("event {}", record.seq))
     )?;
-    writeln!(out, "{}", style.paint(Emphasis::Dim, kind.meaning()))?;
+    for line in wrap(kind.meaning(), style.width) {
+        writeln!(out, "{}", style.paint(Emphasis::Dim, &line))?;
+    }
     writeln!(out)?;
     fact(style, out, "time", &style.exact(record.at))?;
     if batch.session != session {
@@ -89,7 +91,8 @@ pub fn draw(
     } else {
         format!("events {} to {last}", batch.first)
     };
-    fact(style, out, "batch", &format!("{range}, digest {}", batch.digest))?;
+    fact(style, out, "batch", &range)?;
+    fact(style, out, "digest", &batch.digest.to_string())?;
     fact(
         style,
         out,
@@ -121,7 +124,10 @@ pub fn draw(
 }
 
 fn fact(style: &Style, out: &mut dyn Write, name: &str, value: &str) -> Result<(), CliError> {
-    writeln!(out, "{}  {value}", style.paint(Emphasis::Strong, &format!("{name:<9}")))?;
+    let label = style.paint(Emphasis::Strong, &format!("{name:<9}"));
+    // What does not fit next to its name is copied more easily from a line of its own.
+    let gap = if 11 + columns(value) <= style.width { "  " } else { "\n" };
+    writeln!(out, "{label}{gap}{value}")?;
     Ok(())
 }
 

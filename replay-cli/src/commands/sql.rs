@@ -61,7 +61,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Ok(Verdict::Fine);
     }
     if args.schema {
-        answer::schema(&cli.style, out)?;
+        answer::schema(cli, out)?;
         return Ok(Verdict::Fine);
     }
     let limit = match args.limit {

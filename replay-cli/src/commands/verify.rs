@@ -179,8 +179,8 @@ fn draw_copies(
 ) -> Result<(), CliError> {
     if copies.damaged > 0 && sound {
         let places = counted(copies.damaged, "place");
-        let line = format!("integrity verified, but one copy is damaged in {places}: annals doctor");
-        writeln!(out, "  {}", cli.style.paint(Emphasis::Warn, &line))?;
+        let line = cli.fitted(&format!("  integrity verified, but one copy is damaged in {places}: annals doctor"));
+        writeln!(out, "{}", cli.style.paint(Emphasis::Warn, &line))?;
     }
     if let Some(reason) = &copies.second_copy_unchecked {
         cli.remark(&format!("the second copy (sled) was not checked: {reason}"));
@@ -233,7 +233,7 @@ impl RequestCheck {
             let count = counted(self.proofs.count, "request");
             writeln!(out, "{} {} of {count} not verified", style.paint(Emphasis::Bad, "✗"), self.proofs.flaws.len())?;
             for flaw in &self.proofs.flaws {
-                writeln!(out, "  {}", style.paint(Emphasis::Bad, flaw))?;
+                writeln!(out, "{}", style.paint(Emphasis::Bad, &cli.fitted(&format!("  {flaw}"))))?;
             }
         }
         if !self.proofs.withheld.is_empty() {
@@ -258,17 +258,19 @@ impl RequestCheck {
         }
         if let encoded @ 1.. = self.proofs.bodies - self.proofs.recorded {
             let bodies = counted(encoded, "body");
-            writeln!(out, "{} {bodies} encoded again, identical to what was sent", style.paint(Emphasis::Good, "✓"))?;
+            let mark = style.paint(Emphasis::Good, "✓");
+            writeln!(out, "{mark} {}", cli.fitted(&format!("{bodies} encoded again, identical to what was sent")))?;
         }
         if self.proofs.redacted > 0 {
             let (mark, redacted) = (style.paint(Emphasis::Warn, "?"), counted(self.proofs.redacted, "request"));
-            writeln!(out, "{mark} {redacted} recorded redacted; the digest of what was sent is kept")?;
+            let told = format!("{redacted} recorded redacted; the digest of what was sent is kept");
+            writeln!(out, "{mark} {}", cli.fitted(&told))?;
         }
         if !self.proofs.of_another_build.is_empty() {
             let bodies = counted(self.proofs.of_another_build.len() as u64, "body");
             writeln!(out, "{} {bodies} cannot be verified by this build", style.paint(Emphasis::Bad, "?"))?;
             for why in &self.proofs.of_another_build {
-                writeln!(out, "  {}", style.paint(Emphasis::Bad, why))?;
+                writeln!(out, "{}", style.paint(Emphasis::Bad, &cli.fitted(&format!("  {why}"))))?;
             }
         }
         if self.proofs.without_body > 0 {
@@ -291,31 +293,35 @@ fn draw(
     let facts = facts.into_iter().filter(|(count, _)| *count > 0).map(|(count, noun)| counted(count, noun));
     let facts: Vec<String> = facts.collect();
     if report.is_sound() {
-        writeln!(out, "{} {subject}: {}, integrity verified", style.paint(Emphasis::Good, "✓"), facts.join(", "))?;
+        let told = cli.fitted(&format!("✓ {subject}: {}, integrity verified", facts.join(", ")));
+        writeln!(out, "{}{}", style.paint(Emphasis::Good, "✓"), told.trim_start_matches('✓'))?;
     } else {
         let count = report.damage.len() as u64 + report.more;
         let within = if facts.is_empty() { String::new() } else { format!(" in {}", facts.join(", ")) };
         let places = counted(count, "damaged place");
-        writeln!(out, "{} {subject}: {places}{within}", style.paint(Emphasis::Bad, "✗"))?;
+        let told = cli.fitted(&format!("✗ {subject}: {places}{within}"));
+        writeln!(out, "{}{}", style.paint(Emphasis::Bad, "✗"), told.trim_start_matches('✗'))?;
         for damage in &report.damage {
             let told = if Path::new(subject).is_file() { damage.in_file(subject) } else { damage.to_string() };
-            writeln!(out, "  {}", style.paint(Emphasis::Bad, &told))?;
+            writeln!(out, "{}", style.paint(Emphasis::Bad, &cli.fitted(&format!("  {told}"))))?;
         }
         if report.more > 0 {
             writeln!(out, "  … and {} more", report.more)?;
         }
     }
     if let Some(texts) = report.withheld.filter(|_| report.is_sound()) {
-        writeln!(out, "  {texts}; everything else and the order of all facts proved")?;
+        let told = format!("  {texts}; everything else and the order of all facts proved");
+        writeln!(out, "{}", cli.fitted(&told))?;
     }
     for erasure in report.erasures.iter().take(ANOMALIES) {
-        writeln!(out, "  {}", plain(&erasure.to_string()))?;
+        writeln!(out, "{}", cli.fitted(&format!("  {}", plain(&erasure.to_string()))))?;
     }
     if let more @ 1.. = report.erasures.len().saturating_sub(ANOMALIES) {
         writeln!(out, "  … and {more} more erasures")?;
     }
     for anomaly in report.anomalies.iter().take(ANOMALIES) {
-        writeln!(out, "  {}", style.paint(Emphasis::Warn, &format!("unusual, but not damaged: {anomaly}")))?;
+        let told = cli.fitted(&format!("  unusual, but not damaged: {anomaly}"));
+        writeln!(out, "{}", style.paint(Emphasis::Warn, &told))?;
     }
     if let more @ 1.. = report.anomalies.len().saturating_sub(ANOMALIES) {
         writeln!(out, "  … and {more} more such events")?;
@@ -332,7 +338,9 @@ fn draw(
             writeln!(out, "  {}", style.paint(Emphasis::Good, "matches the digest that you kept"))?;
         }
         (Some(KeptDigest::Before(seq)), _) => {
-            writeln!(out, "  the digest that you kept is the head before event {seq}; the session has grown since")?;
+            let told =
+                format!("  the digest that you kept is the head before event {seq}; the session has grown since");
+            writeln!(out, "{}", cli.fitted(&told))?;
         }
         (Some(KeptDigest::Missing), _) => {
             writeln!(out, "  {}", style.paint(Emphasis::Bad, "the digest that you kept is not in this log"))?;

@@ -18,6 +18,7 @@ mod guards;
 mod host;
 mod lab;
 mod moved;
+mod narrow;
 #[allow(dead_code, reason = "the tests of the store use more of it")]
 #[path = "../../../store/tests/nats/cluster.rs"]
 mod nats_servers;

@@ -3,14 +3,16 @@
 Each line of stdin is a JSON array: ["send", text], ["expect", text, seconds], ["terminate"], ["hang up"], ["end", seconds]. Each is answered
 by a line of JSON: true, or what was shown so far where something did not come; the exit status at the end.
 """
-import json, os, pty, select, signal, struct, sys, termios, time
+import codecs, json, os, pty, select, signal, struct, sys, termios, time
 import fcntl
 
+columns = int(os.environ.pop("TEST_COLUMNS", "80"))
 pid, terminal = pty.fork()
 if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
     os.execvpe(sys.argv[1], sys.argv[1:], os.environ)
-fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 80, 0, 0))
 shown, seen = "", 0
+decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
 
 def read(seconds):
@@ -25,7 +27,7 @@ def read(seconds):
         data = os.read(terminal, 65536)
     except OSError:
         return False
-    shown += data.decode("utf-8", "replace")
+    shown += decoder.decode(data)
     return bool(data)
 
 
@@ -68,4 +70,3 @@ for line in sys.stdin:
             answer(shown)
         else:
             answer(os.waitstatus_to_exitcode(status))
-        break

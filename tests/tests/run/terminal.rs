@@ -18,10 +18,16 @@ pub struct Terminal {
 impl Terminal {
     /// Runs the command.
     pub fn open(person: &Person, args: &[&str]) -> Self {
+        Self::open_wide(person, args, 80)
+    }
+
+    /// Runs the command on a terminal of another width.
+    pub fn open_wide(person: &Person, args: &[&str], columns: u16) -> Self {
         let command = person.command(args);
         let mut python = Command::new("python3");
         python.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run/terminal.py")).arg(command.get_program());
-        python.args(command.get_args()).current_dir(person.project()).env_clear().env("TERM", "xterm");
+        python.args(command.get_args()).current_dir(person.project()).env_clear();
+        python.env("TERM", "xterm").env("TEST_COLUMNS", columns.to_string());
         python.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let mut child =
             python.env_remove("COLUMNS").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");

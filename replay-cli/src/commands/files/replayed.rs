@@ -77,7 +77,7 @@ pub(super) async fn run(
     for (path, file) in &listed {
         let notes = notes(&history, file);
         let notes = if notes.is_empty() { String::new() } else { format!("  ({})", notes.join("; ")) };
-        writeln!(out, "{}{notes}", plain(path))?;
+        writeln!(out, "{}", cli.fitted(&format!("{}{notes}", plain(path))))?;
     }
     let count = counted(listed.len() as u64, "file");
     cli.remark(&format!("{count}, replayed from the calls that wrote, edited or showed them (no captures)"));

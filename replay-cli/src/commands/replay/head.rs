@@ -144,7 +144,9 @@ fn fact(sheet: &mut Sheet<'_>, name: &str, text: &str, emphasis: Emphasis) -> io
     for (at, line) in wrap(&crate::layout::name(text), room).iter().enumerate() {
         let name = if at == 0 { name } else { "" };
         let name = sheet.style.paint(Emphasis::Strong, &format!("{name:<NAME$}"));
-        writeln!(sheet.out, "{name}{}", sheet.style.paint(emphasis, line))?;
+        // A digest that does not fit next to its name is copied more easily from a line of its own.
+        let gap = if crate::layout::columns(line) <= room { "" } else { "\n" };
+        writeln!(sheet.out, "{name}{gap}{}", sheet.style.paint(emphasis, line))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::command_context::CommandContext;
 use crate::error::CliError;
-use crate::layout::{clip, columns, plain};
+use crate::layout::{clip, columns, hanging, pad, plain};
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_index::{SqlError, SqlTables, SqlValue, TABLE_NOTES};
 use serde_json::{Map, Value};
@@ -33,11 +33,14 @@ pub(super) fn print(
     let mut rows = RowPrinter {
         form,
         clips: cli.watched,
+        line_width: cli.line_width(),
         style: &cli.style,
         out,
         widths: Vec::new(),
+        names: Vec::new(),
         held: Vec::new(),
         begun: false,
+        listed: false,
         count: 0,
     };
     let answer = match tables.query(query, |head, row| rows.row(head, row)) {
@@ -59,13 +62,19 @@ struct RowPrinter<'a> {
     form: AnswerForm,
     /// Whether long values are cut.
     clips: bool,
+    /// How wide a line may be.
+    line_width: Option<usize>,
     style: &'a Style,
     out: &'a mut (dyn Write + Send),
     /// The widths of the columns of a table, once they are measured.
     widths: Vec<usize>,
+    /// The names of the columns, where rows are lists of values, since a table of them is wider than a line may be.
+    names: Vec<String>,
     /// The first rows of a table, until its columns are measured.
     held: Vec<Vec<String>>,
     begun: bool,
+    /// Whether a list of values was printed.
+    listed: bool,
     count: u64,
 }
 
@@ -129,7 +138,12 @@ impl RowPrinter<'_> {
             cells.map(|cell| columns(cell)).max().unwrap_or(0).max(columns(name)).min(widest)
         };
         let widths: Vec<usize> = head.iter().enumerate().map(|(at, name)| width(at, name)).collect();
-        let cells = head.iter().zip(&widths).map(|(name, width)| padded(name, *width));
+        let whole = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+        if self.line_width.is_some_and(|width| whole > width) {
+            self.names = head.to_vec();
+            return self.flush_rows();
+        }
+        let cells = head.iter().zip(&widths).map(|(name, width)| pad(name, *width));
         let line = cells.collect::<Vec<_>>().join("  ");
         writeln!(self.out, "{}", self.style.paint(Emphasis::Strong, line.trim_end()))?;
         self.widths = widths;
@@ -138,19 +152,35 @@ impl RowPrinter<'_> {
 
     fn flush_rows(&mut self) -> io::Result<()> {
         for row in std::mem::take(&mut self.held) {
+            if !self.names.is_empty() {
+                self.list(&row)?;
+                continue;
+            }
             let cells = row.iter().zip(&self.widths).map(|(cell, width)| {
                 let cell = if self.clips { clip(cell, *width) } else { cell.clone() };
-                padded(&cell, *width)
+                pad(&cell, *width)
             });
             let line = cells.collect::<Vec<_>>().join("  ");
             writeln!(self.out, "{}", line.trim_end())?;
         }
         Ok(())
     }
-}
 
-fn padded(text: &str, width: usize) -> String {
-    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
+    /// A row as a list of names and values.
+    fn list(&mut self, row: &[String]) -> io::Result<()> {
+        let widest = self.names.iter().map(|name| columns(name)).max().unwrap_or_default().min(24);
+        if std::mem::replace(&mut self.listed, true) {
+            writeln!(self.out)?;
+        }
+        for (name, cell) in self.names.iter().zip(row) {
+            let cell = if self.clips { clip(cell, 8 * WIDEST) } else { cell.clone() };
+            let line =
+                hanging(&format!("{}  {cell}", pad(name, widest)), widest + 2, self.line_width.unwrap_or(usize::MAX));
+            let (name, value) = line.split_at_checked(name.len()).unwrap_or((&line, ""));
+            writeln!(self.out, "{}{}", self.style.paint(Emphasis::Strong, name), value.trim_end())?;
+        }
+        Ok(())
+    }
 }
 
 fn one_line(text: &str) -> String {
@@ -166,7 +196,8 @@ fn csv_field(text: &str) -> String {
 }
 
 /// Prints the tables and their columns.
-pub(super) fn schema(style: &Style, out: &mut (dyn Write + Send)) -> io::Result<()> {
+pub(super) fn schema(cli: &CommandContext, out: &mut (dyn Write + Send)) -> io::Result<()> {
+    let style = &cli.style;
     if style.json {
         let tables: Map<String, Value> = TABLE_NOTES
             .iter()
@@ -179,9 +210,13 @@ pub(super) fn schema(style: &Style, out: &mut (dyn Write + Send)) -> io::Result<
     }
     for (at, (table, about, columns)) in TABLE_NOTES.iter().enumerate() {
         let gap = if at > 0 { "\n" } else { "" };
-        writeln!(out, "{gap}{}  {about}", style.paint(Emphasis::Strong, table))?;
+        let line = format!("{table}  {about}");
+        let line = cli.line_width().map_or(line.clone(), |width| hanging(&line, 2, width));
+        let (table, about) = line.split_at(table.len());
+        writeln!(out, "{gap}{}{about}", style.paint(Emphasis::Strong, table))?;
         for (name, note) in *columns {
-            writeln!(out, "  {name:<13} {note}")?;
+            let line = format!("  {name:<13} {note}");
+            writeln!(out, "{}", cli.line_width().map_or(line.clone(), |width| hanging(&line, 16, width)))?;
         }
     }
     Ok(())

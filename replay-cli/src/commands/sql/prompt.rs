@@ -33,7 +33,7 @@ pub(super) async fn run(
         match line.trim() {
             ".quit" | ".exit" if query.is_empty() => return Ok(Verdict::Fine),
             ".schema" | ".tables" if query.is_empty() => {
-                answer::schema(&cli.style, out)?;
+                answer::schema(cli, out)?;
                 out.flush()?;
                 continue;
             }
