@@ -1,13 +1,13 @@
 //! The tool `bash`.
 
-use super::command::{directories, resources};
+use super::command::{PathJudge, left, resources};
 use super::confinement::{Confinement, OUTSIDE};
 use super::open;
 use super::pipe_output::PipeOutput;
 use super::process_group::ProcessGroup;
 use super::terminal::{self, COLUMNS, ROWS, TerminalInput, cleaned};
 use super::typed::{TypedTool, Worked};
-use super::workplace::{EXTERNAL_DIRECTORY, PathAccess, Workplace, literal};
+use super::workplace::{EXTERNAL_DIRECTORY, PathAccess, Workplace};
 use annals_core::Json;
 use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
 use schemars::JsonSchema;
@@ -169,25 +169,15 @@ impl Bash {
         }
     }
 
-    /// The directories outside of the project that a command changes to, also through a link.
+    /// The directories outside of the project that a command changes to or names files in, also through a link.
     fn left(&self, input: &Input) -> Vec<String> {
-        let mut at = input.workdir.as_deref().map(Path::new).unwrap_or(Path::new(".")).to_owned();
-        let mut left = Vec::new();
-        for directory in directories(&input.command) {
-            let unknown = directory.starts_with('~') || directory.contains(['$', '`', '*', '?', '[', '{']);
-            let real = if unknown { None } else { self.0.resolve(&at.join(&directory).to_string_lossy()).ok() };
-            match real {
-                Some(real) => {
-                    left.extend(self.0.external(&real, PathAccess::Touch));
-                    at = real;
-                }
-                // As strictly as can be.
-                None => left.push(literal(&directory)),
-            }
-        }
-        left.sort();
-        left.dedup();
-        left
+        let named = input.workdir.as_deref().unwrap_or(".");
+        let Ok(start) = self.0.resolve(named) else { return Vec::new() };
+        let judge = PathJudge {
+            resolve: &|path| self.0.resolve(&path.to_string_lossy()).ok(),
+            outside: &|real| self.0.external(real, PathAccess::Touch),
+        };
+        left(&input.command, &start, &judge)
     }
 
     /// The longest time limit: the usual one, or that of the configuration if it is longer.
@@ -239,7 +229,9 @@ impl Bash {
         shell.args(arguments).current_dir(workdir);
         shell.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         for (variable, _) in std::env::vars_os() {
-            if !self.0.shows(&variable.to_string_lossy()) {
+            // The last two say where `cd` leads.
+            let variable_name = variable.to_string_lossy();
+            if !self.0.shows(&variable_name) || ["CDPATH", "OLDPWD"].contains(&&*variable_name) {
                 shell.env_remove(variable);
             }
         }

@@ -6,8 +6,10 @@
 //! no rule for one command matches and `*` does. Of a part no more is understood than whether its words are known to run
 //! something else (`find -exec`, `git -c`): it is then judged whole, too.
 
+mod leaving;
 mod wrapped;
 
+pub(super) use leaving::{PathJudge, left};
 use wrapped::{WRAPPERS, goes_further};
 
 /// Words that may precede a command.
@@ -23,37 +25,24 @@ pub(super) fn resources(command: &str) -> Vec<String> {
             resources.push(resource.into());
         }
     };
-    for part in &parser.parts {
+    let mut plain = parser.plain;
+    for part in parser.parts() {
         add(part);
         // So that a rule which denies a command finds it behind these, too.
         let inner = behind(part);
         if inner != part && !inner.is_empty() {
             add(inner);
         }
-        parser.plain &= !goes_further(inner);
+        plain &= !goes_further(inner);
     }
     let whole = command.trim();
+    let none = resources.is_empty();
     let everything = resources.iter().position(|resource| resource == "*");
     everything.map(|at| resources.remove(at));
-    if !parser.plain || parser.parts.is_empty() || everything.is_some() {
+    if !plain || none || everything.is_some() {
         resources.push(format!("({whole})"));
     }
     resources
-}
-
-/// The directories that a command changes to, as they are written, in order. `~` is one, also for a `cd` without an argument; what a
-/// variable or a pattern leads to is not known, and is given as it is written.
-pub(super) fn directories(command: &str) -> Vec<String> {
-    let mut parser = CommandParser::default();
-    parser.read(command);
-    let changed = parser.parts.iter().filter_map(|part| {
-        let mut words = behind(part).split_whitespace();
-        words.next().filter(|word| ["cd", "pushd"].contains(word))?;
-        let options = ["-L", "-P", "-e", "-@", "--", "-n"];
-        let directory = words.find(|word| !options.contains(word)).unwrap_or("~");
-        (directory != "-").then(|| directory.trim_matches(['"', '\'']).replace('\\', ""))
-    });
-    changed.collect()
 }
 
 /// What follows keywords, assignments and words that run the rest of their line.
@@ -74,17 +63,43 @@ fn is_name(one: char) -> bool {
     one.is_ascii_alphanumeric() || one == '_'
 }
 
+/// A piece of a command.
+enum CommandToken {
+    /// A simple command with its keywords, and where its redirections lead.
+    Part(String, Vec<String>),
+    Join(Join),
+}
+
+/// What joins two simple commands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Join {
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+    /// `|`
+    Pipe,
+    /// `&`
+    Background,
+    /// `;`, or the end of a line.
+    Then,
+    Open,
+    Close,
+}
+
 /// A command being taken apart.
 struct CommandParser {
-    parts: Vec<String>,
+    tokens: Vec<CommandToken>,
     part: String,
+    /// Where redirections of the current part lead.
+    files: Vec<String>,
     /// Whether the parts say all that it does.
     plain: bool,
 }
 
 impl Default for CommandParser {
     fn default() -> Self {
-        Self { parts: Vec::new(), part: String::new(), plain: true }
+        Self { tokens: Vec::new(), part: String::new(), files: Vec::new(), plain: true }
     }
 }
 
@@ -95,12 +110,18 @@ impl CommandParser {
         let mut chars = command.chars().peekable();
         while let Some(one) = chars.next() {
             match one {
-                ';' | '\n' | '|' => self.end(),
+                ';' | '\n' => self.join(Join::Then),
+                '|' if chars.next_if_eq(&'|').is_some() => self.join(Join::Or),
+                '|' => {
+                    chars.next_if_eq(&'&');
+                    self.join(Join::Pipe);
+                }
                 '&' if chars.peek() == Some(&'>') => self.part.push('&'),
-                '&' => self.end(),
+                '&' if chars.next_if_eq(&'&').is_some() => self.join(Join::And),
+                '&' => self.join(Join::Background),
                 '(' | ')' | '`' => {
                     self.plain = false;
-                    self.end();
+                    self.join(if one == '(' { Join::Open } else { Join::Close });
                 }
                 '\'' => self.single(&mut chars),
                 '"' => self.double(&mut chars),
@@ -123,12 +144,25 @@ impl CommandParser {
         self.end();
     }
 
+    /// The simple commands, with the keywords before them.
+    fn parts(&self) -> impl Iterator<Item = &str> {
+        self.tokens.iter().filter_map(|token| match token {
+            CommandToken::Part(part, _) => Some(part.as_str()),
+            CommandToken::Join(_) => None,
+        })
+    }
+
+    fn join(&mut self, join: Join) {
+        self.end();
+        self.tokens.push(CommandToken::Join(join));
+    }
+
     fn end(&mut self) {
-        let part = std::mem::take(&mut self.part);
+        let (part, files) = (std::mem::take(&mut self.part), std::mem::take(&mut self.files));
         // Only what shells take for blanks: another space would be a part of the command's name.
         let part = part.trim_matches([' ', '\t', '\n']);
         if !part.is_empty() {
-            self.parts.push(part.into());
+            self.tokens.push(CommandToken::Part(part.into(), files));
         }
     }
 
@@ -213,6 +247,7 @@ impl CommandParser {
             !target.is_empty() && target.chars().all(|one| one.is_alphanumeric() || "_-./+,@%=:".contains(one));
         self.plain &= (literal && below) || target == "/dev/null";
         self.part.push_str(&target);
+        self.files.push(target);
     }
 
     /// Output to `/dev/null`, or to another stream, writes no file.
@@ -229,6 +264,7 @@ impl CommandParser {
         let number = !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_digit());
         self.plain &= if stream { number } else { target == "/dev/null" };
         self.part.push_str(&target);
+        self.files.extend((!number).then_some(target));
     }
 
     /// The blanks and the word after a redirection; the blanks are a part of the command already.

@@ -39,8 +39,13 @@ impl Coverage {
     /// What a question is about and what resembles it: the same as [`exact`](Self::exact) where nothing wider is sensible.
     pub fn wider(action: &str, resources: &[String]) -> Self {
         let mut all = Self::default();
+        let commands = ["bash", "outside_sandbox"].contains(&action);
         for resource in resources {
-            let Some(wider) = wider(action, resource) else { return Self::exact(action, resources) };
+            // A loop or a condition is covered as it is; what is in it may be covered with what begins alike.
+            let syntax = commands && commands::is_syntax(resource);
+            let one = std::slice::from_ref(resource);
+            let wider = if syntax { Some(Self::exact(action, one)) } else { wider(action, resource) };
+            let Some(wider) = wider.filter(|wider| !wider.is_empty()) else { return Self::exact(action, resources) };
             let covers: Vec<String> = wider.covers.into_iter().filter(|text| !all.covers.contains(text)).collect();
             let rules: Vec<Rule> = wider.rules.into_iter().filter(|rule| !all.rules.contains(rule)).collect();
             all.covers.extend(covers);
@@ -132,6 +137,18 @@ mod tests {
         assert_eq!(authorise(&[], &wide.rules, "bash", &["cargo test b"]), Effect::Allow);
         assert_eq!(authorise(&[], &wide.rules, "bash", &["cargo publish"]), Effect::Ask);
         assert_eq!(authorise(&[], &wide.rules, "bash", &["cargo test b", "(cargo test b > x)"]), Effect::Ask);
+    }
+
+    #[test]
+    fn of_a_loop_only_what_is_in_it_is_widened() {
+        assert_eq!(
+            covers("bash", &["for i in 1 2", "do cargo test a", "cargo test a", "done"]),
+            ["for i in 1 2", "do cargo test a", "cargo test *", "done"]
+        );
+        assert_eq!(covers("bash", &["[ -f x ]", "ls -l"]), ["[ -f x ]", "ls *"]);
+        assert_eq!(covers("bash", &["while true", "rm x"]), ["while true", "rm x"]);
+        assert!(Coverage::wider("bash", &["for i in *.rs".into(), "ls".into()]).is_empty());
+        assert_eq!(covers("bash", &["X=1 cargo test", "cargo test"]), ["X=1 cargo test", "cargo test"]);
     }
 
     #[test]

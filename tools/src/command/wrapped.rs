@@ -210,20 +210,20 @@ fn has_letter(word: &str, letters: &[char]) -> bool {
 }
 
 /// What a pattern of file names is made of.
-const PATTERN: [char; 3] = ['*', '?', '['];
+pub(super) const PATTERN: [char; 3] = ['*', '?', '['];
 
 /// A word of a command as a shell reads it.
 #[derive(Default)]
-struct ShellWord {
-    text: String,
-    first: WordStart,
+pub(super) struct ShellWord {
+    pub(super) text: String,
+    pub(super) first: WordStart,
     /// Whether a variable, a pattern or braces may make another word of it, many, or none.
-    varies: bool,
+    pub(super) varies: bool,
 }
 
 /// What a word begins with.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum WordStart {
+pub(super) enum WordStart {
     #[default]
     Literal,
     Variable,
@@ -256,7 +256,7 @@ impl ShellWord {
 }
 
 /// The words of a simple command, without their quotes.
-fn words(command: &str) -> Vec<ShellWord> {
+pub(super) fn words(command: &str) -> Vec<ShellWord> {
     let mut words = Vec::new();
     let mut word: Option<ShellWord> = None;
     let (mut quote, mut chars) = (None, command.chars());
@@ -270,7 +270,12 @@ fn words(command: &str) -> Vec<ShellWord> {
             (Some(open), one) if open == one => quote = None,
             (None | Some('"'), '\\') => {
                 let word = word.get_or_insert_default();
-                chars.next().into_iter().for_each(|one| word.push(one, WordStart::Literal));
+                let next = chars.next();
+                // Within quotes it stays before most characters.
+                if quote.is_some() && next.is_some_and(|one| !"$`\"\\\n".contains(one)) {
+                    word.push('\\', WordStart::Literal);
+                }
+                next.into_iter().for_each(|one| word.push(one, WordStart::Literal));
             }
             (quote, one) => {
                 let kind = match (quote, one) {

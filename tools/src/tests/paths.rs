@@ -141,3 +141,133 @@ async fn a_command_that_leaves_the_project_is_asked_for_where_it_leads() -> Test
     }
     Ok(())
 }
+
+/// What a command is asked for because it leaves the project.
+fn leaves(bench: &Bench, command: &str) -> Vec<String> {
+    let demands = bench.demands("bash", json!({ "command": command }));
+    demands.into_iter().filter_map(|demand| demand.strip_prefix("external_directory ").map(str::to_owned)).collect()
+}
+
+#[tokio::test]
+async fn a_directory_is_judged_by_its_names_and_by_where_its_links_lead() -> Tested {
+    let bench = Bench::new()?;
+    for folder in ["sub/deep", "other"] {
+        std::fs::create_dir_all(bench.at(folder))?;
+    }
+    std::fs::create_dir_all(bench.outside("out/deep"))?;
+    std::fs::create_dir_all(bench.outside("elsewhere"))?;
+    // By names `away/..` is the project, and by links the folder above it.
+    symlink(bench.outside("out/deep"), bench.at("away"))?;
+    symlink(bench.at("sub/deep"), bench.at("inner"))?;
+    // By names `sub/up/../x` is `sub/x`, which leads out; by links it is `x` of the project.
+    symlink(bench.outside("elsewhere"), bench.at("sub/x"))?;
+    symlink(bench.at("other"), bench.at("sub/up"))?;
+    std::fs::create_dir_all(bench.at("x"))?;
+    let elsewhere = bench.outside("elsewhere").canonicalize()?.display().to_string();
+    for command in [
+        "cd sub/up/../x && make",
+        "cd sub && cd up && cd ../x && make",
+        "pushd sub/up/../x",
+        "command cd sub/up/../x",
+        "\\cd 'sub/up/../x'",
+        "\"cd\" sub/up/../x",
+        "CDPATH=sub cd x",
+        "export CDPATH=.:sub; cd x",
+    ] {
+        assert_eq!(leaves(&bench, command), [elsewhere.clone()], "{command}");
+    }
+    assert_eq!(leaves(&bench, "cd -P sub/up/../x && make"), Vec::<String>::new());
+    assert_eq!(
+        leaves(&bench, "cd away/../sub && make"),
+        [bench.outside("out/sub").parent().unwrap().canonicalize()?.display().to_string()]
+    );
+    assert_eq!(leaves(&bench, "OLDPWD=/etc; cd -"), ["/etc"]);
+    for command in ["read CDPATH < f; cd x", "shopt -s cdable_vars; x=/etc; cd x", "cd ~+/..", "cd $(pwd)/.."] {
+        assert_ne!(leaves(&bench, command), Vec::<String>::new(), "{command}");
+    }
+    for command in ["cd inner/.. && make", "cd sub && cd - && make", "pushd sub; popd; make", "cd inner; cd ..; make"] {
+        assert_eq!(leaves(&bench, command), Vec::<String>::new(), "{command}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_change_of_directory_that_may_not_have_happened_counts_both_ways() -> Tested {
+    let bench = Bench::new()?;
+    std::fs::create_dir_all(bench.at("sub/deep"))?;
+    let above = bench.at("..").canonicalize()?.display().to_string();
+    for command in [
+        "cd ..",
+        "cd sub/../..",
+        "(cd sub); cd ..",
+        "cd sub | cat; cd ..",
+        "echo | cd sub && cd ..",
+        "cd sub & cd ..",
+        "cd sub && make & cd ..",
+        "false && cd sub; cd ..",
+        "true || cd sub; cd ..",
+        "if false; then cd sub; fi; cd ..",
+        "cd missing; cd ..",
+        "cd sub && cd .. && cd ..",
+        "{ cd sub; } | cat; cd ..",
+    ] {
+        assert_eq!(leaves(&bench, command), [above.clone()], "{command}");
+    }
+    for command in ["cd sub/deep; for i in 1 2 3; do cd ..; done", "cd sub/deep; f() { cd ..; }; f; f; f"] {
+        assert!(leaves(&bench, command).contains(&"..".to_owned()), "{command}");
+    }
+    for command in [
+        "cd sub && make && cd ..",
+        "cd sub; make; cd ..",
+        "cd sub && make; cd ..",
+        "cd sub || exit 1\nmake\ncd ..",
+        "cd sub &&\n make\ncd ..",
+        "(cd sub && make) && (cd sub/deep && make)",
+    ] {
+        assert_eq!(leaves(&bench, command), Vec::<String>::new(), "{command}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn files_named_to_programs_for_files_are_judged_by_where_links_lead() -> Tested {
+    let bench = Bench::new()?;
+    std::fs::create_dir_all(bench.at("sub"))?;
+    std::fs::create_dir_all(bench.outside("out/deep"))?;
+    std::fs::write(bench.outside("out/secret"), "s")?;
+    symlink(bench.outside("out/deep"), bench.at("away"))?;
+    let out = bench.outside("out").canonicalize()?.display().to_string();
+    let secret = format!("{out}/secret");
+    for command in [
+        "cat away/../secret".to_owned(),
+        format!("cat {secret}"),
+        format!("cat '{secret}' | head"),
+        format!("cp {secret} here"),
+        format!("cp -t{out} here"),
+        format!("cp --target-directory={out} here"),
+        format!("dd if=x of={secret}"),
+        format!("echo x > {secret}"),
+        format!("make 2>>{secret}"),
+        format!("/bin/rm -- {secret}"),
+        format!("cd sub && rm {secret}"),
+        format!("cat {out}/*"),
+    ] {
+        assert_eq!(leaves(&bench, &command), [out.clone()], "{command}");
+    }
+    for command in ["cat ~/.ssh/id_rsa", "cat $HOME/.netrc", "rm -r {a,../b}", "cat .*/x"] {
+        assert_eq!(leaves(&bench, command).len(), 1, "{command}");
+    }
+    for command in [
+        "cat README.md sub/*.rs",
+        "cat away2 2>&1 >/dev/null",
+        "echo /etc/passwd",
+        "cat $FILE",
+        "head -n 5 {a,b}.txt",
+        "chmod 755 sub",
+        "make > out.log 2>&1",
+        "rm -rf sub/../sub",
+    ] {
+        assert_eq!(leaves(&bench, command), Vec::<String>::new(), "{command}");
+    }
+    Ok(())
+}

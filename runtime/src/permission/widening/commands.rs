@@ -1,147 +1,8 @@
 //! How far the beginning of a command says what it does.
 
-/// Programs whose first argument says what they do.
-const WITH_SUBCOMMANDS: [&str; 62] = [
-    "apt",
-    "apt-get",
-    "aws",
-    "az",
-    "brew",
-    "bun",
-    "bundle",
-    "bunx",
-    "cabal",
-    "cargo",
-    "cmake",
-    "composer",
-    "conda",
-    "dart",
-    "deno",
-    "docker",
-    "dotnet",
-    "flutter",
-    "fly",
-    "gcloud",
-    "gh",
-    "git",
-    "glab",
-    "go",
-    "gradle",
-    "gradlew",
-    "hatch",
-    "helm",
-    "heroku",
-    "jj",
-    "just",
-    "kubectl",
-    "lein",
-    "make",
-    "meson",
-    "mix",
-    "mvn",
-    "mvnw",
-    "nix",
-    "nox",
-    "npm",
-    "npx",
-    "pip",
-    "pip3",
-    "pipenv",
-    "pnpm",
-    "pnpx",
-    "podman",
-    "poetry",
-    "rails",
-    "rake",
-    "rustup",
-    "sbt",
-    "stack",
-    "swift",
-    "systemctl",
-    "task",
-    "terraform",
-    "uv",
-    "uvx",
-    "yarn",
-    "zig",
-];
+mod programs;
 
-/// Subcommands whose own argument says what they do.
-const NESTED: [&str; 6] = ["compose", "exec", "run", "run-script", "stash", "workspace"];
-
-/// Programs that run a file, which says what they do.
-const RUN_A_FILE: [&str; 11] =
-    ["bash", "deno", "node", "perl", "php", "python", "python3", "Rscript", "ruby", "sh", "zsh"];
-
-/// Programs that do anything, or what is hard to undo: only the same call is covered.
-const NEVER: [&str; 53] = [
-    ".",
-    "at",
-    "awk",
-    "busybox",
-    "chattr",
-    "chgrp",
-    "chmod",
-    "chown",
-    "chroot",
-    "command",
-    "crontab",
-    "curl",
-    "dash",
-    "dd",
-    "doas",
-    "env",
-    "eval",
-    "exec",
-    "fdisk",
-    "fish",
-    "gawk",
-    "gdb",
-    "halt",
-    "ksh",
-    "kill",
-    "killall",
-    "mkfs",
-    "mount",
-    "nc",
-    "ncat",
-    "nohup",
-    "nsenter",
-    "osascript",
-    "parallel",
-    "pkill",
-    "reboot",
-    "rm",
-    "rmdir",
-    "rsync",
-    "scp",
-    "screen",
-    "setsid",
-    "shred",
-    "shutdown",
-    "socat",
-    "source",
-    "ssh",
-    "su",
-    "sudo",
-    "tmux",
-    "unshare",
-    "wget",
-    "xargs",
-];
-
-/// Subcommands that publish, delete, or run anything elsewhere.
-const NEVER_SUBCOMMANDS: [(&str, &[&str]); 9] = [
-    ("docker", &["run", "exec", "rm", "rmi", "system", "volume"]),
-    ("podman", &["run", "exec", "rm", "rmi", "system", "volume"]),
-    ("git", &["clean", "config", "filter-branch", "push", "reset", "remote", "update-ref"]),
-    ("kubectl", &["apply", "delete", "exec", "run"]),
-    ("npm", &["exec", "publish", "unpublish"]),
-    ("cargo", &["login", "owner", "publish", "yank"]),
-    ("gh", &["api", "auth", "repo", "secret"]),
-    ("terraform", &["apply", "destroy"]),
-    ("systemctl", &["disable", "mask", "poweroff", "reboot", "stop"]),
-];
+use programs::{NESTED, NEVER, NEVER_SUBCOMMANDS, RUN_A_FILE, SYNTAX, WITH_SUBCOMMANDS};
 
 /// The words of a simple command that say what it does, such as `cargo test` of `cargo test --lib a`. `None` if only the
 /// whole command does, or if nothing that begins so should be allowed unseen.
@@ -156,7 +17,14 @@ pub fn command_prefix(command: &str) -> Option<String> {
     let first = *words.first()?;
     // The last part of a path names the program: `./gradlew test`.
     let program = first.rsplit('/').next()?;
-    if NEVER.contains(&program) || program.starts_with("mkfs") {
+    if NEVER.contains(&program) || is_syntax(command) || program.starts_with(['-', '.']) || program.starts_with("mkfs")
+    {
+        return None;
+    }
+    // `python3.12` is `python3`.
+    let named = program.trim_end_matches(|one: char| one.is_ascii_digit() || one == '.');
+    let program = if NEVER.contains(&named) || RUN_A_FILE.contains(&named) { named } else { program };
+    if NEVER.contains(&program) {
         return None;
     }
     let mut wanted = 1;
@@ -184,8 +52,18 @@ pub fn command_prefix(command: &str) -> Option<String> {
             }
         }
     }
+    // `printf -v PATH` sets a variable.
+    if program == "printf" && words.get(1).is_some_and(|word| word.starts_with('-')) {
+        return None;
+    }
     let prefix = words.get(..wanted)?;
     prefix.iter().all(|word| is_plain(word)).then(|| prefix.join(" "))
+}
+
+/// Whether a part of a command begins with a word of the shell: as a beginning of commands it would mean anything.
+pub(super) fn is_syntax(command: &str) -> bool {
+    let word = command.split([' ', '\t', ';']).find(|word| !word.is_empty()).unwrap_or_default();
+    SYNTAX.contains(&word) || word == "while" || word == "in"
 }
 
 /// Whether a shell takes a word as it is written, and a pattern of a rule does, too.
@@ -214,6 +92,8 @@ mod tests {
             ("make test", "make test"),
             ("pytest tests/a.py", "pytest"),
             ("python -m pytest -x", "python -m pytest"),
+            ("python3.12 tool.py", "python3.12 tool.py"),
+            ("printf '%s' x", "printf"),
             ("python3 tool.py --all", "python3 tool.py"),
             ("ls", "ls"),
             ("grep -rn 'a b' src", "grep"),
@@ -246,6 +126,51 @@ mod tests {
             "'ls' x",
             "(ls > x)",
             "",
+            "for i in 1 2",
+            "while true",
+            "if true",
+            "until test -e x",
+            "case $x in",
+            "do cargo test",
+            "done",
+            "! git diff",
+            "{ ls",
+            "( ls",
+            "((i++))",
+            "[ -f x ]",
+            "[[ -f x ]]",
+            "function f",
+            "time cargo test",
+            "timeout 5 cargo test",
+            "nice -n 5 make",
+            "watch ls",
+            "command ls",
+            "builtin cd x",
+            "exec ls",
+            "doas ls",
+            "env X=1 ls",
+            "X=1 Y=2 ls",
+            "X=1",
+            "PATH=/tmp:$PATH",
+            "export PATH=/tmp",
+            "declare -x A=1",
+            "set -e",
+            "alias ls=rm",
+            "trap x EXIT",
+            "read PATH",
+            "printf -v PATH x",
+            "python3.12 -c 1",
+            "/usr/bin/python3 -c 1",
+            "bash",
+            "sh -x a.sh",
+            "pwsh -c x",
+            "java -jar x.jar",
+            "-p ls",
+            "..",
+            "cp a b",
+            "mv a b",
+            "tee x",
+            "ln -s a b",
         ] {
             assert_eq!(command_prefix(command), None, "{command}");
         }
