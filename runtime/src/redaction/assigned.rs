@@ -100,7 +100,22 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
         let value = at.until(|byte| matches!(byte, b'<' | b'\n'), VALUE);
         return secret(text, named, value, &AssignmentStyle::quoted());
     }
-    let _ = at.takes(b"[]") || at.takes(b"]");
+    let before_name = |text_before: &[u8]| bytes.get(..name.start).is_some_and(|before| before.ends_with(text_before));
+    if closed
+        && before_name(b"name=\"")
+        && let Some(value) = (Cursor { bytes, at: at.at }).part_of_form()
+    {
+        return secret(text, named, value, &AssignmentStyle::quoted());
+    }
+    if (before_name(b"| ") || before_name(b"| `"))
+        && let Some(value) = (Cursor { bytes, at: at.at }).cell()
+    {
+        let style = AssignmentStyle { quoted: false, plain: false, flag: false, ends_line: true };
+        return secret(text, named, value, &style);
+    }
+    // `std::string password{"..."}`, `$config{password} = "..."`.
+    let brace = at.peek(0) == Some(b'{') && matches!(at.peek(1), Some(b'"' | b'\'')) && at.takes(b"{");
+    let _ = at.takes(b"[]") || at.takes(b"]") || before_name(b"{") && at.takes(b"}");
     // `${NAME:-value}` and `${NAME:value}`: what is taken where the variable is not set.
     let begin = name.start.checked_sub(2).and_then(|start| bytes.get(start..name.start));
     if begin == Some(b"${")
@@ -109,6 +124,11 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
         let value = at.until(|byte| matches!(byte, b'}' | b'$' | b'"' | b'\n'), VALUE);
         let style = AssignmentStyle { quoted: false, plain: true, flag: false, ends_line: false };
         return secret(text, named, value, &style);
+    }
+    if closed {
+        at.default_of_block(b'{', b"default");
+    } else if !at.default_of_block(b':', b"Default") && !at.default_of_block(b':', b"default") {
+        at.accessors();
     }
     let spaces = at.spaces();
     let flag = named.starts_with('-') && !closed || spaces > 0 && sets(text, name.start);
@@ -120,10 +140,28 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let next_is_quote = matches!(bytes.get(at.at), Some(b'\'' | b'"'));
     let sql = spaces > 0 && next_is_quote && !closed && name::class(named) == Some(name::Class::Password);
     let compared = matches!(bytes.get(at.at..at.at + 2), Some(b"==" | b"!="));
-    let argument =
-        |at: &mut Cursor<'_>| (closed || at.peek(0) != Some(b',')) && at.argument(closed || is_setter(named));
-    let typed = spaces > 0 && at.type_before_value();
-    if !typed && !at.separator() && !(spaces > 0 && (flag || sql)) && !at.pair() && !argument(&mut at) {
+    let argument = |at: &mut Cursor<'_>| {
+        (closed || before_name(b"{") || at.peek(0) != Some(b','))
+            && at.argument(closed || is_setter(named) || before_name(b"{"))
+    };
+    // `:password "..."`
+    let keyword =
+        spaces > 0 && next_is_quote && !closed && [b"{:".as_slice(), b" :", b",:"].into_iter().any(before_name);
+    let typed = spaces > 0 && at.type_before_value() || !closed && at.type_after_colons();
+    let option = spaces > 0
+        && text
+            .get(..name.start)
+            .is_some_and(|before| before.rsplit(char::is_whitespace).take(2).any(|word| word == "--name"))
+        && at.value_option();
+    if !typed
+        && !option
+        && !brace
+        && !keyword
+        && !at.separator()
+        && !(spaces > 0 && (flag || sql))
+        && !at.pair()
+        && !argument(&mut at)
+    {
         return None;
     }
     at.takes(b"--body ");
@@ -142,8 +180,9 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
         }
         at.skip_type();
     }
+    at.wrapper();
     let opening = at.quote();
-    let style = AssignmentStyle { quoted: opening.is_some(), plain, flag, ends_line: false };
+    let style = AssignmentStyle { quoted: opening.is_some(), plain, flag: flag || option, ends_line: false };
     let value = match opening {
         Some((quote, escapes)) => at.quoted(quote, escapes),
         None => at.bare(plain && begins_line(text, name.start)),
@@ -166,16 +205,34 @@ fn secret(text: &str, name: &str, value: Range<usize>, style: &AssignmentStyle) 
 /// Whether a method of this name takes a secret: `.password("...")`, `setClientSecret("...")`.
 fn is_setter(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or_default();
-    let of_method = name.contains('.') && name::class(last) == Some(name::Class::Password);
+    let builder =
+        name.starts_with('.') && !["get", "fetch", "find", "read", "load"].iter().any(|begin| last.starts_with(begin));
+    let class = name::class(last);
+    let of_method =
+        name.contains('.') && class == Some(name::Class::Password) || builder && class == Some(name::Class::Secret);
     of_method || ["set", "with"].iter().any(|begin| last.starts_with(begin))
 }
 
 /// Whether a command that sets variables precedes a name: `ENV NAME value`, `set -gx NAME value`.
 fn sets(text: &str, start: usize) -> bool {
     let before = text.get(..start).unwrap_or_default();
-    ["ENV ", "#define ", "setx ", "set -gx ", "set -x ", "set -Ux ", "set -Ugx ", "secret set ", "configure set "]
-        .iter()
-        .any(|end| before.ends_with(end))
+    [
+        "ENV ",
+        "#define ",
+        "setx ",
+        "setenv ",
+        "SetEnv ",
+        "proxy_set_header ",
+        "fastcgi_param ",
+        "set -gx ",
+        "set -x ",
+        "set -Ux ",
+        "set -Ugx ",
+        "secret set ",
+        "configure set ",
+    ]
+    .iter()
+    .any(|end| before.ends_with(end))
 }
 
 /// Whether only what may precede an assignment precedes it in its line: `export`, the number of a line.

@@ -87,7 +87,8 @@ pub(super) fn words(name: &str) -> Vec<String> {
         {
             word.extend(c.to_uppercase());
         }
-        before_is_small = c.is_lowercase();
+        // `s3Key` has two words.
+        before_is_small = c.is_lowercase() || before_is_small && c.is_ascii_digit();
     }
     words.retain(|word| !word.is_empty());
     words

@@ -1,5 +1,6 @@
 //! The labelled corpus: how many of its secrets are found, and how many of its look-alikes stay (`docs/redaction.md`).
 
+use crate::generated::{look_alikes, secrets};
 use crate::{Tested, corpus, percent};
 use annals_runtime::redaction::Redactor;
 use serde::Deserialize;
@@ -93,4 +94,33 @@ fn the_labelled_corpus_gives_the_promised_recall_and_precision() -> Tested {
 fn samples_that_were_written_without_knowing_the_rules_give_the_same() -> Tested {
     Measured::of("unseen-secrets.jsonl", "unseen-look-alikes.jsonl")?.keeps_the_promise("second corpus");
     Ok(())
+}
+
+/// `ANNALS_REDACTION_SEED` draws other ones.
+#[test]
+fn samples_that_are_drawn_from_a_seed_give_the_same() {
+    let redactor = Redactor::default();
+    let other = std::env::var("ANNALS_REDACTION_SEED").ok().and_then(|seed| seed.parse().ok());
+    for seed in [1, 2, 3].into_iter().chain(other) {
+        let (drawn, texts) = (secrets(seed, 1_000), look_alikes(seed, 1_000));
+        let mut missed: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for one in &drawn {
+            let text = format!("{}{}{}", one.before, one.secret, one.after);
+            let redacted = redactor.redact(&text);
+            if !is_gone(&redacted.text, &one.secret, &format!("{}\n{}", one.before, one.after)) {
+                missed.entry(one.form).or_default().push(text);
+            }
+        }
+        let wrong: Vec<&String> = texts.iter().filter(|text| redactor.redact(text).text != **text).collect();
+        let found = drawn.len() - missed.values().map(Vec::len).sum::<usize>();
+        let (recall, precision) = (percent(found, drawn.len()), percent(found, found + wrong.len()));
+        println!(
+            "drawn from seed {seed}: recall {recall:.1} % of {} secrets, precision {precision:.1} % with {} look-alikes",
+            drawn.len(),
+            texts.len()
+        );
+        println!("missed {missed:#?}\ntaken for secrets {wrong:#?}");
+        assert!(recall >= 97.0, "seed {seed}: recall {recall:.1} %");
+        assert!(precision >= 99.0, "seed {seed}: precision {precision:.1} %");
+    }
 }

@@ -1,5 +1,6 @@
 //! The corpus of invented secrets, and that of what must stay (`docs/redaction.md`).
 
+mod generated;
 mod labelled;
 
 use annals_runtime::redaction::Redactor;

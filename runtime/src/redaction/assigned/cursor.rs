@@ -7,6 +7,30 @@ use std::ops::Range;
 const SPACE: usize = 20;
 const ESCAPES: usize = 7;
 
+/// What may wrap a value in code.
+const WRAPPERS: [&[u8]; 17] = [
+    b"Some",
+    b"Ok",
+    b"Just",
+    b"SecretStr",
+    b"SecretString::from",
+    b"SecretString::new",
+    b"Secret::new",
+    b"String::from",
+    b"std::string",
+    b"Password::new",
+    b"ApiKey::new",
+    b"Token::new",
+    b"Optional.of",
+    b"Buffer.from",
+    b"aws.String",
+    b"pulumi.String",
+    b"ptr.To",
+];
+
+/// How many lines of a block are read.
+const BLOCK_LINES: usize = 6;
+
 /// How far a type may reach between a name and its value: `password: Option<&str> = "..."`.
 const TYPE: usize = 48;
 
@@ -65,6 +89,7 @@ impl Cursor<'_> {
             b"?=",
             b"+=",
             b"=>",
+            b"<-",
             b"=",
             b":",
             b"%3D",
@@ -72,6 +97,110 @@ impl Cursor<'_> {
         ]
         .into_iter()
         .any(|separator| self.takes(separator))
+    }
+
+    /// Skips what wraps a quoted value: `Some("...")`, `SecretString::from("...")`.
+    pub(super) fn wrapper(&mut self) {
+        let before = self.at;
+        if WRAPPERS.iter().any(|name| self.takes(name)) && self.takes(b"(") {
+            let value = self.at;
+            if self.quote().is_some() {
+                self.at = value;
+                return;
+            }
+        }
+        self.at = before;
+    }
+
+    /// The content of a part of a form, which follows the name of its field and an empty line.
+    pub(super) fn part_of_form(&mut self) -> Option<Range<usize>> {
+        [b"\r\n\r\n".as_slice(), b"\n\n"]
+            .into_iter()
+            .any(|lines| self.takes(lines))
+            .then(|| self.until(|byte| byte.is_ascii_whitespace(), VALUE))
+    }
+
+    /// The next cell of a table.
+    pub(super) fn cell(&mut self) -> Option<Range<usize>> {
+        let _ = self.takes(b"`");
+        self.spaces();
+        if !self.takes(b"|") {
+            return None;
+        }
+        self.spaces();
+        let _ = self.takes(b"`");
+        let value = self.until(|byte| byte.is_ascii_whitespace() || matches!(byte, b'|' | b'`'), VALUE);
+        let mut after = Cursor { bytes: self.bytes, at: value.end };
+        let _ = after.takes(b"`");
+        after.spaces();
+        (after.peek(0) == Some(b'|')).then_some(value)
+    }
+
+    /// Skips the accessors of a property: `Password { get; set; } = "..."`.
+    pub(super) fn accessors(&mut self) {
+        let before = self.at;
+        self.spaces();
+        if self.takes(b"{") && matches!(self.peek(0), Some(b' ' | b'g')) {
+            let inside = self.until(|byte| !byte.is_ascii_lowercase() && !matches!(byte, b' ' | b';'), TYPE);
+            self.at = inside.end;
+            if self.bytes.get(inside).is_some_and(|inside| inside.trim_ascii_start().starts_with(b"get;"))
+                && self.takes(b"}")
+            {
+                return;
+            }
+        }
+        self.at = before;
+    }
+
+    /// The default of what is declared in a block of Terraform or of YAML, behind the line with its name.
+    pub(super) fn default_of_block(&mut self, opening: u8, default: &[u8]) -> bool {
+        let before = self.at;
+        self.spaces();
+        if self.peek(0) == Some(opening) {
+            self.at += 1;
+            let opens = self.until(|byte| byte == b'\n', 1);
+            self.at = opens.end;
+            for _ in 0..BLOCK_LINES {
+                if !self.takes(b"\n") || self.spaces() == 0 {
+                    break;
+                }
+                if self.takes(default) {
+                    self.spaces();
+                    return matches!(self.peek(0), Some(b'=' | b':'));
+                }
+                self.at = self.until(|byte| matches!(byte, b'\n' | b'}'), VALUE).end;
+            }
+        }
+        self.at = before;
+        false
+    }
+
+    /// The value of a command that gives the name before: `--name prod/password --type x --value ...`.
+    pub(super) fn value_option(&mut self) -> bool {
+        let line = self.until(|byte| byte == b'\n', VALUE);
+        let option = b" --value";
+        let found = self.bytes.get(line).and_then(|line| line.windows(option.len()).position(|part| part == option));
+        self.at += found.map_or(0, |at| at + option.len());
+        found.is_some() && (self.takes(b" ") || self.takes(b"="))
+    }
+
+    /// A type in Julia, with the `=` behind it: `password::String = "..."`.
+    pub(super) fn type_after_colons(&mut self) -> bool {
+        let before = self.at;
+        if self.takes(b"::") {
+            self.at = self.until(|byte| !byte.is_ascii_alphanumeric(), TYPE).end;
+            self.spaces();
+            if self.takes(b"=") {
+                self.spaces();
+                let value = self.at;
+                if self.quote().is_some() {
+                    self.at = value;
+                    return true;
+                }
+            }
+        }
+        self.at = before;
+        false
     }
 
     /// The value of an element of a property list that follows the one of its name.
@@ -109,7 +238,9 @@ impl Cursor<'_> {
     /// A type between a name and a value in quotes, as Go has it: `var password string = "..."`.
     pub(super) fn type_before_value(&mut self) -> bool {
         let before = self.at;
-        let typed = [b"string".as_slice(), b"*string", b"[]byte", b"String"].into_iter().any(|name| self.takes(name));
+        let typed = [b"string".as_slice(), b"*string", b"[]byte", b"String", b"As String"]
+            .into_iter()
+            .any(|name| self.takes(name));
         if typed && self.spaces() > 0 && self.takes(b"=") {
             self.spaces();
             let value = self.at;

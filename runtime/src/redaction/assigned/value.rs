@@ -217,6 +217,9 @@ fn between_quotes(class: Class, variable: bool, value: &str, shape: &ValueShape)
         || is_one_long_word(value)
         || words && parts > 1 && (variable || class == Class::Password && (parts >= 3 || shape.is_cased(value)))
         || words && shape.turns >= 4
+        || value.len() >= 20
+            && shape.turns >= 4
+            && value.bytes().all(|byte| byte.is_ascii_alphabetic() || b"+/=".contains(&byte))
         || words && variable && class == Class::Password
 }
 
@@ -244,22 +247,34 @@ fn bare(name: &str, class: Class, value: &str, style: &AssignmentStyle, shape: &
         return style.plain || style.ends_line;
     }
     if !shape.is_mixed() {
-        let phrase = style.plain && value.split('-').filter(|word| word.len() >= 4).count() >= 4;
-        let marked = shape.special && value.contains(['!', '@', '#', '*']);
-        return class == Class::Password && style.ends_line && (marked || phrase);
+        let marked = shape.special && value.contains(['!', '@', '#', '*', '^', '~']);
+        let ends = style.ends_line || style.plain || style.flag;
+        return class == Class::Password && ends && (marked || is_drawn_of_words(value));
     }
     if style.plain || style.flag || variable && style.ends_line {
         return true;
     }
-    // In code it could be a variable or a type.
+    // Names with a dash are of configurations, not of code, where it could be a variable or a type.
+    if name.contains('-') && value.len() >= 16 && style.ends_line {
+        return true;
+    }
     let begins_as_one = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     match shape.digits {
         _ if !(identifier && begins_as_one) => true,
+        // No name of a type has so many letters and two digits.
+        2.. if class == Class::Password && style.ends_line && value.len() >= 9 && !value.contains('_') => true,
         _ if (class == Class::Password || value.len() >= 16) && style.ends_line && has_digit_for_letter(value) => true,
         0 | 1 => class == Class::Password && style.ends_line && !value.contains('_'),
         2 => !value.contains('_') && !value.starts_with(|c: char| c.is_ascii_uppercase()),
         _ => true,
     }
+}
+
+/// Whether a value is made of three words or more, none of which says what secrets are: `copper-lantern-meadow`.
+fn is_drawn_of_words(value: &str) -> bool {
+    let word =
+        |word: &str| word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_lowercase()) && !ABOUT.contains(&word);
+    value.split('-').count() >= 3 && value.split('-').all(word)
 }
 
 /// Whether a digit has the place of a letter: `Pr0mpt`. Names of types have theirs before a capital letter or at the end.
@@ -317,7 +332,9 @@ fn stands_for_one(value: &str) -> bool {
             && !rest.starts_with(|c: char| c.is_ascii_digit())
             && !(rest.bytes().any(|byte| byte.is_ascii_digit()) && value.starts_with(['@', '&', '*', '%']))
     });
-    of_shell || STANDS_FOR.iter().any(|part| small.contains(part))
+    // In a long drawn key a short word turns up by accident.
+    let is_long_key = value.len() >= 40 && !value.contains(['-', '_', '.', '<', '*', ' ']);
+    of_shell || !is_long_key && STANDS_FOR.iter().any(|part| small.contains(part))
 }
 
 /// Whether a text only says where a secret is.
@@ -342,7 +359,8 @@ fn is_validation(value: &str) -> bool {
 
 /// Whether every word in a value is one of its name, or one that says what secrets are: `token = access_token_v2`.
 fn says_what_it_is(name: &str, value: &str) -> bool {
-    let of_name: Vec<String> = words(name).iter().map(|word| word.to_ascii_lowercase()).collect();
+    let of_name = name.split(|c: char| !c.is_ascii_alphabetic()).flat_map(words);
+    let of_name: Vec<String> = of_name.map(|word| word.to_ascii_lowercase()).collect();
     let mut of_value = value.split(|c: char| !c.is_ascii_alphabetic()).flat_map(words).peekable();
     of_value.peek().is_some()
         && of_value.all(|word| {
