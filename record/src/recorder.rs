@@ -107,7 +107,10 @@ impl Recorder {
             now,
         )
         .await?;
-        let task = tokio::spawn(RecordedThreads::new(log, settings).run(received));
+        // A thread of its own: reading and appending never delay the bytes that pass.
+        let runtime = tokio::runtime::Handle::current();
+        let task =
+            tokio::task::spawn_blocking(move || runtime.block_on(RecordedThreads::new(log, settings).run(received)));
         Ok(Self { proxy, queue, task })
     }
 

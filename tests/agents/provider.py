@@ -13,7 +13,7 @@ next one the answer to the results of that, and so on; after the last step, and 
     wait            a call of its tool for waiting for subagents
     slow SECONDS      a text that takes so long
     fail STATUS       the first attempt is refused with this status
-    full TOKENS say TEXT   a text, and as many tokens of input are reported
+    full TOKENS STEP   another step, and as many tokens of input are reported
 
 With --bodies, each body is written to DIR/NUMBER.request and its answer to NUMBER.answer.
 """
@@ -62,6 +62,8 @@ def decide(turns, tools, system, body):
     asked = (system + " " + " ".join(text for kind, text in turns[-1:] if kind == "user")).lower()
     if not tools and "title" in asked:
         return ("say", "List the files")
+    if steps is None and "state_snapshot" in asked:
+        return ("say", "<state_snapshot><overall_goal>List the files</overall_goal></state_snapshot>")
     if steps is None and "summar" in (asked if not tools else " ".join(text for kind, text in turns[-1:] if kind == "user").lower()):
         return ("say", "<summary>The user wanted a list of the files; README.md and src are there.</summary>")
     if steps is None or done >= len(steps):
@@ -203,9 +205,8 @@ class Handler(BaseHTTPRequestHandler):
                 return None
             return ("Recovered.", None)
         if verb == "full":
-            tokens, _, rest = rest.partition(" say ")
+            tokens, verb, rest = (rest.split(" ", 2) + ["", ""])[:3]
             self.tokens = int(tokens)
-            return (rest or "Full.", None)
         if verb == "slow":
             self.pause = float(re.match(r"[\d.]*", rest)[0] or 5) / 20
             return ("So this takes its time: " + " ".join("word%d" % at for at in range(20)), None)

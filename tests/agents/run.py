@@ -6,7 +6,8 @@
 Installs the agents into FOLDER with npm. Each agent has three turns with tools in separate processes that resume one session, a
 subagent, a turn that is interrupted, and, where it can be provoked, a compaction; then the agent and the recorder are
 killed. The last lines say what each agent did, and name those that did not install. With --fixtures, exports of the recordings
-are written to DIR, with a short system prompt and few tools for Claude Code. Exit status 1 if a check failed.
+are written to DIR; those of Claude Code with a short system prompt, few tools, and texts of ours instead of the product's (`neutral.py`).
+Exit status 1 if a check failed.
 """
 import json, os, pathlib, select, shutil, signal, subprocess, sys, time
 
@@ -22,7 +23,12 @@ RESUMES = {
 }
 # What keeps recordings of Claude Code small.
 SHORT = []
-COMPACTS = {"claude": "/compact", "codex": "Much. @@ full 400000 say Full."}
+COMPACTS = {
+    "claude": "/compact",
+    "codex": "Much. @@ full 400000 say Full.",
+    "opencode": "Much. @@ full 1200000 shell ls @@ say Full.",
+    "gemini": "Much. @@ full 900000 shell ls @@ say Full.",
+}
 READ = {"codex": "shell cat README.md"}
 WAIT = {"codex": " @@ wait"}
 
@@ -59,7 +65,8 @@ class Tried:
         }
 
     def start(self, command):
-        record = [self.annals, "record", "--files", "--json", "--upstream", self.url, "--", *command]
+        neutral = ["--agent", "claude", "--", sys.executable, str(HERE / "neutral.py")] if SHORT and self.name == "claude" else ["--"]
+        record = [self.annals, "record", "--files", "--json", "--upstream", self.url, *neutral, *command]
         return subprocess.Popen(record, cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 

@@ -15,6 +15,7 @@ use provider::Provider;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use std::error::Error;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,7 +135,8 @@ fn size(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.fold(0, |sum, entry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => sum + size(&entry.path()),
-        Ok(metadata) => sum + metadata.len(),
+        // Segments are allocated before they are written.
+        Ok(metadata) => sum + metadata.blocks() * 512,
         Err(_) => sum,
     })
 }

@@ -57,6 +57,12 @@ impl Thread {
         }
     }
 
+    /// Whether a request begins with the summary that was asked for: it continues this conversation.
+    pub(crate) fn uses_summary(&self, conversation: &WireConversation) -> bool {
+        let text = self.summary.as_ref().and_then(|summary| summary.text.as_deref());
+        text.is_some_and(|text| !core(text).is_empty()) && self.summary_in(&conversation.units).is_some()
+    }
+
     /// The place of the message that has the summary, among the first ones of a request.
     pub(super) fn summary_in(&self, units: &[Unit]) -> Option<usize> {
         let summary = self.summary.as_ref()?.text.as_deref()?;

@@ -1,5 +1,6 @@
 """An agent without ids, in the form of the Gemini API: before each turn it asks a model how hard the prompt is. The argument is the
-number of the turn; the turns before are its history."""
+number of the turn; the turns before are its history. With `compact` as a second argument the history is summarised before the turn, which begins
+with the summary."""
 
 import json
 import os
@@ -34,5 +35,11 @@ classified = post(
     generationConfig={"responseMimeType": "application/json", "responseJsonSchema": SCHEMA},
 )
 assert "complexity" in json.dumps(classified)
+if "compact" in sys.argv:
+    distils = "You are responsible for distilling chat history into a structured XML <state_snapshot>."
+    asks = contents[:-1] + [said("user", "Generate the <state_snapshot>.")]
+    summary = post("gemini-2.5-pro", asks, systemInstruction=said("user", distils))
+    context = "<session_context>\n" + summary["candidates"][0]["content"]["parts"][0]["text"] + "\n</session_context>"
+    contents = [said("user", context), said("model", "Got it."), contents[-1]]
 answer = post("gemini-2.5-pro", contents, tools=TOOLS, systemInstruction=said("user", "You are an agent."))
 assert f"Answer {turn}." in json.dumps(answer)

@@ -39,6 +39,32 @@ fn a_request_aside_before_a_resumed_turn_begins_no_session() -> std::io::Result<
 }
 
 #[test]
+fn a_summary_of_an_agent_without_ids_continues_its_session() -> std::io::Result<()> {
+    let complexity = || said(r#"{"complexity": 3}"#);
+    let snapshot = "<state_snapshot>The user asked twice.</state_snapshot>";
+    let script = [complexity(), said("Answer 1."), complexity(), said(snapshot), said("Answer 2.")];
+    let (annals, provider, store) = (Annals::new(), Provider::start(script)?, tempfile::tempdir()?);
+    let at = store.path().to_string_lossy().into_owned();
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/gemini.py");
+    for turn in [&["1"][..], &["2", "compact"]] {
+        let record = ["record", "--store", &at, "--agent", "gemini", "--upstream", &provider.url];
+        let recorded = annals.run(&[&record[..], &["--", "python3", agent], turn].concat());
+        assert_eq!(recorded.status, 0, "{}", recorded.remarks);
+    }
+    let sessions: Value = serde_json::from_str(&annals.run(&["sessions", "--all", "--store", &at, "--json"]).out)?;
+    assert_eq!(sessions.as_array().map(Vec::len), Some(1), "{sessions}");
+    let compactions = annals.run(&["compactions", "@last", "--store", &at]).out;
+    assert!(compactions.contains("The user asked twice."), "{compactions}");
+    let history = annals.run(&["history", "@last", "--store", &at]).out;
+    for (text, there) in [("The user asked twice.", true), ("Answer 2.", true), ("Answer 1.", false)] {
+        assert_eq!(history.contains(text), there, "{text} in {history}");
+    }
+    let verified = ends(&annals, 0, &["verify", "@last", "--store", &at, "--requests", "--wire"]);
+    assert!(verified.contains("5 requests proved byte for byte"), "{verified}");
+    Ok(())
+}
+
+#[test]
 fn parallel_subagents_are_children_of_the_session_that_started_them() -> std::io::Result<()> {
     let usage = json!({"input_tokens": 9, "output_tokens": 3});
     let message = |content: Value, stop: &str| {

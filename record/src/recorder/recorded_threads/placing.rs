@@ -51,7 +51,8 @@ impl RecordedThreads {
             .of_agent(placing)
             .filter_map(|(at, known)| Some((at, placing.continues(known)?)))
             .max_by_key(|(at, same)| (*same, std::cmp::Reverse(*at)))
-            .map(|(at, _)| at);
+            .map(|(at, _)| at)
+            .or_else(|| self.summarised(placing));
         let main = self.of_agent(placing).find(|(_, known)| known.thread.has_turns()).map(|(at, _)| at);
         let purpose = self.purpose(placing, continued.or(main).is_some());
         if continued.or(main).is_none()
@@ -106,6 +107,14 @@ impl RecordedThreads {
             !known.thread.has_turns() && known.thread.in_flight.iter().all(|flight| !flight.is_turn())
         };
         self.of_agent(placing).find(|(_, known)| is_unbegun(known)).map(|(at, _)| at)
+    }
+
+    /// The conversation of an agent without ids whose history the request replaces by the summary that was asked for.
+    fn summarised(&self, placing: &Placing<'_>) -> Option<usize> {
+        let uses =
+            |known: &KnownThread| known.thread.in_flight.is_empty() && known.thread.uses_summary(placing.conversation);
+        let mut of_agent = self.of_agent(placing).filter(|_| !placing.is_keyed());
+        of_agent.find(|(_, known)| uses(known)).map(|(at, _)| at)
     }
 
     /// An agent that names its sessions replaced the history of one: it summarised.
