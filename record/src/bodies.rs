@@ -214,6 +214,7 @@ fn request_of(id: u64, file: &BodyFile, body: Vec<u8>) -> CapturedRequest {
         coding: None,
         body: CapturedBody::of(body),
         files: None,
+        answered: None,
     }
 }
 

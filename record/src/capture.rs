@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// The most bytes of one body that are recorded.
@@ -40,6 +41,21 @@ pub(crate) struct CapturedRequest {
     pub(crate) body: CapturedBody,
     /// The files when it arrived, once they are captured.
     pub(crate) files: Option<oneshot::Receiver<Tree>>,
+    /// Ends when the answer begins.
+    pub(crate) answered: Option<oneshot::Receiver<()>>,
+}
+
+/// How long the recording of a request waits for the beginning of its answer.
+const ANSWER_WAIT: Duration = Duration::from_millis(20);
+
+impl CapturedRequest {
+    /// Waits until the answer begins: the work of recording must not take the processor from the bytes that pass.
+    pub(crate) async fn until_answered(&mut self) {
+        if let Some(answered) = self.answered.take() {
+            // Both a beginning and a broken exchange end it.
+            drop(tokio::time::timeout(ANSWER_WAIT, answered).await);
+        }
+    }
 }
 
 /// What came back.

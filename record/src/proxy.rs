@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// How long a stop waits for answers that still stream.
@@ -176,7 +177,9 @@ impl ProxyState {
         }
         let query = request.uri().query().map(str::to_owned);
         let url = query.as_ref().map_or_else(|| url.clone(), |query| format!("{url}?{query}"));
+        let (answering, answered) = oneshot::channel();
         let exchange = Exchange {
+            answering,
             id: self.requests.fetch_add(1, Ordering::Relaxed),
             began: Instant::now(),
             shared: self.clone(),
@@ -196,6 +199,7 @@ impl ProxyState {
             coding: headers::text(&parts.headers, header::CONTENT_ENCODING),
             body: self.queue.body(),
             files: self.files.as_ref().filter(|_| exchange.recorded && is_turn(&path)).map(FileCaptures::begin),
+            answered: Some(answered),
         };
         let announced = length(&parts.headers);
         let body = (!body.is_end_stream()).then(|| exchange.copied_request(body, announced, captured));
@@ -237,6 +241,8 @@ struct Exchange {
     shared: Arc<ProxyState>,
     /// Whether it may be a request to a model.
     recorded: bool,
+    /// Dropped when the answer begins.
+    answering: oneshot::Sender<()>,
 }
 
 impl Exchange {
@@ -282,16 +288,19 @@ impl Exchange {
             }
             false => None,
         };
+        let Self { id, began, shared, recorded, answering } = self;
+        let mut answering = Some(answering);
+        let body = body.inspect(move |_| drop(answering.take()));
         let ended = move |body: CapturedBody, end: BodyEnd, first: Option<Instant>| {
-            let since = |at: Instant| u64::try_from(at.duration_since(self.began).as_millis()).unwrap_or(u64::MAX);
+            let since = |at: Instant| u64::try_from(at.duration_since(began).as_millis()).unwrap_or(u64::MAX);
             let fault = match &end {
                 BodyEnd::BrokenOff(Some(why)) => Some(why.clone()),
                 _ => None,
             };
-            if self.recorded {
-                self.shared.queue.send(Captured::Answer(Box::new(CapturedAnswer {
-                    id: self.id,
-                    at: (self.shared.now)(),
+            if recorded {
+                shared.queue.send(Captured::Answer(Box::new(CapturedAnswer {
+                    id,
+                    at: (shared.now)(),
                     status: Some(status),
                     media,
                     request_id,

@@ -107,7 +107,10 @@ impl RecordedThreads {
     pub(crate) async fn run(mut self, mut received: mpsc::UnboundedReceiver<Captured>) -> RecordingReport {
         while let Some(captured) = received.recv().await {
             match captured {
-                Captured::Request(request) => {
+                Captured::Request(mut request) => {
+                    if received.is_empty() {
+                        request.until_answered().await;
+                    }
                     if let Err(why) = self.request(request).await {
                         self.miss(why);
                     }

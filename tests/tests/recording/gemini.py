@@ -39,7 +39,8 @@ if "compact" in sys.argv:
     distils = "You are responsible for distilling chat history into a structured XML <state_snapshot>."
     asks = contents[:-1] + [said("user", "Generate the <state_snapshot>.")]
     summary = post("gemini-2.5-pro", asks, systemInstruction=said("user", distils))
-    context = "<session_context>\n" + summary["candidates"][0]["content"]["parts"][0]["text"] + "\n</session_context>"
-    contents = [said("user", context), said("model", "Got it."), contents[-1]]
+    begin = said("user", "<session_context>\nA project.\n</session_context>")
+    begin["parts"] += summary["candidates"][0]["content"]["parts"]
+    contents = [begin, said("model", "Got it."), contents[-1]]
 answer = post("gemini-2.5-pro", contents, tools=TOOLS, systemInstruction=said("user", "You are an agent."))
 assert f"Answer {turn}." in json.dumps(answer)
