@@ -8,7 +8,8 @@ use annals_projections::{
     estimate, unmentioned,
 };
 use annals_store::ReadError;
-use serde::Serialize;
+use annals_store::cache::FoldVersion;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One compaction, and what its summary does not mention of what it replaced.
@@ -28,7 +29,7 @@ pub struct ListedCompaction {
 }
 
 /// Names and instructions that a summary does not mention.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unmentioned {
     /// Names of files, functions and the like.
@@ -75,8 +76,13 @@ impl SessionAt {
     /// When the log cannot be read.
     pub async fn compactions(&self) -> Result<Vec<ListedCompaction>, ReadError> {
         // What a compaction covered is in memory no longer than until its summary was compared with it.
-        if let Some(listed) = CompactionFold::of(self).await? {
-            return Ok(listed);
+        let CompactionFold { ledger, mut compared, failed, .. } = self.compaction_fold().await?;
+        if !failed {
+            let listed = ledger.entries.into_iter().map(|entry| {
+                let compared = entry.ended.and_then(|ended| compared.remove(&ended));
+                listed(entry, compared)
+            });
+            return Ok(listed.collect());
         }
         let (mut ledger, mut messages) = (Ledger::default(), Messages::default());
         self.each(Seq::ZERO, self.until, |record| {
@@ -91,6 +97,12 @@ impl SessionAt {
             listed(entry, compared)
         });
         Ok(listed.collect())
+    }
+
+    /// The compactions so far, each compared with what it covered; resumed from a saved fold where the store keeps views.
+    pub(crate) async fn compaction_fold(&self) -> Result<CompactionFold, ReadError> {
+        let apply = |fold: &mut CompactionFold, record: &Record<'_>| fold.apply(record, self.blobs());
+        self.saved_fold(CompactionFold::VERSION, apply).await
     }
 
     /// The end of the compaction in force that started or ended at `seq`, if the model can take the history without it:
@@ -127,34 +139,22 @@ impl SessionAt {
 }
 
 /// The compactions so far, each compared with what it covered.
-struct CompactionFold<'a> {
-    blobs: &'a dyn Blobs,
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct CompactionFold {
     ledger: Ledger,
     /// Each comparison by the end of its compaction.
     compared: BTreeMap<Seq, ComparedSummary>,
     /// The message of the newest step, and the newest compaction.
     step: Option<Seq>,
     compaction: Option<Seq>,
-    /// Something that was evicted is needed.
+    /// Something that was evicted is needed: a revert or an undoing returned it, or an answer continued after it was covered.
     failed: bool,
 }
 
-impl CompactionFold<'_> {
-    /// Every compaction; `None` where what was evicted is needed again: a revert or an undoing returned it, or an answer
-    /// continued after it was covered.
-    async fn of(past: &SessionAt) -> Result<Option<Vec<ListedCompaction>>, ReadError> {
-        let (blobs, ledger, compared) = (past.blobs(), Ledger::default(), BTreeMap::new());
-        let mut fold = CompactionFold { blobs, ledger, compared, step: None, compaction: None, failed: false };
-        past.each(Seq::ZERO, past.until, |record| fold.apply(record)).await?;
-        let CompactionFold { ledger, mut compared, failed, .. } = fold;
-        let listed = ledger.entries.into_iter().map(|entry| {
-            let compared = entry.ended.and_then(|ended| compared.remove(&ended));
-            listed(entry, compared)
-        });
-        Ok((!failed).then(|| listed.collect()))
-    }
+impl CompactionFold {
+    const VERSION: FoldVersion<'static> = FoldVersion { name: "compactions", version: 1 };
 
-    fn apply(&mut self, record: &Record<'_>) {
+    fn apply(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
         if self.failed {
             return;
         }
@@ -166,7 +166,7 @@ impl CompactionFold<'_> {
                 let entry = self.ledger.entries.iter().rev().find(|entry| entry.ended == Some(record.seq));
                 let compared = entry
                     .zip(history.message(record.seq))
-                    .and_then(|(entry, message)| compare(entry, message, |seq| history.message(seq), self.blobs));
+                    .and_then(|(entry, message)| compare(entry, message, |seq| history.message(seq), blobs));
                 self.compared.extend(compared.map(|compared| (record.seq, compared)));
                 self.ledger.evict();
             }
@@ -178,6 +178,7 @@ impl CompactionFold<'_> {
 }
 
 /// What the comparison of a summary with what it covered gives.
+#[derive(Serialize, Deserialize)]
 struct ComparedSummary {
     summary: String,
     fidelity: Fidelity,

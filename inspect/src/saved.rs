@@ -4,7 +4,7 @@
 
 use crate::report::TurnIndex;
 use crate::{AskError, SessionAt, diff, when};
-use annals_core::{Digest, Seq};
+use annals_core::{Digest, Record, Seq};
 use annals_projections::{Projection, Requests, Statistics, UsageByModel};
 use annals_store::cache::{FoldVersion, Held, Saved, ViewCache};
 use annals_store::{ReadError, Slice};
@@ -75,6 +75,35 @@ impl SessionAt {
         Ok(view)
     }
 
+    /// A fold that needs more than records, resumed from a saved one. It is not held in memory.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub(crate) async fn saved_fold<V: Serialize + DeserializeOwned + Default>(
+        &self,
+        fold: FoldVersion<'static>,
+        apply: impl Fn(&mut V, &Record<'_>),
+    ) -> Result<V, ReadError> {
+        let (mut view, from): (V, Seq) = self.nearest(fold, None).await.unwrap_or_default();
+        let mut pages = self.log().pages(self.session, from..self.until);
+        let mut records = 0;
+        while let Some(slices) = pages.next_page().await? {
+            for record in slices.iter().flat_map(Slice::records) {
+                apply(&mut view, &record);
+                records += 1;
+            }
+        }
+        if let Some(cache) = self.view_cache().filter(|cache| cache.keeps())
+            && records >= WORTH_SAVING
+            && let Some((seq, digest)) = self.end_of_batch(self.until).await
+            && let Ok(bytes) = serde_json::to_vec(&view)
+        {
+            // Without it the next reader folds again: slower, and equally right.
+            drop(cache.put(self.session, fold, &Saved { seq, digest, bytes }));
+        }
+        Ok(view)
+    }
+
     async fn held<P: Send + Sync + 'static>(&self, fold: FoldVersion<'static>) -> Option<(Arc<P>, Seq)> {
         let Held { seq, digest, view } = self.view_cache()?.held::<P>(self.session, fold, self.until)?;
         (self.end_of_batch(seq).await? == (seq, digest)).then_some((view, seq))
@@ -123,6 +152,7 @@ impl SessionAt {
         self.saved::<Requests>().await?;
         self.saved::<Statistics>().await?;
         self.saved::<TurnIndex>().await?;
+        self.compaction_fold().await?;
         when::index(self).await?;
         diff::index(self).await?;
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::{AskError, RequestIndex};
 use annals_core::{Blobs, Record, Seq, SessionId, Time};
-use annals_projections::SessionView;
+use annals_projections::{Body, Message, SessionView};
 use annals_store::cache::ViewCache;
 use annals_store::views::{Leaf, Page, Views};
 use annals_store::{EventLog, ReadError, Slice};
@@ -98,7 +98,9 @@ impl SessionAt {
         let until = until.min(self.until);
         let view = self.views.bounded(self.session, until).await?.0;
         let oldest = view.transcript.items.first().filter(|_| view.transcript.dropped > 0).map(|item| item.seq);
-        let cut_off = |oldest| view.history.selected().any(|message| message.seq < oldest);
+        // Context messages are no part of the transcript.
+        let shown = |message: &&Message| !matches!(message.body, Body::System { .. });
+        let cut_off = |oldest| view.history.selected().filter(shown).any(|message| message.seq < oldest);
         // A pinned message may be older than every item that was kept.
         if oldest.is_some_and(cut_off) { self.view(until).await } else { Ok(view) }
     }

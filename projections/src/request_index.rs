@@ -1,5 +1,7 @@
 //! The requests of a session, numbered, and the events that may bring content back into the model's view.
 
+mod saved;
+
 use crate::Projection;
 use alloc::vec::Vec;
 use annals_core::event::{
@@ -91,6 +93,7 @@ impl IndexedRequest {
 
 /// Every request of a session (inherited ones are not included), and the events that may change what one contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "saved::SavedIndex", try_from = "saved::SavedIndex")]
 pub struct RequestIndex {
     /// In order; the number of a request is its place plus 1.
     pub requests: Vec<IndexedRequest>,
@@ -242,7 +245,7 @@ impl RequestIndex {
 
 impl Projection for RequestIndex {
     const NAME: &'static str = "request-index";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;

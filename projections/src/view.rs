@@ -75,8 +75,10 @@ impl SessionView {
     /// by what is shown. A writer resumes from the whole view.
     pub fn evict(&mut self) {
         self.history.evict();
-        // What the model sees keeps its items.
-        let covered = self.history.kept().next().map_or(Seq::ZERO, |message| message.seq);
+        // What the model sees keeps its items: the summary in force and inputs that it replays, too.
+        let seen = self.history.compaction().into_iter().chain(self.history.replayed());
+        let seen = seen.chain(self.history.kept().next());
+        let covered = seen.map(|message| message.seq).min().unwrap_or(Seq::ZERO);
         let items = &self.transcript.items;
         let seen = items.len() - items.partition_point(|item| item.seq < covered);
         self.transcript.evict(SCREENS.max(seen));

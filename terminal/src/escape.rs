@@ -41,7 +41,7 @@ pub fn control(sequence: &str) -> String {
 
 /// A text without anything that could steer a terminal; line feeds and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
+    if text.bytes().all(is_clean) || !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::with_capacity(text.len() + 16);
@@ -55,6 +55,12 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 /// The same on one line.
 pub fn visible_line(text: &str) -> String {
     visible(text).split(['\n', '\t']).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a byte is a character that is written as it is next to any other: most of all text, so that it is looked at
+/// byte by byte.
+pub(crate) fn is_clean(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~' | b'\n' | b'\t')
 }
 
 /// Whether a character could steer a terminal, reorder what is shown, or hide in it. Line feed and tab cannot.

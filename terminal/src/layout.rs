@@ -27,6 +27,9 @@ pub fn name(text: &str) -> String {
 
 /// Display width in columns.
 pub fn columns(text: &str) -> usize {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.len();
+    }
     UnicodeWidthStr::width(&*visible(text))
 }
 

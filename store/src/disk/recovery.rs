@@ -118,6 +118,11 @@ impl Recovery<'_> {
         let mut writer = None;
         for (index, segment) in segments.iter().enumerate().skip(start) {
             let next = segments.get(index + 1);
+            // What its owner closed, and has nothing behind the list of heads, is nothing new for a reader.
+            let only_read = !self.writes && !self.thorough && next.is_none() && self.evidence <= known;
+            if only_read && segment.closed_at(self.disk, &self.layout.journal(), known)? {
+                continue;
+            }
             let scanned = scan(segment.clone(), next.map_or(u64::MAX, |next| next.first))?;
             let end = next.map_or_else(|| scanned.end().max(self.evidence), |next| next.first);
             writer = self.take(scanned, end, next.is_none(), known, &mut remarks)?;

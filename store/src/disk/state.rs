@@ -67,7 +67,7 @@ impl Default for Tuning {
             lag_quiet: Duration::from_millis(20),
             checkpoint_every: 16_384,
             checkpoint_idle: Duration::from_secs(2),
-            sled_cache: 64 << 20,
+            sled_cache: 16 << 20,
             sled_segment: 8 << 20,
             read_room: 16 << 20,
             pack: true,

@@ -208,12 +208,16 @@ impl<'a> Import<'a> {
             Line::Batch { mut batch, value, named, .. } => {
                 let key = section.keys.take(&batch);
                 let (session, seq, expected) = (batch.session, batch.first, batch.digest);
-                let found = digest_of_line(&value, key.as_ref(), &section.blobs).map_err(|error| match error {
-                    Unprovable::Key => damaged(Flaw::Key { reason: error.to_string() }),
-                    Unprovable::Blob(blob) => {
-                        ImportError::Append { line, source: AppendError::MissingBlob { session, seq, blob } }
-                    }
-                })?;
+                // The same rule, of what was read instead of the line; the line says what is wrong.
+                let found = match batch.compute_digest(key.as_ref(), &section.blobs) {
+                    Ok(found) if found == expected => found,
+                    _ => digest_of_line(&value, key.as_ref(), &section.blobs).map_err(|error| match error {
+                        Unprovable::Key => damaged(Flaw::Key { reason: error.to_string() }),
+                        Unprovable::Blob(blob) => {
+                            ImportError::Append { line, source: AppendError::MissingBlob { session, seq, blob } }
+                        }
+                    })?,
+                };
                 if found != expected {
                     let flaw = Flaw::Digest { session, seq, expected, found };
                     return Err(damaged(self.forged(&batch, key).await.unwrap_or(flaw)));

@@ -150,8 +150,6 @@ impl Line {
             Ok::<_, Infallible>(None)
         });
         let Ok(()) = counting;
-        is_canonical(text, Ok(canonical::value(&value)))?;
-        let envelope = Envelope::deserialize(&value);
         let read = Batch::from_json(value.clone()).map_err(|error| error.to_string()).and_then(|batch| {
             match batch.to_canonical() {
                 Ok(canonical) if canonical == text => Ok(batch),
@@ -159,10 +157,14 @@ impl Line {
                 Err(error) => Err(error.to_string()),
             }
         });
-        match (read, envelope) {
-            (Ok(batch), _) => Ok(Self::Batch { batch, value, named, texts }),
-            (Err(reason), Ok(envelope)) => Ok(Self::Opaque { envelope, reason }),
-            (Err(reason), Err(_)) => Err(Flaw::Line { reason }),
+        let reason = match read {
+            Ok(batch) => return Ok(Self::Batch { batch, value, named, texts }),
+            Err(reason) => reason,
+        };
+        is_canonical(text, Ok(canonical::value(&value)))?;
+        match Envelope::deserialize(&value) {
+            Ok(envelope) => Ok(Self::Opaque { envelope, reason }),
+            Err(_) => Err(Flaw::Line { reason }),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The writer that everything printed passes through.
 
-use super::{Escaping, is_unsafe, mark, push_drawn};
+use super::{Escaping, is_clean, is_unsafe, mark, push_drawn};
 use std::io::{self, Write};
 
 /// The zero-width joiner: it stays between two pictures, which it makes one of, and is drawn anywhere else.
@@ -52,6 +52,12 @@ impl<W: Write> EscapingWriter<W> {
         // Bytes from here to `at` are written as they are.
         let (mut clean, mut at) = (0, 0);
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            let clean_run = rest.iter().take_while(|byte| is_clean(**byte)).count();
+            if clean_run > 0 {
+                self.picture = false;
+                at += clean_run;
+                continue;
+            }
             let piece = piece(rest, end);
             let (drawn, length) = match piece {
                 ControlPiece::Incomplete => break,
@@ -170,8 +176,7 @@ fn is_picture(c: char) -> bool {
 
 impl<W: Write> Write for EscapingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let is_clean = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-        if self.held.is_empty() && bytes.iter().all(is_clean) {
+        if self.held.is_empty() && bytes.iter().copied().all(is_clean) {
             self.picture = self.picture && bytes.is_empty();
             self.out.write_all(bytes)?;
         } else if self.held.is_empty() {

@@ -6,6 +6,7 @@ mod counting;
 mod questions;
 mod turn;
 
+use annals_index::{IndexPlace, fill};
 use annals_inspect::SessionAt;
 use annals_inspect::reader::Reader;
 use annals_store::cache::ViewCache;
@@ -15,6 +16,7 @@ use annals_tests::long_session::{Shape, session, write};
 use counting::allocated;
 use questions::{Growth, QUESTIONS, Question};
 use std::sync::Arc;
+use tempfile::TempDir;
 use turn::turn_work;
 
 /// The smaller of two sessions, in events.
@@ -34,6 +36,9 @@ struct Material {
     reader: Reader,
     past: SessionAt,
     counting: Arc<CountingLog>,
+    place: IndexPlace,
+    /// Where the index is.
+    _dir: TempDir,
 }
 
 async fn material(shape: Shape) -> Material {
@@ -45,13 +50,17 @@ async fn material(shape: Shape) -> Material {
     let reader = Reader::new(log, Some(Arc::new(ViewCache::in_memory())), "memory".into());
     let past = reader.session_at(session(), until);
     past.save_views().await.unwrap();
-    Material { reader, past, counting }
+    reader.catalogue().await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let place = IndexPlace::in_store(dir.path());
+    fill(&**reader.log(), &place, |_| {}).await.unwrap();
+    Material { reader, past, counting, place, _dir: dir }
 }
 
 async fn work(material: &Material, question: Question) -> Work {
     material.counting.taken();
     let before = allocated();
-    question.ask(&material.past, &material.reader).await;
+    question.ask(&material.past, &material.reader, &material.place).await;
     Work { bytes: allocated() - before, records: material.counting.taken() }
 }
 

@@ -1,9 +1,15 @@
 //! The questions, and how each may grow with the session.
 
 use annals_core::Seq;
+use annals_index::{IndexPlace, IndexReader, SqlTables};
 use annals_inspect::cache::Asking;
+use annals_inspect::file_history::FileHistory;
+use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::{FindError, Reader};
+use annals_inspect::search::{SearchIndex, SearchPattern, SearchQuery};
+use annals_inspect::sessions::{SessionFilter, SessionOrder, list};
 use annals_inspect::{SessionAt, bisect, certify};
+use annals_providers::catalog::Catalog;
 use annals_store::exchange::{export, verify_session};
 
 /// How something may grow when the session has four times the events.
@@ -52,10 +58,17 @@ pub enum Question {
     Log,
     Verify,
     Export,
+    Context,
+    Sessions,
+    SearchNothing,
+    SearchWord,
+    SearchScan,
+    Sql,
+    Files,
 }
 
 /// Each question, and how the records that it reads and the bytes that it allocates may grow.
-pub const QUESTIONS: [(Question, Growth, Growth); 23] = {
+pub const QUESTIONS: [(Question, Growth, Growth); 30] = {
     use Growth::{Flat, Linear, PerRecord};
     [
         (Question::Show, Flat, Flat),
@@ -74,7 +87,8 @@ pub const QUESTIONS: [(Question, Growth, Growth); 23] = {
         (Question::TranscriptBegin, Flat, Flat),
         (Question::Transcript, Linear, Linear),
         (Question::Timeline, Linear, Linear),
-        (Question::Compactions, Linear, Linear),
+        // The list itself is what grows.
+        (Question::Compactions, Flat, Linear),
         (Question::Cache, Linear, Linear),
         (Question::CacheLast, Flat, Linear),
         (Question::Prove, Linear, Linear),
@@ -85,6 +99,18 @@ pub const QUESTIONS: [(Question, Growth, Growth); 23] = {
         (Question::Verify, Linear, Linear),
         // What it writes goes to no memory.
         (Question::Export, Linear, Linear),
+        // The same saved view as of every look at the newest place.
+        (Question::Context, Flat, Linear),
+        // With the number of sessions, not with their events.
+        (Question::Sessions, Flat, Flat),
+        // The index says that there is none.
+        (Question::SearchNothing, Flat, Flat),
+        // The index names every event that has the word; each is read, so that the answer says how many there are.
+        (Question::SearchWord, Linear, Linear),
+        (Question::SearchScan, Linear, Linear),
+        // What SQLite reads of its file is not counted, only that nothing is read of the log.
+        (Question::Sql, Flat, Flat),
+        (Question::Files, Linear, Linear),
     ]
 };
 
@@ -103,7 +129,7 @@ impl From<FindError> for Stopped {
 
 impl Question {
     /// Asks it, and looks at the answer.
-    pub async fn ask(self, past: &SessionAt, reader: &Reader) {
+    pub async fn ask(self, past: &SessionAt, reader: &Reader, place: &IndexPlace) {
         let last = Seq(past.until.0 - 1);
         match self {
             Self::Show => assert!(past.log().batch_at(past.session, Seq(past.until.0 / 2)).await.unwrap().is_some()),
@@ -158,12 +184,49 @@ impl Question {
                 let exported = export(past.log(), past.session, &mut std::io::sink(), &mut |_| {}).await.unwrap();
                 assert!(exported.bytes > past.until.0);
             }
+            Self::Context => {
+                let view = reader.bounded(past.session, past.until).await.unwrap();
+                assert!(view.epochs.current.is_some());
+            }
+            Self::Sessions => {
+                let catalogue = reader.catalogue().await.unwrap();
+                let pricing = Pricing::new(Catalog::default());
+                assert_eq!(list(catalogue, &SessionFilter::default(), SessionOrder::default(), &pricing).len(), 1);
+            }
+            Self::SearchNothing => assert_eq!(matches(reader, "zzqqy", Some(place)).await, 0),
+            Self::SearchWord => assert_eq!(matches(reader, "Prompt", Some(place)).await, 50),
+            Self::SearchScan => assert_eq!(matches(reader, "zzqqy", None).await, 0),
+            Self::Sql => {
+                let tables = SqlTables::open(&**reader.log(), Some(place)).await.unwrap();
+                let mut rows = 0;
+                let query = "select model, count(*) from requests group by model";
+                tables
+                    .query(query, |_, _| {
+                        rows += 1;
+                        Ok(())
+                    })
+                    .unwrap();
+                assert!(rows > 0);
+            }
+            Self::Files => {
+                let history = FileHistory::before(past, past.until).await.unwrap();
+                assert!(!history.directory.is_empty());
+            }
         }
     }
 }
 
 async fn cache(past: &SessionAt, last: Option<usize>) -> usize {
     past.cache(Asking { last, ttl_ms: 300_000 }).await.unwrap().requests.len()
+}
+
+/// How many of at most fifty matches a search shows.
+async fn matches(reader: &Reader, words: &str, place: Option<&IndexPlace>) -> u64 {
+    let pattern = SearchPattern::parse(words, &[]).unwrap();
+    let query = SearchQuery { pattern, limit: Some(50), ..SearchQuery::default() };
+    let index = place.map(|place| IndexReader::open(place).unwrap());
+    let index = index.as_ref().map(|index| index as &dyn SearchIndex);
+    reader.search::<FindError>(&query, index, |_| Ok(())).await.unwrap().shown
 }
 
 /// Visits so many messages of the transcript; gives how many there were.

@@ -1,9 +1,10 @@
 //! One file of the journal: a header, then frames; while it grows in reserved space, afterwards packed.
 
 use super::block::SegmentView;
+use super::frame;
 use super::packed;
 use super::segment_index::SegmentIndex;
-use crate::disk::folder::files::{Access, Disk, DiskFile, read_file, read_until, read_whole};
+use crate::disk::folder::files::{Access, Disk, DiskFile, read_file, read_until, read_whole, write_whole};
 use crate::disk::folder::identity::FORMAT;
 use crate::disk::sessions::{checked, number, take};
 use crate::store_id::StoreId;
@@ -99,6 +100,12 @@ pub fn read_name(name: &str) -> Option<(u64, bool)> {
     Some((first.parse().ok().filter(|_| first.len() == 20)?, packed))
 }
 
+/// A segment with less in it is read whole.
+const WORTH_AN_INDEX: u64 = 512 << 10;
+
+/// The most that is read of the end of a closed segment: its last block, and the zeros that were written ahead.
+const END_MAX: u64 = 4 << 20;
+
 /// More than a frame may have of zeros at its end: they may be a hole.
 const ZEROS_OF_FRAME: u64 = 256 << 10;
 
@@ -183,6 +190,49 @@ impl Segment {
             form.index = Some(index.clone());
         }
         Ok(SegmentView { index, file, packed })
+    }
+
+    /// Saves its index, as far as position `end`, so that a reader finds its way without reading all of it: see
+    /// [`Segment::closed_at`]. A short segment is read as fast without.
+    ///
+    /// # Errors
+    /// When its file cannot be read, or the disk refuses.
+    pub fn save_index(&self, disk: &dyn Disk, journal: &Path, end: u64) -> io::Result<()> {
+        let index = self.view(disk, journal, end)?.index;
+        let worth_it = !self.is_packed() && index.until == end && index.end == end && index.used >= WORTH_AN_INDEX;
+        if worth_it { write_whole(disk, &index_path(journal, self.first), &index.encode()) } else { Ok(()) }
+    }
+
+    /// Whether it ends before position `end`, as the index says that its owner saved when it closed: then it is read by that. Its
+    /// header, its last block and what is behind that are looked at; a frame before that is checked when it is read, as in a
+    /// packed segment.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub fn closed_at(&self, disk: &dyn Disk, journal: &Path, end: u64) -> io::Result<bool> {
+        let file = self.file();
+        let index = read_whole(disk, &index_path(journal, self.first)).ok();
+        let index = index.and_then(|bytes| SegmentIndex::decode(self.first, &bytes));
+        let Some(index) = index.filter(|index| index.until == end && index.end == end && !self.is_packed()) else {
+            return Ok(false);
+        };
+        let header = self.read_header()?.is_some_and(|header| header.first == self.first && header.format == FORMAT);
+        let Some(last) = index.blocks.last().filter(|_| header) else { return Ok(false) };
+        let until = file.data_end()?.saturating_add(ZEROS_OF_FRAME).min(file.len()?);
+        let from = u64::from(last.at);
+        let Some(length) = until.checked_sub(from).filter(|length| *length <= END_MAX) else { return Ok(false) };
+        let mut bytes = vec![0; length as usize];
+        let read = file.read_at(&mut bytes, from)?;
+        let (mut rest, mut next) = (bytes.get(..read).unwrap_or_default(), last.first);
+        while let Some(frame) = frame::parse(rest).ok().filter(|frame| frame.position == next && next < end) {
+            (next, rest) = (frame.next(), rest.get(frame.bytes.len()..).unwrap_or_default());
+        }
+        let used = from + (read - rest.len()) as u64;
+        if next != end || used != index.used || rest.iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        self.form.write().unwrap_or_else(PoisonError::into_inner).index = Some(Arc::new(index));
+        Ok(true)
     }
 
     /// The index of a packed segment: from its file, or from the segment itself when that is missing or damaged.

@@ -7,7 +7,7 @@ use crate::{AppendError, EventLog, OpenError, ReadError, Scope, Slice};
 use annals_core::Seq;
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -76,6 +76,79 @@ async fn looking_writes_nothing_and_locks_nothing() {
     // It may be owned meanwhile.
     drop(DiskLog::open(dir.path(), OpenMode::Existing).unwrap());
     assert!(everything(&log).await == whole);
+}
+
+/// A store whose growing segment is so long that its index is saved when it is closed.
+async fn long(dir: &Path) -> Vec<Vec<Slice>> {
+    let (log, _) = DiskLog::open(dir, OpenMode::Create).unwrap();
+    let session = material::session(1);
+    material::begin(&log, session).await.unwrap();
+    let text = "one of some texts that fill a segment ".repeat(180);
+    let draft = |n: u64| material::draft(session, Seq(n), vec![material::admitted(&format!("input-{n}"), &text)]);
+    let appended = log.append_all((1..200).map(draft).collect()).await;
+    assert!(appended.refused.is_none() && appended.committed.len() == 199);
+    let whole = everything(&log).await;
+    log.close().await.unwrap();
+    whole
+}
+
+/// The growing segment of a store with one, and its index.
+fn growing(dir: &Path) -> (PathBuf, PathBuf) {
+    let segment = dir.join("journal").join(format!("{:020}.seg", 0));
+    (segment.clone(), segment.with_extension("idx"))
+}
+
+#[tokio::test]
+async fn a_reader_believes_the_index_of_a_closed_segment_and_checks_what_it_reads() {
+    let dir = folder();
+    let whole = long(dir.path()).await;
+    let (segment, index) = growing(dir.path());
+    assert!(index.exists());
+    let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
+    assert_eq!(report.remarks, vec![]);
+    assert!(everything(&log).await == whole);
+    let sound = std::fs::read(&segment).unwrap();
+    // In place: the end of the file stays a hole.
+    let set = |at: usize, byte: u8| {
+        let file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
+        file.write_all_at(&[byte], at as u64).unwrap();
+    };
+    // Damage before the last block is found by who reads there, and restored.
+    set(5_000, sound[5_000] ^ 1);
+    let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
+    assert_eq!(report.remarks, vec![], "nothing was read there yet");
+    assert!(everything(&log).await == whole);
+    assert!(!log.remarks().is_empty() || !log.examine(|_, _| {}).unwrap().findings.is_empty());
+    set(5_000, sound[5_000]);
+    // Damage in the last block, or a damaged index: all is read when the store is opened.
+    let used = sound.iter().rposition(|byte| *byte != 0).unwrap();
+    set(used - 100, sound[used - 100] ^ 1);
+    let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
+    assert!(!report.remarks.is_empty() && everything(&log).await == whole);
+    set(used - 100, sound[used - 100]);
+    std::fs::write(&index, "no index").unwrap();
+    let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
+    assert!(report.remarks.is_empty() && everything(&log).await == whole);
+}
+
+#[tokio::test]
+async fn what_follows_a_closed_segment_is_read_and_an_old_index_is_not_believed() {
+    let dir = folder();
+    long(dir.path()).await;
+    let (_, index) = growing(dir.path());
+    let old = std::fs::read(&index).unwrap();
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    let more = vec![material::admitted("later", "and then?")];
+    log.append(material::draft(material::session(1), Seq(200), more)).await.unwrap();
+    let (looker, report) = ReadOnlyLog::open(dir.path()).unwrap();
+    assert_eq!(report.remarks, vec![]);
+    let whole = everything(&looker).await;
+    assert_eq!(material::seqs(whole.first().unwrap()).last(), Some(&200));
+    log.close().await.unwrap();
+    assert_ne!(std::fs::read(&index).unwrap(), old);
+    std::fs::write(&index, old).unwrap();
+    let (looker, report) = ReadOnlyLog::open(dir.path()).unwrap();
+    assert!(report.remarks.is_empty() && everything(&looker).await == whole);
 }
 
 #[tokio::test]

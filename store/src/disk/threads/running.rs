@@ -86,6 +86,11 @@ impl Threads {
         let sessions = shared.lock().sessions.clone();
         shared.remark_if_moved();
         let listed = shared.check().and_then(|()| sessions.save(&*shared.disk, &shared.layout.heads()));
+        if let (Some(growing), true) = (shared.journal.growing(), listed.is_ok())
+            && let Err(error) = growing.save_index(&*shared.disk, &shared.layout.journal(), sessions.next)
+        {
+            tracing::debug!(%error, "readers read the whole segment that grows");
+        }
         // sled protects what it wrote only when it opens: see docs/durability.md.
         if in_order
             && written
