@@ -55,7 +55,7 @@ fn every_public_method_of_a_session_is_called_or_its_reason_is_named() -> Result
     let methods = methods()?;
     assert!(methods.contains("plan_revert") && methods.contains("withdraw"), "found only {methods:?}");
     let mut callers = String::new();
-    for folder in ["replay-cli/src", "terminal/src", "acp/src", "scenario/src", "runtime/src/host"] {
+    for folder in ["replay-cli/src", "terminal/src", "acp/src", "serve/src", "scenario/src", "runtime/src/host"] {
         callers += &sources(&root().join(folder))?;
     }
     callers += &fs::read_to_string(root().join("runtime/src/rerun.rs"))?;
