@@ -18,7 +18,7 @@ pub fn tell_reach(plan: &ErasurePlan, cli: &CommandContext) {
     cli.remark(&format!("to erase: {texts} ({chars}) of {of}; this cannot be undone"));
     if plan.hashes > 0 {
         let requests = counted(plan.requests.len() as u64, "request");
-        cli.remark(&format!("with them {}: {requests} cannot be proved any more", counted(plan.hashes, "hash")));
+        cli.remark(&format!("with them {}: {requests} cannot be proved any more", counted(plan.hashes, "digest")));
     }
     for ancestor in &plan.ancestors {
         cli.remark(&format!("session {ancestor} wrote some of them, and every fork of it loses them"));

@@ -11,20 +11,23 @@ use std::io::{self, Write};
 /// Prints what was allowed, in one or two lines. Nothing without calls and secrets.
 pub fn counts(safety: &SafetySummary, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let parts = [
-        (safety.calls, "tool calls"),
-        (safety.asked, "decided by the user"),
-        (safety.refused, "refused"),
-        (safety.confined, "in the sandbox"),
-        (safety.unconfined, "outside of it"),
-        (safety.sandbox_refusals, "refused something by it"),
-        (safety.outside_project, "with paths outside of the project"),
-        (safety.hosts, "hosts named"),
-        (safety.redactions, "secrets replaced"),
+        (safety.calls, "tool call", ""),
+        (safety.asked, "", " decided by the user"),
+        (safety.refused, "", " refused"),
+        (safety.confined, "", " in the sandbox"),
+        (safety.unconfined, "", " outside of it"),
+        (safety.sandbox_refusals, "", " refused something by it"),
+        (safety.outside_project, "", " with paths outside of the project"),
+        (safety.hosts, "host", " named"),
+        (safety.redactions, "secret", " replaced"),
     ];
     let shown: Vec<String> = parts
         .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", thousands(*count)))
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, noun, rest)| match noun.is_empty() {
+            true => format!("{}{rest}", thousands(*count)),
+            false => format!("{}{rest}", counted(*count, noun)),
+        })
         .collect();
     if !shown.is_empty() {
         for line in wrap(&shown.join(" · "), style.width) {
