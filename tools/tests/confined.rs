@@ -111,7 +111,7 @@ async fn a_command_outside_is_asked_for(root: &Path, program: &Path) -> Tested {
     let command = format!("echo x > {}/allowed", root.display());
     let (demands, output) = called(&place(root, program), json!({"command": command, "outside": true})).await?;
     let actions: Vec<&str> = demands.iter().map(|demand| demand.action.as_str()).collect();
-    assert_eq!(actions, ["bash", "outside_sandbox"]);
+    assert_eq!(actions, ["external_directory", "bash", "outside_sandbox"]);
     assert!(root.join("allowed").exists() && note(&output) == json!({"outside": true}));
     Ok(())
 }

@@ -53,15 +53,15 @@ impl LiveAnswers {
     /// Publishes what a piece says. An answer of which a piece is missing or wrong is not shown further.
     pub(super) fn piece(&mut self, piece: &CapturedPiece, redactor: &Redactor) {
         let (Some(observer), Some(answer)) = (&self.observer, self.arriving.get_mut(&piece.id)) else { return };
-        let read = piece.body.bytes().map(|bytes| answer.read(bytes));
-        let Some(Some(found)) = read else {
-            self.end(piece.id);
-            return;
-        };
+        let mut found = Vec::new();
+        let is_read = piece.body.bytes().is_some_and(|bytes| answer.read(bytes, &mut found).is_some());
         for (fragment, text) in found {
             let text = redactor.redact(&text).text.into_owned();
             let (session, request) = (answer.session, answer.request);
             observer.notice(&Notice::Delta(Delta { session, request, fragment, text }));
+        }
+        if !is_read {
+            self.end(piece.id);
         }
     }
 
@@ -74,15 +74,14 @@ impl LiveAnswers {
 }
 
 impl ArrivingAnswer {
-    /// What further bytes say; `None` when they cannot be read.
-    fn read(&mut self, bytes: &[u8]) -> Option<Vec<(Fragment, String)>> {
+    /// Adds what further bytes say; `None` when they cannot be read to their end.
+    fn read(&mut self, bytes: &[u8], found: &mut Vec<(Fragment, String)>) -> Option<()> {
         self.rest.extend_from_slice(bytes);
         let whole = end_of_events(&self.rest);
         if self.rest.len() - whole > EVENT_MAX {
             return None;
         }
         let events: Vec<u8> = self.rest.drain(..whole).collect();
-        let mut found = Vec::new();
         for (name, data) in streamed_events(&String::from_utf8_lossy(&events)) {
             match &mut self.decoder {
                 Some(decoder) => {
@@ -94,7 +93,7 @@ impl ArrivingAnswer {
                 None => found.extend(parts_of_gemini(&data)),
             }
         }
-        Some(found)
+        Some(())
     }
 
     fn delta(&mut self, event: ProviderEvent) -> Option<(Fragment, String)> {

@@ -67,6 +67,7 @@ fn chat_the_server_and_an_editor_continue_each_others_sessions_in_a_cluster() {
     let model = Model::start([Says::Text("In the chat.")]).expect("a server");
     let [one, other] = two_machines(&model, &cluster);
     let mut chat = Terminal::open(&one, &["chat"]);
+    chat.expect("a message · @file");
     chat.send("Typed.\r");
     chat.expect("In the chat.");
     chat.send("/exit\r");

@@ -17,9 +17,9 @@ const SHOWN: usize = 500;
 
 /// Where sessions are read.
 pub enum TuiSource {
-    /// A store, which may grow.
+    /// A store in a folder, which may grow.
     Store(LiveStore),
-    /// Something else, which does not.
+    /// A file, or a cluster, whose log is read as it is now.
     Fixed(Reader),
 }
 
