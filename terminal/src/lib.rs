@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 pub mod ago;
+pub mod cells;
 pub mod chat_screen;
 pub mod diagnostics;
 pub mod draw;

@@ -1,5 +1,6 @@
 //! Painted text: what [`EscapingWriter`](crate::escape::EscapingWriter) gave, whose only control sequences are colours of our own.
 
+use crate::cells::painted_by;
 use crate::escape::{Escaping, EscapingWriter};
 use crate::layout::columns;
 use crate::style::{Emphasis, Style};
@@ -68,7 +69,7 @@ fn pieces(text: &str) -> Vec<(CellStyle, &str)> {
     for (at, piece) in text.split("\x1b[").enumerate() {
         let piece = match piece.split_once('m') {
             Some((codes, rest)) if at > 0 => {
-                style = codes.split(';').fold(style, code);
+                style = codes.split(';').fold(style, painted_by);
                 rest
             }
             _ => piece,
@@ -78,23 +79,6 @@ fn pieces(text: &str) -> Vec<(CellStyle, &str)> {
         }
     }
     pieces
-}
-
-fn code(style: CellStyle, code: &str) -> CellStyle {
-    match code {
-        "0" | "" => CellStyle::new(),
-        "1" => style.add_modifier(Modifier::BOLD),
-        "2" => style.add_modifier(Modifier::DIM),
-        "3" => style.add_modifier(Modifier::ITALIC),
-        "4" => style.add_modifier(Modifier::UNDERLINED),
-        "31" => style.fg(Color::Red),
-        "32" => style.fg(Color::Green),
-        "33" => style.fg(Color::Yellow),
-        "34" => style.fg(Color::Blue),
-        "35" => style.fg(Color::Magenta),
-        "36" => style.fg(Color::Cyan),
-        _ => style,
-    }
 }
 
 /// How a piece of text is painted in a cell.

@@ -1,7 +1,8 @@
 //! The text of a tab: what a command would print, limited, as lines that a terminal can show.
 
 use crate::escape::{self, Escaping, EscapingWriter};
-use ratatui::style::{Color, Modifier, Style};
+use annals_terminal::cells::painted_by;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::io::{self, Write};
 
@@ -102,23 +103,6 @@ fn lines(bytes: &[u8], width: usize) -> Vec<Line<'static>> {
     all
 }
 
-/// A style after a code of `Style::paint`.
-fn painted_by(style: Style, code: &str) -> Style {
-    match code {
-        "1" => style.add_modifier(Modifier::BOLD),
-        "2" => style.add_modifier(Modifier::DIM),
-        "3" => style.add_modifier(Modifier::ITALIC),
-        "4" => style.add_modifier(Modifier::UNDERLINED),
-        "31" => style.fg(Color::Red),
-        "32" => style.fg(Color::Green),
-        "33" => style.fg(Color::Yellow),
-        "34" => style.fg(Color::Blue),
-        "35" => style.fg(Color::Magenta),
-        "36" => style.fg(Color::Cyan),
-        _ => Style::new(),
-    }
-}
-
 /// Breaks a line where it is wider than the tab, at a blank if there is one: nothing of it is lost.
 fn fold(mut line: &[PaintedChar], width: usize, lines: &mut Vec<Line<'static>>) {
     loop {
@@ -157,6 +141,7 @@ fn spans(line: &[PaintedChar]) -> Line<'static> {
 mod tests {
     use super::*;
     use crate::escape::control;
+    use ratatui::style::{Color, Modifier};
 
     fn page(text: &str, width: usize) -> PageText {
         let mut out = PageOutput::default();
