@@ -150,6 +150,15 @@ impl Reader {
         }))
     }
 
+    /// The directory that a session was created in; empty where its log is damaged. Paths below it are shown from there.
+    ///
+    /// # Errors
+    /// When there is no such session, or the log cannot be read.
+    pub async fn directory(&self, session: SessionId) -> Result<String, FindError> {
+        let created = self.created(session).await?;
+        Ok(created.map(|created| created.location.directory).unwrap_or_default())
+    }
+
     /// Where the `count` newest events before `until` that `takes` accepts begin; the first event if there are fewer. Reads
     /// backwards, no further than needed.
     ///

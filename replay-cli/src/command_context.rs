@@ -4,7 +4,7 @@ use crate::diagnostics::Diagnostics;
 use crate::error::{CliError, EditError};
 use crate::event_arg::EventArg;
 use crate::import_into::shown_by;
-use crate::layout::{hanging, plain};
+use crate::layout::plain;
 use crate::progress::Bar;
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, Style, counted};
@@ -103,14 +103,13 @@ impl CommandContext {
 
     /// A line, wrapped where lines have a width; its other lines are indented by two more blanks than the first.
     pub fn fitted(&self, line: &str) -> String {
-        let indent = line.len() - line.trim_start_matches(' ').len() + 2;
-        self.line_width().map_or_else(|| line.to_owned(), |width| hanging(line, indent, width))
+        self.terminal().fitted(line)
     }
 
     /// The terminal that the command was given.
     pub fn terminal(&self) -> Terminal {
         let (style, remarks, diagnostics) = (self.style.clone(), self.remarks.clone(), self.diagnostics.clone());
-        Terminal { style, remarks, watched: self.watched, diagnostics }
+        Terminal { style, remarks, watched: self.watched, line_width: self.line_width(), diagnostics }
     }
 
     /// Where the agents on this machine keep their sessions.

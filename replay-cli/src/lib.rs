@@ -18,7 +18,6 @@ mod import_into;
 mod import_secret;
 mod passphrase;
 mod project_scope;
-mod resume;
 mod session_choice;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
@@ -26,6 +25,5 @@ pub mod testing;
 mod time_arg;
 
 use annals_terminal::{
-    ago, diagnostics, draw, escape, json, layout, live, markdown, message, pager, picker, progress, remarks,
-    shown_title, style,
+    ago, diagnostics, draw, escape, json, layout, live, message, pager, picker, progress, remarks, shown_title, style,
 };

@@ -1,8 +1,8 @@
 //! Followed sessions: one follower of the log for each, however many streams show it.
 
-use crate::live_store::LiveStore;
 use crate::problem::ApiProblem;
 use annals_core::{Seq, SessionId};
+use annals_inspect::live_store::LiveStore;
 use annals_store::{Followed, Scope};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;

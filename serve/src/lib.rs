@@ -14,7 +14,6 @@ mod access;
 mod answers;
 mod followers;
 mod hosting;
-mod live_store;
 mod openapi;
 mod operation;
 mod page;
@@ -25,7 +24,6 @@ mod service;
 mod token;
 
 pub use hosting::HostedSessions;
-pub use live_store::LiveStore;
 pub use openapi::document as openapi_document;
 pub use problem::ApiProblem;
 pub use server::{ApiServer, ServeError, ServerSettings};

@@ -1,12 +1,12 @@
 //! Operations of the API: a path, what may be given, what is answered, and how. Routes and their documentation are made of
 //! the same list.
 
-use crate::live_store::StoreSnapshot;
 use crate::problem::ApiProblem;
 use crate::service::Service;
 use annals_core::schema::of;
 use annals_core::{Seq, SessionId};
 use annals_inspect::SessionAt;
+use annals_inspect::live_store::StoreSnapshot;
 use annals_inspect::reader::{FindError, Reader};
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};

@@ -2,7 +2,6 @@
 
 use crate::access::{AccessRules, check};
 use crate::hosting::HostedSessions;
-use crate::live_store::LiveStore;
 use crate::openapi;
 use crate::page;
 use crate::problem::ApiProblem;
@@ -10,6 +9,7 @@ use crate::routes::{operations, writing};
 use crate::service::Service;
 use crate::token::ServerToken;
 use annals_core::{Seq, SessionId};
+use annals_inspect::live_store::LiveStore;
 use annals_inspect::pricing::Pricing;
 use axum::body::Bytes;
 use axum::extract::Request;

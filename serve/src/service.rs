@@ -2,11 +2,11 @@
 
 use crate::followers::Followers;
 use crate::hosting::HostedSessions;
-use crate::live_store::LiveStore;
 use crate::problem::ApiProblem;
 use annals_core::SessionId;
 use annals_host::live::LiveReader;
 use annals_inspect::SessionAt;
+use annals_inspect::live_store::LiveStore;
 use annals_inspect::pricing::Pricing;
 use annals_inspect::report::SessionIndex;
 use axum::http::StatusCode;

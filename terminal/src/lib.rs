@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! answers of annals-inspect ─► draw ─► layout, style, markdown ─► escape ─► pager ─► the terminal
+//! keys ─► tui: a session at any cut, drawn by draw
 //! annals_host::Host ─► live: inputs, notices, questions, signals ─► the screen, or JSON lines
 //! ```
 //!
@@ -17,6 +18,7 @@ pub mod draw;
 pub mod error;
 pub mod escape;
 pub mod json;
+pub mod keys;
 pub mod layout;
 pub mod live;
 pub mod markdown;
@@ -28,5 +30,6 @@ pub mod remarks;
 pub mod shown_title;
 pub mod style;
 mod terminal;
+pub mod tui;
 
 pub use terminal::Terminal;

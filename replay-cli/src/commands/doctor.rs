@@ -1,17 +1,15 @@
 //! `annals doctor`
 
 use crate::command_context::CommandContext;
+use crate::draw::doctor::draw;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::progress::Bar;
-use crate::style::{Emphasis, counted, size, thousands};
-use annals_store::disk::{
-    DiskUsage, Examination, FormatRepair, GapCause, Remark, StoreUsage, Tuning, UnusedBlobs, summary,
-};
+use crate::style::{counted, size};
+use annals_store::disk::{Examination, FormatRepair, Remark, Tuning, UnusedBlobs, summary};
 use annals_store::ipc::RemoteLog;
-use annals_store::{DiskLog, OpenError, OpenMode, OpeningReport, Position, ReadOnlyLog, SharedError};
+use annals_store::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog, SharedError};
 use std::io::Write;
-use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -53,13 +51,13 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if RemoteLog::connect(&dir).await.is_ok() {
         return Err(SharedError::from(OpenError::Locked { dir }).into());
     }
-    let (examination, garbage) = style(&dir, args, &bar, cli)?;
+    let (examination, garbage) = examine(&dir, args, &bar, cli)?;
     bar.clear();
     let facts = facts?;
     if cli.style.json {
         json::object(out, &examination.to_json(&facts, garbage.as_ref()))?;
     } else {
-        draw(&facts, &examination, cli, out)?;
+        draw(cli.place.dir(), &facts, &examination, &cli.style, out)?;
     }
     let sound = examination.findings.is_empty();
     let mended = args.repair && repair(&dir, &examination, args.yes, cli, out)?;
@@ -92,7 +90,7 @@ fn restore_format(dir: &Path, yes: bool, cli: &CommandContext) -> Result<bool, C
     Ok(true)
 }
 
-fn style(
+fn examine(
     dir: &Path,
     args: &Args,
     bar: &Bar,
@@ -107,74 +105,6 @@ fn style(
     cli.tell(&OpeningReport { remarks: tail.collect(), ..OpeningReport::default() });
     let garbage = if args.gc { Some(disk.garbage(AGE, progress)?) } else { None };
     Ok((examination, garbage))
-}
-
-fn usage(name: &str, usage: DiskUsage, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
-    if usage.files > 0 {
-        let name = cli.style.paint(Emphasis::Strong, &format!("{name:<9}"));
-        writeln!(out, "{name}  {:>10}  in {}", size(usage.bytes), counted(usage.files, "file"))?;
-    }
-    Ok(())
-}
-
-fn draw(
-    facts: &StoreUsage,
-    examination: &Examination,
-    cli: &CommandContext,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
-    let style = &cli.style;
-    writeln!(out, "{}", style.paint(Emphasis::Dim, &cli.place.dir().display().to_string()))?;
-    usage("journal", facts.journal, cli, out)?;
-    usage("sealed", facts.sealed, cli, out)?;
-    usage("index", facts.sled, cli, out)?;
-    usage("blobs", facts.blobs, cli, out)?;
-    usage("views", facts.cache, cli, out)?;
-    usage("outputs", facts.outputs, cli, out)?;
-    usage("worktrees", facts.worktrees, cli, out)?;
-    usage("set aside", facts.damaged, cli, out)?;
-    let paths: Vec<String> = facts.set_aside.iter().map(|path| path.display().to_string()).collect();
-    some(&paths, Emphasis::Plain, cli, out)?;
-    let batches = thousands(examination.batches);
-    match &examination.unchecked {
-        _ if !examination.findings.is_empty() => {
-            writeln!(out, "{} {batches} batches can be read", style.paint(Emphasis::Bad, "✗"))?;
-        }
-        None => writeln!(out, "{} {batches} batches, both copies are intact", style.paint(Emphasis::Good, "✓"))?,
-        Some(reason) => {
-            let good = style.paint(Emphasis::Good, "✓");
-            writeln!(out, "{good} {batches} batches, the journal is intact")?;
-            let line = format!("the second copy (sled) was not checked: {reason}");
-            writeln!(out, "  {}", style.paint(Emphasis::Warn, &line))?;
-        }
-    }
-    let findings: Vec<String> = examination.findings.iter().map(ToString::to_string).collect();
-    some(&findings, Emphasis::Bad, cli, out)?;
-    let gaps: Vec<String> = gaps(examination);
-    some(&gaps, Emphasis::Warn, cli, out)
-}
-
-/// How many lines of one kind are shown.
-const SHOWN: usize = 10;
-
-/// Some lines, and how many more there are.
-fn some(lines: &[String], emphasis: Emphasis, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
-    for line in lines.iter().take(SHOWN) {
-        writeln!(out, "  {}", cli.style.paint(emphasis, line))?;
-    }
-    if lines.len() > SHOWN {
-        writeln!(out, "  … and {} more (--json lists them)", thousands((lines.len() - SHOWN) as u64))?;
-    }
-    Ok(())
-}
-
-/// The places without a batch, one line for each range.
-fn gaps(examination: &Examination) -> Vec<String> {
-    let line = |(range, cause): (Range<Position>, GapCause)| match range.end.0 - range.start.0 {
-        1 => format!("position {}: {}", range.start.0, cause.words()),
-        _ => format!("positions {} to {}: {}", range.start.0, range.end.0 - 1, cause.words()),
-    };
-    examination.gap_ranges().into_iter().map(line).collect()
 }
 
 /// Says what will be done; whether to do it.

@@ -1,13 +1,13 @@
 //! `annals import`
 
 mod bodies;
-mod draw;
 mod filling;
 mod secrets;
 mod service;
 mod wanted;
 use crate::ago::ago;
 use crate::command_context::CommandContext;
+use crate::draw::import::draw;
 use crate::error::{CliError, Verdict};
 use crate::import_into::import_into;
 use crate::import_secret;
@@ -20,7 +20,6 @@ use annals_host::Signals;
 use annals_import::{ImportFollower, ImportOptions, ImportReport, ImportSource, Selection};
 use annals_inspect::reader::Reader;
 use annals_store::{EventLog, OpenMode};
-use draw::draw;
 use secrets::ImportSecrets;
 use service::ServiceKind;
 use std::io::Write;

@@ -1,10 +1,10 @@
 //! `annals replay`
 
 mod follow;
-mod head;
 mod step;
 
 use crate::command_context::{CommandContext, FoundSession, Target};
+use crate::draw::replay as head;
 use crate::draw::timeline::{Detail, draw};
 use crate::error::{CliError, Verdict};
 use crate::json;

@@ -1,8 +1,7 @@
 //! `annals search`
 
-mod draw;
-
 use crate::command_context::CommandContext;
+use crate::draw::search::MatchPrinter;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::style::{counted, thousands};
@@ -12,7 +11,6 @@ use annals_inspect::reader::Reader;
 use annals_inspect::search::{SearchIndex, SearchPattern, SearchQuery, SearchTotals, TextAuthor};
 use annals_inspect::sessions::SessionFilter;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use draw::MatchPrinter;
 use serde_json::json;
 use std::io::Write;
 
@@ -122,7 +120,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Ok(Verdict::bad_if(totals.shown == 0));
     }
     let mut printer = MatchPrinter::new(&cli.style, args.context > 0, out);
-    let totals = reader.search::<CliError>(&query, index, |found| printer.print(found)).await?;
+    let totals = reader.search::<CliError>(&query, index, |found| Ok(printer.print(found)?)).await?;
     let sessions = printer.sessions();
     match totals.shown {
         0 => {

@@ -1,13 +1,14 @@
 //! What `annals verify` answers about signatures: `--signed` and `--proof`.
 
 use crate::command_context::CommandContext;
+use crate::draw::signatures;
 use crate::error::{CliError, EditError, SigningError, Verdict};
 use crate::json;
-use crate::style::{Emphasis, counted};
+use crate::style::Emphasis;
 use annals_core::SessionId;
 use annals_inspect::reader::Reader;
 use annals_inspect::signing::{
-    KnownSignature, MissingBatch, ProvedBatch, SignedCheck, SignedStore, check_proof, find_proved, verify_signed,
+    MissingBatch, ProvedBatch, SignedCheck, SignedStore, check_proof, find_proved, verify_signed,
 };
 use annals_store::disk::StorePath;
 use annals_store::signing::checkpoint::SignedCheckpoint;
@@ -117,7 +118,7 @@ impl SignedArgs {
         } else {
             let style = &cli.style;
             match (&problem, &checked) {
-                (None, Ok(proved)) => draw_proof(proved, what, cli, out)?,
+                (None, Ok(proved)) => signatures::proof(proved, what, &cli.terminal(), out)?,
                 (problem, _) => {
                     let problem = problem.as_deref().unwrap_or_default();
                     writeln!(out, "{} {}: {problem}", style.paint(Emphasis::Bad, "✗"), path.display())?;
@@ -140,73 +141,4 @@ async fn missing(proved: &ProvedBatch, what: &str, cli: &CommandContext) -> Resu
             format!("session {session}: event {} is not the one that was signed", proved.last)
         }
     }))
-}
-
-fn draw_proof(
-    proved: &ProvedBatch,
-    what: Option<&str>,
-    cli: &CommandContext,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
-    let style = &cli.style;
-    let ProvedBatch { session, first, last, digest, signed_seq, origin, size, signatures, named, .. } = proved;
-    let events = if first == last { format!("event {first}") } else { format!("events {first} to {last}") };
-    writeln!(out, "{} session {session}, {events}", style.paint(Emphasis::Good, "✓"))?;
-    writeln!(out, "  {}", style.paint(Emphasis::Strong, &digest.to_string()))?;
-    writeln!(out, "  signed when the session ended with event {signed_seq}: checkpoint {size} of {origin}")?;
-    draw_signatures(signatures, cli, out)?;
-    if let Some(what) = what {
-        writeln!(out, "  {what} contains these events")?;
-    }
-    if signatures.is_empty() {
-        let names = named.join(", ");
-        writeln!(out, "  {}", style.paint(Emphasis::Warn, &format!("signatures not verified: {names}")))?;
-        cli.remark("anyone can make a checkpoint: name the keys that you trust with --allowed-signers FILE");
-    }
-    Ok(())
-}
-
-fn draw_signatures(signatures: &[KnownSignature], cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
-    for KnownSignature { signer, key, witnessed_at } in signatures {
-        match witnessed_at {
-            None => writeln!(out, "  signed by {signer} ({key})")?,
-            Some(seconds) => {
-                let at = cli.style.exact(annals_core::Time(seconds.saturating_mul(1000)));
-                writeln!(out, "  witnessed by {signer} at {at} ({key})")?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Draws what `--signed` found.
-///
-/// # Errors
-/// When the output refuses.
-pub fn draw(found: &SignedStore, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
-    let style = &cli.style;
-    for problem in &found.problems {
-        writeln!(out, "{} {}", style.paint(Emphasis::Bad, "✗"), style.paint(Emphasis::Bad, problem))?;
-    }
-    let continued = counted(found.sessions, "session");
-    if found.problems.is_empty() {
-        let verb = if found.sessions == 1 { "continues" } else { "continue" };
-        writeln!(out, "{} {continued} {verb} what was signed", style.paint(Emphasis::Good, "✓"))?;
-    }
-    for tree in &found.trees {
-        let checkpoints = counted(tree.checkpoints, "checkpoint");
-        writeln!(out, "  {}: {checkpoints} over {}", tree.origin, counted(tree.heads, "head"))?;
-        draw_signatures(&tree.signatures, cli, out)?;
-    }
-    if found.unsigned_events > 0 {
-        let events = counted(found.unsigned_events, "event");
-        let (grown, new) = (counted(found.grown_sessions, "session"), found.unsigned_sessions);
-        writeln!(out, "  not signed yet: {events} ({grown} grown, {new} never signed)")?;
-    }
-    if !found.trusted {
-        cli.remark(
-            "the keys are those that the store itself names: name those that you trust with --allowed-signers FILE",
-        );
-    }
-    Ok(())
 }

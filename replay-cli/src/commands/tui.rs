@@ -1,26 +1,4 @@
-//! `annals tui`: sessions, and one session at any cut.
-//!
-//! ```text
-//! keys, sizes ─► TuiState (pure) ─► draw
-//!                 │        ▲
-//!        TuiWanted▼        │TuiLoaded
-//!               TuiLoader (reads the log; only the newest wish counts)
-//! ```
-
-mod draw;
-mod follow;
-mod layout;
-mod list;
-mod load;
-mod page;
-mod pages;
-mod session;
-mod state;
-mod tab;
-mod terminal;
-#[cfg(test)]
-mod tests;
-mod timeline;
+//! `annals tui`
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
@@ -28,10 +6,12 @@ use crate::event_arg::EventArg;
 use annals_host::project::ProjectScope;
 use annals_inspect::reader::{Reader, short_ids};
 use annals_inspect::sessions::{SessionFilter, SessionOrder, list};
-use follow::TuiSource;
-use list::TuiList;
+use annals_terminal::tui::{TuiEnd, TuiList, TuiSource, show};
 use std::io::{self, IsTerminal};
 use std::path::Path;
+
+/// The exit status of a process that SIGTERM ended.
+const TERMINATED: u8 = 143;
 
 /// Walk through sessions in the terminal.
 ///
@@ -70,7 +50,11 @@ pub async fn run(args: &Args, cli: &CommandContext) -> Result<Verdict, CliError>
         true => TuiSource::Fixed(reader),
         false => TuiSource::store(cli.place.dir()).await?,
     };
-    terminal::run(source, sessions, open, cli).await
+    Ok(match show(source, sessions, open, cli.pricing(), &cli.style).await? {
+        TuiEnd::Left => Verdict::Fine,
+        TuiEnd::Failed => Verdict::BadNews,
+        TuiEnd::Terminated => Verdict::Exit(TERMINATED),
+    })
 }
 
 /// The sessions in the order of `annals sessions`.

@@ -119,6 +119,8 @@ impl From<TerminalError> for CliError {
     fn from(error: TerminalError) -> Self {
         match error {
             TerminalError::Host(error) => (*error).into(),
+            TerminalError::Ask(error) => error.into(),
+            TerminalError::Open(error) => (*error).into(),
             TerminalError::Output(error) => Self::Output(error),
         }
     }

@@ -3,10 +3,11 @@
 use super::frame::draw;
 use super::inline::InlineTerminal;
 use super::input_history::HistoryFile;
-use super::keys::ScreenKeys;
+use super::keys;
 use super::page::TextPage;
 use super::raw_terminal::RawTerminal;
 use super::state::{ScreenAction, ScreenEvent, ScreenInput, ScreenState};
+use crate::keys::KeyReader;
 use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 use ignore::WalkBuilder;
@@ -34,7 +35,7 @@ pub(super) struct ScreenThread {
     state: ScreenState,
     terminal: InlineTerminal<Stdout>,
     raw: Option<RawTerminal>,
-    keys: Option<ScreenKeys>,
+    keys: Option<KeyReader>,
     history: HistoryFile,
     directory: PathBuf,
     events: Sender<ScreenEvent>,
@@ -64,7 +65,7 @@ impl ScreenThread {
             state,
             terminal: InlineTerminal::new(stdout()),
             raw: Some(raw),
-            keys: Some(ScreenKeys::begin(events.clone())),
+            keys: Some(keys::begin(events.clone())),
             history,
             directory,
             events,
@@ -163,7 +164,7 @@ impl ScreenThread {
         self.raw = None;
         let done = does();
         self.raw = Some(RawTerminal::enter()?);
-        self.keys = Some(ScreenKeys::begin(self.events.clone()));
+        self.keys = Some(keys::begin(self.events.clone()));
         self.terminal.forget();
         let (width, height) = crossterm::terminal::size()?;
         self.take(ScreenEvent::Resized(width, height));

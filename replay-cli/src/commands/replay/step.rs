@@ -1,8 +1,8 @@
 //! Walking through a session event by event, in the terminal.
 
 use crate::command_context::{CommandContext, FoundSession};
-use crate::commands::{log, show};
 use crate::draw::changes;
+use crate::draw::event;
 use crate::error::CliError;
 use crate::escape::{Escaping, EscapingWriter};
 use crate::layout::clip;
@@ -29,7 +29,7 @@ pub async fn run(found: &FoundSession, cli: &CommandContext) -> Result<(), CliEr
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(CliError::NoTerminal { what: "--step" });
     }
-    let directory = log::directory(&found.reader, found.session).await?;
+    let directory = found.reader.directory(found.session).await?;
     let mut walker = StepView { walk: EventWalk::new(SessionAt::from(found)), directory, scroll: 0, number: None };
     let mut screen = StepScreen::enter()?;
     loop {
@@ -101,7 +101,7 @@ impl StepView {
             && let Some(record) = event.record()
         {
             let past = self.walk.past();
-            show::draw(&record, &event.slice.batch, past.session, style, past.blobs(), &mut out)?;
+            event::draw(&record, &event.slice.batch, past.session, style, past.blobs(), &mut out)?;
             writeln!(out)?;
             if event.changes.is_empty() {
                 writeln!(out, "{}", style.paint(Emphasis::Dim, "changes no view"))?;

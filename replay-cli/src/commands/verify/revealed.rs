@@ -1,11 +1,11 @@
 //! `annals verify FILE --reveal FILE2`
 
-use crate::command_context::CommandContext;
+use crate::draw::verify::revealed;
 use crate::error::CliError;
-use crate::style::Emphasis;
 use annals_import::TextFile;
 use annals_inspect::verified::ComparedText;
 use annals_store::exchange::{RevealOutcome, RevealedText, compare_revealed};
+use annals_terminal::Terminal;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -47,19 +47,7 @@ impl RevealCheck {
         self.texts.iter().map(|(text, outcome)| ComparedText::new(text, *outcome)).collect()
     }
 
-    pub fn draw(&self, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
-        if self.damaged {
-            cli.remark("the revealed texts were not compared, as the export is damaged");
-        }
-        for (RevealedText { seq, place, .. }, outcome) in &self.texts {
-            let (emphasis, mark, what) = match outcome {
-                RevealOutcome::Proved => (Emphasis::Good, "✓", "proved, this text is what the file withholds"),
-                RevealOutcome::Differs => (Emphasis::Bad, "✗", "not proved, the file withholds another text"),
-                RevealOutcome::NotWithheld => (Emphasis::Bad, "✗", "not proved, the file does not withhold it"),
-                RevealOutcome::NoEvent => (Emphasis::Bad, "✗", "not proved, the file has no such event"),
-            };
-            writeln!(out, "{} event {seq} {place}: {what}", cli.style.paint(emphasis, mark))?;
-        }
-        Ok(())
+    pub fn draw(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        revealed((!self.damaged).then_some(&self.texts), terminal, out)
     }
 }

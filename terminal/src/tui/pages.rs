@@ -3,10 +3,9 @@
 use super::page::{PageOutput, PageText};
 use super::tab::{TuiCut, TuiPageKey, TuiTab};
 use super::timeline::TuiTimeline;
-use crate::commands::log::EventLines;
-use crate::commands::show;
-use crate::draw::{self, changes, compactions, context, history, usage};
-use crate::error::CliError;
+use crate::draw::events::EventLines;
+use crate::draw::{self, changes, compactions, context, event, history, usage};
+use crate::error::TerminalError;
 use crate::layout::{Sheet, name};
 use crate::style::{Emphasis, Style, counted};
 use annals_core::{Seq, SessionId};
@@ -42,7 +41,7 @@ pub struct TuiPages<'a> {
 }
 
 /// Prints a line about what is absent.
-fn note(text: &str, style: &Style, out: &mut PageOutput) -> Result<(), CliError> {
+fn note(text: &str, style: &Style, out: &mut PageOutput) -> Result<(), TerminalError> {
     Ok(writeln!(out, "{}", style.paint(Emphasis::Dim, text))?)
 }
 
@@ -71,7 +70,7 @@ impl TuiPages<'_> {
         PageText::of(&out, self.style.width)
     }
 
-    async fn seen(&self, past: &SessionAt, full: bool, out: &mut PageOutput) -> Result<(), CliError> {
+    async fn seen(&self, past: &SessionAt, full: bool, out: &mut PageOutput) -> Result<(), TerminalError> {
         match why::ask(past, None, None).await {
             Ok(answer) => Ok(draw::why::draw(&answer, full, &mut Sheet::new(out, &self.style))?),
             Err(AskError::NoStep { .. }) => note("no request was sent up to this event", &self.style, out),
@@ -85,7 +84,7 @@ impl TuiPages<'_> {
         since: Option<Seq>,
         cut: TuiCut,
         out: &mut PageOutput,
-    ) -> Result<(), CliError> {
+    ) -> Result<(), TerminalError> {
         let from = match since {
             Some(mark) => past_cut(self.reader, self.session, mark).await?.until,
             None => cut.first,
@@ -103,7 +102,7 @@ impl TuiPages<'_> {
         Ok(changes::draw(&found, &self.style, out)?)
     }
 
-    async fn history(&self, cut: TuiCut, out: &mut PageOutput) -> Result<(), CliError> {
+    async fn history(&self, cut: TuiCut, out: &mut PageOutput) -> Result<(), TerminalError> {
         let view = self.reader.bounded(self.session, cut.until).await?;
         let mut sheet = Sheet::for_names(out, &self.style, ["exec_command"]);
         match history::draw(&view, self.reader.blobs(), &mut sheet)? {
@@ -112,7 +111,7 @@ impl TuiPages<'_> {
         }
     }
 
-    async fn context(&self, cut: TuiCut, out: &mut PageOutput) -> Result<(), CliError> {
+    async fn context(&self, cut: TuiCut, out: &mut PageOutput) -> Result<(), TerminalError> {
         let view = self.reader.bounded(self.session, cut.until).await?;
         match &view.epochs.current {
             Some(epoch) => Ok(context::draw(epoch, &view, self.reader.blobs(), &self.style, out)?),
@@ -120,7 +119,7 @@ impl TuiPages<'_> {
         }
     }
 
-    async fn usage(&self, past: &SessionAt, out: &mut PageOutput) -> Result<(), CliError> {
+    async fn usage(&self, past: &SessionAt, out: &mut PageOutput) -> Result<(), TerminalError> {
         let usage = past.usage().await?;
         if usage.total.attempts == 0 && usage.total.cost == 0 {
             return note("no usage recorded", &self.style, out);
@@ -128,7 +127,7 @@ impl TuiPages<'_> {
         Ok(usage::table(&usage, self.pricing, &self.style, out)?)
     }
 
-    async fn cache(&self, past: &SessionAt, out: &mut PageOutput) -> Result<(), CliError> {
+    async fn cache(&self, past: &SessionAt, out: &mut PageOutput) -> Result<(), TerminalError> {
         let answer = cache::ask(past, cache::Asking { last: Some(REQUESTS), ttl_ms: TTL_MS }).await?;
         if answer.requests.len() >= REQUESTS {
             note(&format!("the last {REQUESTS} requests; annals cache shows all"), &self.style, out)?;
@@ -136,7 +135,7 @@ impl TuiPages<'_> {
         Ok(draw::cache::draw(&answer, &self.style, out)?)
     }
 
-    async fn compactions(&self, past: &SessionAt, out: &mut PageOutput) -> Result<(), CliError> {
+    async fn compactions(&self, past: &SessionAt, out: &mut PageOutput) -> Result<(), TerminalError> {
         let items = past.compactions().await?;
         if items.is_empty() {
             return note("no compaction up to this event", &self.style, out);
@@ -145,7 +144,7 @@ impl TuiPages<'_> {
     }
 
     /// The events of the cut in full, then those before, one a line.
-    async fn events(&self, cut: TuiCut, out: &mut PageOutput) -> Result<(), CliError> {
+    async fn events(&self, cut: TuiCut, out: &mut PageOutput) -> Result<(), TerminalError> {
         let from = Seq(cut.first.0.saturating_sub(EVENTS));
         let mut pages = self.reader.pages(self.session, from, cut.until);
         let mut slices: Vec<Slice> = Vec::new();
@@ -155,7 +154,7 @@ impl TuiPages<'_> {
         let (before, of_cut): (Vec<&Slice>, Vec<&Slice>) = slices.iter().partition(|slice| slice.until <= cut.first);
         for slice in of_cut {
             for record in slice.records() {
-                show::draw(&record, &slice.batch, self.session, &self.style, self.reader.blobs(), out)?;
+                event::draw(&record, &slice.batch, self.session, &self.style, self.reader.blobs(), out)?;
                 writeln!(out)?;
             }
         }
@@ -172,7 +171,7 @@ impl TuiPages<'_> {
     }
 
     /// The files that events up to the cut name, the one that was named last first.
-    fn files(&self, cut: TuiCut, out: &mut PageOutput) -> Result<(), CliError> {
+    fn files(&self, cut: TuiCut, out: &mut PageOutput) -> Result<(), TerminalError> {
         let files = self.timeline.index().files();
         let shown = files.get(..files.partition_point(|file| file.event < cut.until)).unwrap_or_default();
         let mut paths: BTreeMap<&str, (Seq, BTreeSet<&str>)> = BTreeMap::new();
@@ -203,7 +202,7 @@ impl TuiPages<'_> {
 ///
 /// # Errors
 /// When the log cannot be read, or ends before.
-pub async fn past_cut(reader: &Reader, session: SessionId, seq: Seq) -> Result<TuiCut, CliError> {
+pub async fn past_cut(reader: &Reader, session: SessionId, seq: Seq) -> Result<TuiCut, TerminalError> {
     let slice = reader.log().batch_at(session, seq).await?;
     let slice = slice.ok_or(AskError::NoEvent { session, seq })?;
     Ok(TuiCut { first: slice.batch.first.min(seq), until: slice.until })

@@ -1,6 +1,5 @@
-//! What an import did, for people and as JSON.
+//! Draws what an import did.
 
-use crate::error::CliError;
 use crate::layout::{columns, hanging, name, pad, plain, wrap};
 use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style, counted, thousands};
@@ -8,10 +7,13 @@ use annals_import::{ImportOutcome, ImportReport, Loss, SessionReport};
 use annals_inspect::reader::short_ids;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Shows each session that the import changed or that needs attention, and one total.
-pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+///
+/// # Errors
+/// When the output refuses.
+pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let ids = short_ids(&report.sessions.iter().map(|session| session.session).collect::<Vec<_>>());
     let lists_elsewhere = report.sessions.iter().filter(|session| is_elsewhere(session)).count() <= ELSEWHERE;
     for session in report.sessions.iter().filter(|session| is_shown(session, lists_elsewhere)) {
@@ -113,7 +115,7 @@ fn total(report: &ImportReport) -> String {
     }
 }
 
-fn one(session: &SessionReport, id: &str, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn one(session: &SessionReport, id: &str, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let (mark, emphasis) = match session.outcome {
         ImportOutcome::Diverged { other_form: Some(_), .. } => ("=", Emphasis::Dim),
         ImportOutcome::Diverged { .. } | ImportOutcome::Failed { .. } | ImportOutcome::ChangedHere { .. } => {

@@ -1,7 +1,7 @@
 //! The text of a tab: what a command would print, limited, as lines that a terminal can show.
 
+use crate::cells::painted_by;
 use crate::escape::{self, Escaping, EscapingWriter};
-use annals_terminal::cells::painted_by;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::io::{self, Write};

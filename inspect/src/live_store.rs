@@ -1,6 +1,6 @@
 //! A store that other processes write to, as it is now.
 
-use annals_inspect::reader::{FindError, Reader};
+use crate::reader::{FindError, Reader};
 use annals_projections::Catalogue;
 use annals_store::cache::ViewCache;
 use annals_store::{OpenMode, Ownership, SharedError, SharedLog};

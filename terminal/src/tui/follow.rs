@@ -1,10 +1,10 @@
 //! What is appended to the session that is open, and what a model is still sending.
 
-use crate::error::CliError;
+use crate::error::TerminalError;
 use annals_core::{Seq, SessionId};
 use annals_host::live::{LiveContent, LiveCursor, LiveFragment, LiveReader, LiveUpdate};
+use annals_inspect::live_store::LiveStore;
 use annals_inspect::reader::Reader;
-use annals_serve::LiveStore;
 use annals_store::{Followed, Following, Scope};
 use futures_util::StreamExt;
 use std::path::Path;
@@ -28,7 +28,7 @@ impl TuiSource {
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub async fn store(dir: &Path) -> Result<Self, CliError> {
+    pub async fn store(dir: &Path) -> Result<Self, TerminalError> {
         Ok(Self::Store(LiveStore::open(dir).await?))
     }
 
@@ -36,7 +36,7 @@ impl TuiSource {
     ///
     /// # Errors
     /// When the store cannot be opened.
-    pub async fn reader(&self) -> Result<Reader, CliError> {
+    pub async fn reader(&self) -> Result<Reader, TerminalError> {
         match self {
             Self::Store(store) => Ok(store.now().await?.reader.clone()),
             Self::Fixed(reader) => Ok(reader.clone()),

@@ -1,15 +1,14 @@
 //! Matches as a person reads them, by session.
 
-use crate::error::CliError;
 use crate::layout::{clip, columns, plain};
 use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
 use annals_inspect::search::{SearchMatch, TextAuthor};
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Prints matches under a heading for each session.
-pub(super) struct MatchPrinter<'a> {
+pub struct MatchPrinter<'a> {
     style: &'a Style,
     /// Whether lines around each match are printed.
     context: bool,
@@ -28,6 +27,7 @@ const fn emphasis(author: TextAuthor) -> Emphasis {
 }
 
 impl<'a> MatchPrinter<'a> {
+    /// Prints to `out`; `context`: lines around each match as well.
     pub fn new(style: &'a Style, context: bool, out: &'a mut (dyn Write + Send)) -> Self {
         Self { style, context, out, last: None, sessions: 0 }
     }
@@ -40,8 +40,11 @@ impl<'a> MatchPrinter<'a> {
     /// Prints a match.
     ///
     /// # Errors
+    /// When the output refuses.
+    ///
+    /// # Errors
     /// When the output cannot be written.
-    pub fn print(&mut self, found: &SearchMatch) -> Result<(), CliError> {
+    pub fn print(&mut self, found: &SearchMatch) -> io::Result<()> {
         let is_new = self.last.is_none_or(|(session, _)| session != found.session);
         if is_new {
             self.sessions += 1;
@@ -56,7 +59,7 @@ impl<'a> MatchPrinter<'a> {
     }
 
     /// The session, and the command that shows it at the match.
-    fn heading(&mut self, found: &SearchMatch) -> Result<(), CliError> {
+    fn heading(&mut self, found: &SearchMatch) -> io::Result<()> {
         if self.sessions > 1 {
             writeln!(self.out)?;
         }
@@ -68,14 +71,14 @@ impl<'a> MatchPrinter<'a> {
         Ok(())
     }
 
-    fn around(&mut self, line: &str) -> Result<(), CliError> {
+    fn around(&mut self, line: &str) -> io::Result<()> {
         let room = self.style.width.saturating_sub(17).max(24);
         let line = self.style.paint(Emphasis::Dim, &clip(&plain(line), room));
         writeln!(self.out, "{}", format!("{:17}{line}", "").trim_end())?;
         Ok(())
     }
 
-    fn line(&mut self, found: &SearchMatch) -> Result<(), CliError> {
+    fn line(&mut self, found: &SearchMatch) -> io::Result<()> {
         let SearchMatch { line, range, by, .. } = found;
         let head = format!("{:>6}  {:<7}  ", found.seq, by.name());
         let room = self.style.width.saturating_sub(columns(&head)).max(24);

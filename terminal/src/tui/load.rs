@@ -5,8 +5,7 @@ use super::pages::{TuiPages, past_cut};
 use super::state::TuiLoaded;
 use super::tab::{TuiPageKey, TuiWanted};
 use super::timeline::TuiTimeline;
-use crate::commands::log;
-use crate::error::CliError;
+use crate::error::TerminalError;
 use crate::style::Style;
 use annals_core::{Seq, SessionId};
 use annals_inspect::pricing::Pricing;
@@ -88,7 +87,7 @@ impl TuiLoader {
     }
 
     /// The timeline with what was appended.
-    async fn grown(&mut self) -> Result<Option<TuiLoaded>, CliError> {
+    async fn grown(&mut self) -> Result<Option<TuiLoaded>, TerminalError> {
         let reader = self.source.reader().await?;
         let Some(open) = &mut self.open else { return Ok(None) };
         let end = reader.head(open.session).await?.next;
@@ -123,12 +122,12 @@ impl TuiLoader {
         }
     }
 
-    async fn timeline(&self, session: SessionId) -> Result<(LoadedSession, Seq), CliError> {
+    async fn timeline(&self, session: SessionId) -> Result<(LoadedSession, Seq), TerminalError> {
         let reader = self.source.reader().await?;
         let end = reader.head(session).await?.next;
         let mut index = SessionIndex::default();
         index.extend(&reader.session_at(session, end)).await?;
-        let directory = log::directory(&reader, session).await?;
+        let directory = reader.directory(session).await?;
         let timeline = Arc::new(TuiTimeline::new(index.clone(), directory.clone()));
         let follower = match &self.source {
             TuiSource::Store(_) => Some(TuiFollower::new(&reader, session, end)),
@@ -142,7 +141,7 @@ impl TuiLoader {
         open: &LoadedSession,
         key: TuiPageKey,
         loaded: &mpsc::UnboundedSender<TuiLoaded>,
-    ) -> Result<(), CliError> {
+    ) -> Result<(), TerminalError> {
         let session = open.session;
         let reader = self.source.reader().await?;
         let cut = past_cut(&reader, session, key.seq).await?;

@@ -1,10 +1,10 @@
-//! The lines above and below a timeline.
+//! Draws the lines above and below a timeline.
 
 use crate::layout::{Sheet, name, plain, wrap};
-use crate::resume;
 use crate::style::{Emphasis, counted, duration, thousands};
 use annals_core::event::ProcessInfo;
 use annals_inspect::pricing::Cost;
+use annals_inspect::resume;
 use annals_inspect::timeline::one_line;
 use annals_projections::Statistics;
 use annals_store::exchange::VerifyReport;
