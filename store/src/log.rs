@@ -9,6 +9,8 @@ pub(crate) mod session_pages;
 use crate::displaced::Displaced;
 use crate::hung_owner::HungOwner;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, TextStates, Time};
+#[cfg(feature = "nats")]
+pub(crate) use cursor::PartGaps;
 pub use cursor::{NoCursor, StoreCursor};
 use futures_core::Stream;
 use futures_util::StreamExt;

@@ -50,6 +50,37 @@ impl RawStream {
         all as f64 / began.elapsed().as_secs_f64()
     }
 
+    /// The same number of bytes with the headers of a batch, each compared with the last message of its subject.
+    pub async fn compared(&self, writers: u64, bytes: usize, lasts: Duration, round: u64) -> f64 {
+        let began = Instant::now();
+        let payload: bytes::Bytes = vec![b'x'; bytes.saturating_sub(300)].into();
+        let write = |n: u64| {
+            let payload = payload.clone();
+            async move {
+                let subject = format!("raw.{}.{round}-{writers}-{n}", n % 4);
+                let (mut last, mut count) = (0_u64, 0_u64);
+                while began.elapsed() < lasts {
+                    let mut headers = async_nats::HeaderMap::new();
+                    headers.insert("Nats-Expected-Stream", format!("RAW_{}", n % 4).as_str());
+                    headers.insert("Nats-Expected-Last-Subject-Sequence", last.to_string().as_str());
+                    headers.insert("Sess-Seq", count.to_string().as_str());
+                    headers.insert("Sess-Next", count.to_string().as_str());
+                    headers.insert("Sess-At", "1790000000000");
+                    headers.insert("Sess-Cid", "0123456789012345678901234567890123456789012345678901234567890123");
+                    headers.insert("Sess-Prev", "0123456789012345678901234567890123456789012345678901234567890123");
+                    let request = async_nats::Request::new().headers(headers).payload(payload.clone());
+                    let answer = self.client.send_request(subject.clone(), request).await.unwrap();
+                    let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
+                    last = answer["seq"].as_u64().unwrap();
+                    count += 1;
+                }
+                count
+            }
+        };
+        let all: u64 = join_all((0..writers).map(write)).await.into_iter().sum();
+        all as f64 / began.elapsed().as_secs_f64()
+    }
+
     /// Messages of a stream that direct gets in pages give in a second, unread.
     pub async fn reads(&self, stream: &str) -> f64 {
         let (began, mut count, mut next) = (Instant::now(), 0, 1_u64);

@@ -3,6 +3,7 @@
 use super::{Position, ReadError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::{self, Display};
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -18,11 +19,13 @@ pub struct StoreCursor(CursorParts);
 enum CursorParts {
     /// The next position of a store whose positions are dense.
     Dense(u64),
-    /// The next place in each part of a store, and the part of the last batch. `floors`: from where on batches may be elsewhere, since
-    /// texts were erased while it was followed. `copies`: the last copy of an erased session that was given, before its marker. Both are
-    /// empty for "nothing".
-    Sharded { next: Arc<[u64]>, last: u32, floors: Arc<[u64]>, copies: Arc<[u64]> },
+    /// The next place in each part of a store, and the part of the last batch. `gaps`: the places that had nothing when they were
+    /// passed, whose batches may still come from elsewhere, since texts were erased meanwhile; empty for "none".
+    Sharded { next: Arc<[u64]>, last: u32, gaps: Arc<[PartGaps]> },
 }
+
+/// Places of one part without a batch, in order, apart from each other.
+pub(crate) type PartGaps = Arc<[Range<u64>]>;
 
 impl Default for CursorParts {
     fn default() -> Self {
@@ -46,39 +49,28 @@ impl StoreCursor {
 
     /// In a store of several parts: the next place of each, and the part of the last batch.
     pub fn sharded(next: impl Into<Arc<[u64]>>, last: u32) -> Self {
-        Self(CursorParts::Sharded { next: next.into(), last, floors: Arc::default(), copies: Arc::default() })
+        Self(CursorParts::Sharded { next: next.into(), last, gaps: Arc::default() })
     }
 
-    /// The same place, where batches from `floors` on may still come from elsewhere, and `copies` were given.
+    /// The same place, where the batches of `gaps` may still come from elsewhere.
     #[cfg(feature = "nats")]
-    pub(crate) fn amid_erasures(self, floors: Vec<u64>, copies: Vec<u64>) -> Self {
+    pub(crate) fn amid_erasures(self, gaps: Vec<PartGaps>) -> Self {
         match self.0 {
             CursorParts::Sharded { next, last, .. }
-                if next.len() == floors.len()
-                    && next.len() == copies.len()
-                    && (*next != *floors || copies.iter().any(|copy| *copy > 0)) =>
+                if next.len() == gaps.len() && gaps.iter().any(|gaps| !gaps.is_empty()) =>
             {
-                Self(CursorParts::Sharded { next, last, floors: floors.into(), copies: copies.into() })
+                Self(CursorParts::Sharded { next, last, gaps: gaps.into() })
             }
             same => Self(same),
         }
     }
 
-    /// The last copy that was given of a part, before its marker.
+    /// The places of a part whose batches may still come from elsewhere.
     #[cfg(feature = "nats")]
-    pub(crate) fn copy(&self, part: usize) -> Option<u64> {
+    pub(crate) fn gaps(&self, part: usize) -> PartGaps {
         match &self.0 {
-            CursorParts::Dense(_) => None,
-            CursorParts::Sharded { copies, .. } => copies.get(part).copied(),
-        }
-    }
-
-    /// From where on batches of a part may still come from elsewhere.
-    #[cfg(feature = "nats")]
-    pub(crate) fn floor(&self, part: usize) -> Option<u64> {
-        match &self.0 {
-            CursorParts::Dense(_) => None,
-            CursorParts::Sharded { floors, .. } => floors.get(part).copied(),
+            CursorParts::Dense(_) => PartGaps::default(),
+            CursorParts::Sharded { gaps, .. } => gaps.get(part).cloned().unwrap_or_default(),
         }
     }
 
@@ -136,17 +128,29 @@ impl Display for StoreCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             CursorParts::Dense(next) => write!(f, "{next}"),
-            CursorParts::Sharded { next, last, floors, copies } => {
+            CursorParts::Sharded { next, last, gaps } => {
                 write!(f, "{last}")?;
-                for places in [next, floors, copies].into_iter().filter(|places| !places.is_empty()) {
-                    for (at, place) in places.iter().enumerate() {
-                        write!(f, "{}{place}", if at == 0 { ";" } else { "." })?;
-                    }
-                }
-                Ok(())
+                write_parts(f, next, |f, place| write!(f, "{place}"))?;
+                write_parts(f, gaps, |f, gaps| {
+                    gaps.iter().enumerate().try_for_each(|(at, gap)| {
+                        write!(f, "{}{}-{}", if at == 0 { "" } else { "_" }, gap.start, gap.end)
+                    })
+                })
             }
         }
     }
+}
+
+/// Writes something of each part; nothing when there are none.
+fn write_parts<T>(
+    f: &mut fmt::Formatter<'_>,
+    parts: &[T],
+    write: impl Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
+) -> fmt::Result {
+    parts.iter().enumerate().try_for_each(|(at, part)| {
+        f.write_str(if at == 0 { ";" } else { "." })?;
+        write(f, part)
+    })
 }
 
 /// A text is no [`StoreCursor`].
@@ -158,29 +162,38 @@ impl FromStr for StoreCursor {
     type Err = NoCursor;
 
     fn from_str(text: &str) -> Result<Self, NoCursor> {
-        let number = |text: &str| {
-            let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-            if digits { text.parse::<u64>().map_err(|_| NoCursor) } else { Err(NoCursor) }
-        };
-        let Some((last, next)) = text.split_once(';') else { return Ok(Self(CursorParts::Dense(number(text)?))) };
+        let Some((last, parts)) = text.split_once(';') else { return Ok(Self(CursorParts::Dense(number(text)?))) };
         let last = u32::try_from(number(last)?).map_err(|_| NoCursor)?;
-        let places = |text: &str| text.split('.').take(PARTS + 1).map(number).collect::<Result<Vec<u64>, _>>();
-        let parts = next.splitn(4, ';').map(places).collect::<Result<Vec<_>, _>>()?;
-        let (next, floors, copies) = match parts.as_slice() {
-            [next] => (next.clone(), Vec::new(), Vec::new()),
-            [next, floors, copies] if floors.len() == next.len() && copies.len() == next.len() => {
-                (next.clone(), floors.clone(), copies.clone())
-            }
-            _ => return Err(NoCursor),
+        let (next, gaps) = match parts.split_once(';') {
+            None => (each_part(parts, number)?, Vec::new()),
+            Some((next, gaps)) => (each_part(next, number)?, each_part(gaps, gaps_of)?),
         };
-        match next.len() <= PARTS && (last as usize) < next.len() {
-            true => {
-                let (next, floors, copies) = (next.into(), floors.into(), copies.into());
-                Ok(Self(CursorParts::Sharded { next, last, floors, copies }))
-            }
+        match (last as usize) < next.len() && (gaps.is_empty() || gaps.len() == next.len()) {
+            true => Ok(Self(CursorParts::Sharded { next: next.into(), last, gaps: gaps.into() })),
             false => Err(NoCursor),
         }
     }
+}
+
+fn number(text: &str) -> Result<u64, NoCursor> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if digits { text.parse().map_err(|_| NoCursor) } else { Err(NoCursor) }
+}
+
+fn each_part<T>(text: &str, read: impl Fn(&str) -> Result<T, NoCursor>) -> Result<Vec<T>, NoCursor> {
+    let parts = text.split('.').take(PARTS + 1).map(read).collect::<Result<Vec<T>, _>>()?;
+    if parts.len() > PARTS { Err(NoCursor) } else { Ok(parts) }
+}
+
+fn gaps_of(text: &str) -> Result<PartGaps, NoCursor> {
+    let gap = |text: &str| {
+        let (start, end) = text.split_once('-').ok_or(NoCursor)?;
+        Ok(number(start)?..number(end)?)
+    };
+    let gaps = text.split('_').filter(|_| !text.is_empty()).map(gap).collect::<Result<Vec<_>, _>>()?;
+    let apart = |pair: &[Range<u64>]| matches!(pair, [one, two] if one.end < two.start);
+    let sound = gaps.iter().all(|gap| !gap.is_empty()) && gaps.windows(2).all(apart);
+    if sound { Ok(gaps.into()) } else { Err(NoCursor) }
 }
 
 impl Serialize for StoreCursor {
@@ -197,6 +210,8 @@ impl<'de> Deserialize<'de> for StoreCursor {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "nats")]
+    use super::PartGaps;
     use super::{Position, StoreCursor};
 
     #[test]
@@ -205,10 +220,13 @@ mod tests {
         let all = [StoreCursor::START, StoreCursor::behind(Position(7)), sharded.clone()];
         #[cfg(feature = "nats")]
         {
-            assert_eq!(sharded.clone().amid_erasures(vec![3, 0, 19], vec![0, 0, 0]), sharded, "nothing to say");
-            let amid = sharded.clone().amid_erasures(vec![1, 0, 19], vec![0, 0, 7]);
-            assert_eq!((amid.floor(0), amid.copy(2)), (Some(1), Some(7)));
-            assert_eq!(amid.to_string(), "2;3.0.19;1.0.19;0.0.7");
+            let none = PartGaps::default;
+            let nothing = sharded.clone().amid_erasures(vec![none(), none(), none()]);
+            assert_eq!(nothing, sharded, "nothing to say");
+            let gaps: PartGaps = [3..4, 7..12].into();
+            let amid = sharded.clone().amid_erasures(vec![none(), none(), gaps.clone()]);
+            assert_eq!((amid.gaps(0), amid.gaps(2)), (none(), gaps));
+            assert_eq!(amid.to_string(), "2;3.0.19;..3-4_7-12");
             assert_eq!(amid.to_string().parse(), Ok(amid));
         }
         for (cursor, text) in all.iter().zip(["0", "8", "2;3.0.19"]) {
@@ -227,10 +245,14 @@ mod tests {
             "1;2..3",
             "a",
             "1;2.x",
-            "0;1.2;3",
+            "0;1.2;3-4",
             "0;1;2",
-            "0;1;2;3;4",
+            "0;9;3-4;0",
             "0;1;;",
+            "0;9;3-3",
+            "0;9;3-4_4-5",
+            "0;9;3-4_",
+            "0;9;.",
             "99999999999999999999",
         ] {
             assert!(wrong.parse::<StoreCursor>().is_err(), "{wrong}");

@@ -3,14 +3,15 @@
 use super::api::{ApiError, WRONG_LAST, WRONG_LAST_PENDING};
 use super::connection::{Patience, one_call};
 use super::generation::SubjectGeneration;
+use super::groups::{TOGETHER, TOGETHER_BYTES};
 use super::log::{NatsStore, unwritable};
-use super::message::{EXPECTED_LAST, PublishPlace, written};
+use super::message::{EXPECTED_LAST, NewMessage, PublishPlace, written};
+use super::named_texts::NamedTexts;
 use super::places::Last;
 use crate::append_rules::{self, Placement};
 use crate::log::{AppendError, Appended, Committed, Draft, Head, ReadError};
 use annals_core::{Batch, BlobHash, Digest, Event, Sealed, Seq, SessionId, SessionKey};
 use async_nats::HeaderMap;
-use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -51,26 +52,23 @@ fn unread(error: ReadError) -> AppendError {
     }
 }
 
-/// How many batches travel together: servers take up to 1,000.
-const TOGETHER: usize = 500;
-/// How many bytes they have at most.
-const TOGETHER_BYTES: usize = 4 << 20;
-
 /// A batch that is ready to be published.
 struct Prepared {
     batch: Batch,
     encoded: Vec<u8>,
     /// Where the session ends with it; its number is not known yet.
     after: Known,
+    named: NamedTexts,
 }
 
 impl Prepared {
     /// Its message, to be stored behind the last one of `known`.
-    fn message(&self, stream: &str, known: Option<&Known>) -> (HeaderMap, Bytes) {
+    fn message(&self, subject: String, stream: &str, known: Option<&Known>) -> NewMessage {
         let token = known.map_or(0, |known| known.token);
         let Known { key_at, generation, .. } = &self.after;
         let place = PublishPlace { stream, token, key_at: *key_at, generation: generation.as_ref() };
-        written(&self.batch, &self.encoded, &place)
+        let (headers, payload) = written(&self.batch, &self.encoded, &place);
+        NewMessage { subject, headers, payload }
     }
 }
 
@@ -139,14 +137,20 @@ impl NatsStore {
             let key = known.as_ref().and_then(|known| known.key);
             return self.behind(draft, head, key, tries).await.map(Ok);
         };
-        let stream = self.layout.stream(self.layout.shard_of(session));
-        let (headers, payload) = prepared.message(&stream, known.as_ref());
-        let Prepared { batch, after, .. } = prepared;
-        match self.connection.publish(self.layout.subject(session), headers, payload).await {
+        let shard = self.layout.shard_of(session);
+        let stream = self.layout.stream(shard);
+        let message = prepared.message(self.layout.subject(session), &stream, known.as_ref());
+        let Prepared { batch, after, named, .. } = prepared;
+        match self.groups.publish(shard, message).await {
             Ok(ack) if ack.stream == stream && !ack.duplicate => {
                 let batch = Arc::new(batch);
                 *known = Some(Known { token: ack.seq, ..after });
                 self.places.note(session, batch.first, ack.seq);
+                if let Err(error) = self.keep_named(&[&named]).await {
+                    tracing::debug!(%error, "it is not known whether a text is still there");
+                    tries.unknown = Some(batch.digest);
+                    return Ok(Err(ApiError::NoAnswer(error.to_string())));
+                }
                 Ok(Ok(Committed { position: self.position(session, ack.seq), batch, known: false }))
             }
             Ok(ack) => {
@@ -189,23 +193,19 @@ impl NatsStore {
         self.blobs.bring(named_by(draft)).await.map_err(unwritable)?;
         let local = super::blobs::LocalBlobs(self.blobs.clone());
         let sealed = append_rules::seal(draft.clone(), prev, key.as_ref(), &local)?;
-        for blob in &sealed.needed {
-            if !self.blobs.has(blob).await.map_err(unwritable)? {
-                return Err(AppendError::MissingBlob { session, seq, blob: *blob });
-            }
-        }
-        for (hash, text) in &sealed.blobs {
-            self.blobs.put(*hash, text).await.map_err(unwritable)?;
-        }
-        let brings = sealed.batch.events.first().is_some_and(|event| event.stored_key().is_some());
+        let Sealed { batch, encoded, blobs, needed } = sealed;
+        let named = match self.put_named(&needed, blobs).await? {
+            Ok(named) => named,
+            Err(blob) => return Err(AppendError::MissingBlob { session, seq, blob }),
+        };
+        let brings = batch.events.first().is_some_and(|event| event.stored_key().is_some());
         let key_at = match known {
             Some(known) if !brings => known.key_at,
             _ => seq,
         };
-        let Sealed { batch, encoded, .. } = sealed;
         let head = Head { next: batch.next(), digest: batch.digest, at: batch.at };
         let generation = known.and_then(|known| known.generation.clone());
-        Ok(Some(Prepared { batch, encoded, after: Known { head, token: 0, key, key_at, generation } }))
+        Ok(Some(Prepared { batch, encoded, after: Known { head, token: 0, key, key_at, generation }, named }))
     }
 
     /// The log is further on: what begins at the draft's place may be the same batch.
@@ -231,6 +231,8 @@ impl NatsStore {
         if !append_rules::is_duplicate(draft, &found.batch, key.as_ref(), &local)? {
             return Err(conflict());
         }
+        let hashes = found.batch.blobs().into_iter().map(|named| named.blob).collect();
+        self.keep_named(&[&NamedTexts { hashes, ..NamedTexts::default() }]).await?;
         // A try of this very call may have written it.
         let known = tries.unknown != Some(found.batch.digest);
         Ok(Committed { batch: found.batch.clone(), position: self.position(draft.session, found.seq), known })
@@ -341,13 +343,12 @@ impl NatsStore {
         // The server compares the first one; the others follow it.
         let mut messages = Vec::with_capacity(prepared.len());
         for (at, one) in prepared.iter().enumerate() {
-            let (headers, payload) = one.message(&stream, known.as_ref());
-            messages.push((if at == 0 { headers } else { following(&headers) }, payload));
+            let message = one.message(self.layout.subject(session), &stream, known.as_ref());
+            messages.push(if at == 0 { message } else { following(message) });
         }
         let digests: Vec<Digest> = prepared.iter().map(|one| one.batch.digest).collect();
-        let id = digests.last().map_or_else(String::new, |digest| digest.to_string());
         let count = prepared.len() as u64;
-        let published = self.connection.publish_together(&self.layout.subject(session), messages, &id).await;
+        let published = self.connection.publish_together(&messages).await;
         let last_seq = match published {
             Ok(ack) if ack.stream == stream && !ack.duplicate && ack.seq >= count => ack.seq,
             Ok(_) => return Err(digests),
@@ -357,6 +358,11 @@ impl NatsStore {
             }
         };
         *known = Some(Known { token: last_seq, ..last });
+        let named: Vec<&NamedTexts> = prepared.iter().map(|one| &one.named).collect();
+        if let Err(error) = self.keep_named(&named).await {
+            tracing::debug!(%error, "it is not known whether texts are still there");
+            return Err(digests);
+        }
         let stored = prepared.into_iter().zip(last_seq + 1 - count..).map(|(one, seq)| {
             self.places.note(session, one.batch.first, seq);
             Committed { position: self.position(session, seq), batch: Arc::new(one.batch), known: false }
@@ -365,13 +371,13 @@ impl NatsStore {
     }
 }
 
-/// The headers of a message that follows another one of its subject in the same publication.
-fn following(headers: &HeaderMap) -> HeaderMap {
-    let mut rest = HeaderMap::new();
-    for (name, values) in headers.iter().filter(|(name, _)| name.to_string() != EXPECTED_LAST) {
-        values.iter().for_each(|value| rest.append(name.clone(), value.clone()));
+/// A message that follows another one of its subject in the same publication.
+fn following(message: NewMessage) -> NewMessage {
+    let mut headers = HeaderMap::new();
+    for (name, values) in message.headers.iter().filter(|(name, _)| name.to_string() != EXPECTED_LAST) {
+        values.iter().for_each(|value| headers.append(name.clone(), value.clone()));
     }
-    rest
+    NewMessage { headers, ..message }
 }
 
 /// The blobs that a draft names.

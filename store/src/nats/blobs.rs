@@ -32,8 +32,8 @@ pub struct NatsBlobs {
     /// The beginning of every subject.
     prefix: String,
     cache: BlobCache,
-    /// Those that are known to be durable.
-    durable: Mutex<BTreeSet<BlobHash>>,
+    /// Those that are known to be durable, after so many erasures.
+    durable: Mutex<(u64, BTreeSet<BlobHash>)>,
 }
 
 #[derive(Debug)]
@@ -112,7 +112,21 @@ impl NatsBlobs {
     }
 
     fn is_durable(&self, hash: &BlobHash) -> bool {
-        self.durable.lock().unwrap_or_else(PoisonError::into_inner).contains(hash)
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner).1.contains(hash)
+    }
+
+    /// What was durable before an erasure may be gone, and so may be what a pending one removes.
+    pub fn doubt(&self, erasures: u64, removed: &BTreeSet<BlobHash>) {
+        let mut durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
+        if durable.0 != erasures {
+            *durable = (erasures, BTreeSet::new());
+        }
+        durable.1.retain(|hash| !removed.contains(hash));
+    }
+
+    /// A text that this machine has.
+    pub fn kept(&self, hash: &BlobHash) -> Option<Arc<str>> {
+        self.cache.get(hash)
     }
 
     /// The subject of a text; its chunks are below it.
@@ -122,7 +136,7 @@ impl NatsBlobs {
 
     /// Forgets a text that was erased, here and on this machine.
     pub fn forget(&self, hash: &BlobHash) {
-        self.durable.lock().unwrap_or_else(PoisonError::into_inner).remove(hash);
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner).1.remove(hash);
         self.cache.memory.lock().unwrap_or_else(PoisonError::into_inner).1.remove(hash);
         if let Some(path) = self.cache.path(hash)
             && let Err(error) = fs::remove_file(path)
@@ -133,35 +147,55 @@ impl NatsBlobs {
     }
 
     fn note_durable(&self, hash: BlobHash) {
-        self.durable.lock().unwrap_or_else(PoisonError::into_inner).insert(hash);
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner).1.insert(hash);
     }
 
     /// Makes a text durable.
     pub async fn put(&self, hash: BlobHash, text: &str) -> Result<(), ApiError> {
-        if !self.has(&hash).await? {
-            let bytes = Bytes::copy_from_slice(text.as_bytes());
-            let chunks = if bytes.len() <= CHUNK { 0 } else { bytes.len().div_ceil(CHUNK) };
-            stream::iter(0..chunks)
-                .map(|at| {
-                    let chunk = bytes.slice(at * CHUNK..bytes.len().min((at + 1) * CHUNK));
-                    self.store(format!("{}.{hash}.{at}", self.prefix), chunks, chunk)
-                })
-                .buffer_unordered(AT_A_TIME)
-                .try_collect::<Vec<()>>()
-                .await?;
-            // Last: a reader that finds it finds the chunks.
-            let whole = if chunks == 0 { bytes } else { Bytes::new() };
-            self.store(format!("{}.{hash}", self.prefix), chunks, whole).await?;
-            self.note_durable(hash);
+        // Of a small one the stream itself says whether it is there.
+        let is_there = if text.len() <= CHUNK { self.is_durable(&hash) } else { self.has(&hash).await? };
+        if !is_there {
+            self.store_text(hash, text, Some("0")).await?;
         }
         self.cache.put(hash, text);
         Ok(())
     }
 
-    async fn store(&self, subject: String, chunks: usize, payload: Bytes) -> Result<(), ApiError> {
+    /// Stores a text once more, behind one that is about to be removed.
+    pub async fn store_again(&self, hash: BlobHash, text: &str) -> Result<(), ApiError> {
+        self.store_text(hash, text, None).await?;
+        self.cache.put(hash, text);
+        Ok(())
+    }
+
+    async fn store_text(&self, hash: BlobHash, text: &str, behind: Option<&str>) -> Result<(), ApiError> {
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        let chunks = if bytes.len() <= CHUNK { 0 } else { bytes.len().div_ceil(CHUNK) };
+        stream::iter(0..chunks)
+            .map(|at| {
+                let chunk = bytes.slice(at * CHUNK..bytes.len().min((at + 1) * CHUNK));
+                self.store(format!("{}.{hash}.{at}", self.prefix), chunks, chunk, behind)
+            })
+            .buffer_unordered(AT_A_TIME)
+            .try_collect::<Vec<()>>()
+            .await?;
+        // Last: a reader that finds it finds the chunks.
+        let whole = if chunks == 0 { bytes } else { Bytes::new() };
+        self.store(self.subject(&hash), chunks, whole, behind).await?;
+        self.note_durable(hash);
+        Ok(())
+    }
+
+    async fn store(
+        &self,
+        subject: String,
+        chunks: usize,
+        payload: Bytes,
+        behind: Option<&str>,
+    ) -> Result<(), ApiError> {
         let mut headers = HeaderMap::new();
         headers.insert(EXPECTED_STREAM, self.stream.as_str());
-        headers.insert(EXPECTED_LAST, "0");
+        behind.into_iter().for_each(|number| headers.insert(EXPECTED_LAST, number));
         headers.insert(CHUNKS, chunks.to_string().as_str());
         let mut patience = Patience::new(&self.connection);
         loop {
@@ -175,12 +209,12 @@ impl NatsBlobs {
         }
     }
 
-    /// Whether a text is durable.
+    /// Whether a text is durable. The leader is asked: a replica that lags has what was erased.
     pub async fn has(&self, hash: &BlobHash) -> Result<bool, ApiError> {
         if self.is_durable(hash) {
             return Ok(true);
         }
-        let found = self.last(format!("{}.{hash}", self.prefix)).await?.is_some();
+        let found = self.last_of_leader(self.subject(hash)).await?.is_some();
         if found {
             self.note_durable(*hash);
         }
@@ -188,13 +222,18 @@ impl NatsBlobs {
     }
 
     async fn last(&self, subject: String) -> Result<Option<StreamMessage>, ApiError> {
-        let get = GetMessage { last_by_subj: Some(subject), ..GetMessage::default() };
+        let get = GetMessage { last_by_subj: Some(subject.clone()), ..GetMessage::default() };
         if let Ok(found) = self.connection.direct(&self.stream, &get).await
             && let Some(message) = found.into_iter().next()
         {
             return Ok(Some(message));
         }
         // A replica may lag; the leader does not.
+        self.last_of_leader(subject).await
+    }
+
+    async fn last_of_leader(&self, subject: String) -> Result<Option<StreamMessage>, ApiError> {
+        let get = GetMessage { last_by_subj: Some(subject), ..GetMessage::default() };
         let subject = format!("$JS.API.STREAM.MSG.GET.{}", self.stream);
         match self.connection.ask::<GotMessage>(&subject, &get).await {
             Ok(got) => from_leader(got.message).map(Some),
@@ -233,7 +272,7 @@ impl NatsBlobs {
             tracing::warn!(%hash, "a text in the cluster is damaged");
             return Ok(None);
         };
-        self.note_durable(hash);
+        // From a replica, which may have what was erased: not known to be durable.
         self.cache.put(hash, &text);
         Ok(Some(text.into()))
     }

@@ -3,7 +3,7 @@
 use super::address::NatsAddress;
 use super::api::{ApiEnvelope, ApiError, GetMessage, PubAck};
 use super::error::NatsError;
-use super::message::{StreamMessage, from_direct};
+use super::message::{NewMessage, StreamMessage, from_direct};
 use async_nats::{Client, ConnectOptions, HeaderMap, Request};
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 /// How long one request waits for its answer.
-const ANSWER: Duration = Duration::from_secs(4);
+pub const ANSWER: Duration = Duration::from_secs(4);
 /// How long a call takes at most while the cluster elects a leader or cannot be reached.
 pub const BUDGET: Duration = Duration::from_secs(30);
 /// Between two tries.
@@ -129,22 +129,19 @@ impl NatsConnection {
     }
 
     /// Publishes messages of one stream together: all are stored, one after another, or none. The acknowledgement is that of the last.
-    pub async fn publish_together(
-        &self,
-        subject: &str,
-        messages: Vec<(HeaderMap, Bytes)>,
-        id: &str,
-    ) -> Result<PubAck, ApiError> {
+    pub async fn publish_together(&self, messages: &[NewMessage]) -> Result<PubAck, ApiError> {
         let no_answer = |error: &dyn std::fmt::Display| ApiError::NoAnswer(error.to_string());
-        let count = messages.len();
-        for (at, (mut headers, payload)) in (1..).zip(messages) {
+        let id = self.client.new_inbox();
+        let id = id.rsplit('.').next().unwrap_or_default();
+        for (at, message) in (1..).zip(messages) {
+            let NewMessage { subject, mut headers, payload } = message.clone();
             headers.insert("Nats-Batch-Id", id);
             headers.insert("Nats-Batch-Sequence", at.to_string().as_str());
-            if at == count {
+            if at == messages.len() {
                 headers.insert("Nats-Batch-Commit", "1");
-                return self.publish(subject.to_owned(), headers, payload).await;
+                return self.publish(subject, headers, payload).await;
             }
-            let sent = self.client.publish_with_headers(subject.to_owned(), headers, payload).await;
+            let sent = self.client.publish_with_headers(subject, headers, payload).await;
             sent.map_err(|error| no_answer(&error))?;
         }
         Err(no_answer(&"nothing to publish"))

@@ -12,7 +12,7 @@ use crate::log::{Boxed, Followed, Following, Position, ReadError, Scope, Slice, 
 use annals_core::event::SessionEvent;
 use annals_core::{Batch, Event, Seq, SessionId};
 use futures_util::StreamExt;
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -32,10 +32,7 @@ pub fn follow(store: Arc<NatsStore>, scope: Scope) -> Following {
             let (length, heard) = announced(&store, None);
             let shards = from.shards(store.layout.shards as usize);
             let began = shards.map(|(next, _)| next);
-            following(
-                NatsAllPages { store, heard, cursor: from, from: began, copies: Vec::new(), parts: Vec::new() },
-                length,
-            )
+            following(NatsAllPages { store, heard, cursor: from, from: began, parts: Vec::new() }, length)
         }
     }
 }
@@ -121,8 +118,6 @@ struct NatsAllPages {
     cursor: StoreCursor,
     /// The next number of each shard that was not given yet.
     from: Result<Vec<u64>, ReadError>,
-    /// The last copy of each shard that was given before its marker is passed.
-    copies: Vec<u64>,
     parts: Vec<FollowedShard>,
 }
 
@@ -133,13 +128,8 @@ impl FollowSource for NatsAllPages {
             if self.parts.is_empty() {
                 for (shard, next) in (0..self.store.layout.shards).zip(&from) {
                     let began_at = self.store.last_of(shard).await?;
-                    let next = (*next).max(1);
-                    let floor = self.cursor.floor(shard as usize).filter(|floor| (1..next).contains(floor));
-                    let (ready, gaps) = (VecDeque::new(), floor.map(|floor| floor..next).into_iter().collect());
-                    let start = floor.unwrap_or(next);
-                    let copy = self.cursor.copy(shard as usize).filter(|copy| *copy > 0).map(|copy| (next, copy));
-                    self.copies.push(copy.map_or(0, |(_, copy)| copy));
-                    self.parts.push(FollowedShard { ready, start, copy, idle: 0, gaps, next, began_at });
+                    let gaps = self.cursor.gaps(shard as usize);
+                    self.parts.push(FollowedShard::new((*next).max(1), began_at, &gaps));
                 }
             }
             let mut given = Vec::new();
@@ -175,17 +165,16 @@ fn named(item: &Followed) -> Vec<annals_core::BlobHash> {
 
 impl NatsAllPages {
     fn given(&mut self, from: &mut [u64], shard: usize, read: ReadBatch) -> FollowedBatch {
-        let ReadBatch { batch, seq, place: behind, copy, .. } = read;
-        if let Some(given) = self.copies.get_mut(shard) {
-            *given = copy;
+        let ReadBatch { batch, seq, place: behind, was, .. } = read;
+        if let (Some(part), Some(was)) = (self.parts.get_mut(shard), was) {
+            part.resolve(was);
         }
         if let Some(next) = from.get_mut(shard) {
             *next = behind + 1;
         }
         let cursor = StoreCursor::sharded(from.to_vec(), u32::try_from(shard).unwrap_or(u32::MAX));
-        let floor = |(next, part): (&u64, &FollowedShard)| part.gaps.first().map_or(*next, |gap| gap.start.min(*next));
-        let floors = from.iter().zip(&self.parts).map(floor).collect();
-        let cursor = cursor.amid_erasures(floors, self.copies.clone());
+        let gaps = from.iter().zip(&mut self.parts).map(|(next, part)| part.gaps_before(*next)).collect();
+        let cursor = cursor.amid_erasures(gaps);
         let place = StorePlace { position: self.store.position(batch.session, seq), cursor };
         let slice = Slice { from: batch.first, until: batch.next(), batch };
         let new = self.parts.get(shard).is_some_and(|part| behind > part.began_at);
@@ -238,6 +227,8 @@ impl NatsAllPages {
     /// The batches of messages. Behind a marker are those that this follower did not get before they were erased.
     async fn page(&self, part: &FollowedShard, found: Vec<StreamMessage>) -> Result<ShardPage, ReadError> {
         let mut page = ShardPage { next: part.next, ..ShardPage::default() };
+        // Of a session that was erased twice both copies may be there.
+        let mut claimed = BTreeSet::new();
         for message in found {
             if message.seq > page.next {
                 page.gaps.push(page.next..message.seq);
@@ -252,13 +243,14 @@ impl NatsAllPages {
                 return Err(damaged(session, message.first().unwrap_or_default(), "its marker is damaged"));
             };
             let copies = self.store.copies(session, &generation).await?;
-            let given = part.copy.filter(|(marker, _)| *marker == message.seq).map_or(0, |(_, copy)| copy);
-            let missed = copies.iter().filter(|copy| copy.seq > given && part.missed(copy.was(), &page.gaps));
-            let mut missed: Vec<ReadBatch> =
-                missed.map(|copy| read_batch(copy, session, message.seq - 1)).collect::<Result<_, _>>()?;
-            missed.iter_mut().for_each(|copy| copy.copy = copy.seq);
+            let missed = copies.iter().filter(|copy| part.missed(copy.was(), &page.gaps) && claimed.insert(copy.was()));
+            let read = |copy| {
+                let read = read_batch(copy, session, message.seq - 1)?;
+                Ok(ReadBatch { was: Some(copy.was()), ..read })
+            };
+            let mut missed: Vec<ReadBatch> = missed.map(read).collect::<Result<_, ReadError>>()?;
             // With the last one the marker is passed.
-            missed.last_mut().into_iter().for_each(|last| (last.place, last.copy) = (message.seq, 0));
+            missed.last_mut().into_iter().for_each(|last| last.place = message.seq);
             page.batches.extend(missed);
         }
         Ok(page)

@@ -86,6 +86,14 @@ impl StreamMessage {
     }
 }
 
+/// A message that is to be published.
+#[derive(Clone, Debug)]
+pub struct NewMessage {
+    pub subject: String,
+    pub headers: HeaderMap,
+    pub payload: Bytes,
+}
+
 /// The place of a message: which stream, after which message of its subject, and what holds for its session there.
 pub struct PublishPlace<'a> {
     pub stream: &'a str,

@@ -53,7 +53,12 @@ impl NatsStore {
 
     /// The number of the last message of a stream.
     pub async fn last_of(&self, shard: u32) -> Result<u64, ReadError> {
-        let subject = format!("$JS.API.STREAM.INFO.{}", self.layout.stream(shard));
+        self.last_number(&self.layout.stream(shard)).await
+    }
+
+    /// The number of the last message of a stream.
+    pub async fn last_number(&self, stream: &str) -> Result<u64, ReadError> {
+        let subject = format!("$JS.API.STREAM.INFO.{stream}");
         let info: Result<StreamInfo, _> = self.connection.ask(&subject, &AskInfo::default()).await;
         Ok(info.map_err(unreadable)?.state.last_seq)
     }

@@ -20,6 +20,7 @@ pub struct Node {
     config: PathBuf,
     pub client: u16,
     pub monitor: u16,
+    route: u16,
 }
 
 /// Servers that replicate to each other, or one alone. They end with it.
@@ -57,34 +58,73 @@ impl Cluster {
 
     /// With other words in the block `jetstream`, and at the end of the configuration.
     pub fn start_with(servers: usize, jetstream: &str, more: &str) -> Option<Self> {
+        Self::start_all(servers, jetstream, more, "", &|_, _, port| port)
+    }
+
+    /// With routes that go elsewhere: `through` gives where one server connects to another, whose port it is told.
+    pub fn start_through(servers: usize, through: &dyn Fn(usize, usize, u16) -> u16) -> Option<Self> {
+        // Servers tell each other where others are: a port that nobody listens on.
+        let [nowhere] = free_ports();
+        let advertised = format!("advertise: \"127.0.0.1:{nowhere}\",");
+        Self::start_all(servers, "sync_interval: always", "", &advertised, through)
+    }
+
+    fn start_all(
+        servers: usize,
+        jetstream: &str,
+        more: &str,
+        advertised: &str,
+        through: &dyn Fn(usize, usize, u16) -> u16,
+    ) -> Option<Self> {
         let program = program()?;
-        let folder = tempfile::tempdir().unwrap();
-        let ports: Vec<[u16; 3]> = (0..servers).map(|_| free_ports()).collect();
-        let routes: Vec<String> = ports.iter().map(|[_, _, route]| format!("nats-route://127.0.0.1:{route}")).collect();
-        let mut nodes = Vec::new();
-        for (number, [client, monitor, route]) in (1..).zip(&ports) {
-            let store = folder.path().join(format!("n{number}"));
-            let cluster = match servers {
-                1 => String::new(),
-                _ => {
-                    format!("cluster {{ name: annals, listen: 127.0.0.1:{route}, routes: [{}] }}\n", routes.join(", "))
-                }
-            };
-            let text = format!(
-                "server_name: n{number}\nlisten: 127.0.0.1:{client}\nhttp: 127.0.0.1:{monitor}\n\
-                 jetstream {{ store_dir: \"{}\", max_file: 20G, {jetstream} }}\n{cluster}{more}\n",
-                store.display()
-            );
-            let config = folder.path().join(format!("n{number}.conf"));
-            fs::write(&config, text).unwrap();
-            nodes.push(Node { child: None, config, client: *client, monitor: *monitor });
+        // Another process may take a port that is free now.
+        for _ in 0..5 {
+            let folder = tempfile::tempdir().unwrap();
+            let ports: Vec<[u16; 3]> = (0..servers).map(|_| free_ports()).collect();
+            let mut cluster = Self { nodes: Vec::new(), folder, stores: AtomicU32::new(0) };
+            for (number, own) in ports.iter().enumerate() {
+                let others = (0..servers).filter(|other| *other != number);
+                let routes: Vec<u16> = others.map(|other| through(number, other, ports[other][2])).collect();
+                cluster.configure(*own, &routes, advertised, jetstream, more);
+            }
+            for node in 0..servers {
+                cluster.run(&program, node);
+            }
+            if cluster.becomes_healthy() {
+                return Some(cluster);
+            }
         }
-        let mut cluster = Self { nodes, folder, stores: AtomicU32::new(0) };
-        for node in 0..servers {
-            cluster.run(&program, node);
-        }
-        cluster.await_healthy();
-        Some(cluster)
+        panic!("the servers end at once");
+    }
+
+    fn configure(&mut self, ports: [u16; 3], routes: &[u16], advertised: &str, jetstream: &str, more: &str) {
+        let (number, [client, monitor, route]) = (self.nodes.len() + 1, ports);
+        let store = self.folder.path().join(format!("n{number}"));
+        let routes: Vec<String> = routes.iter().map(|route| format!("nats-route://127.0.0.1:{route}")).collect();
+        let routes = routes.join(", ");
+        let cluster = match routes.is_empty() {
+            true => String::new(),
+            false => {
+                format!("cluster {{ name: annals, listen: 127.0.0.1:{route}, {advertised} routes: [{routes}] }}\n")
+            }
+        };
+        let text = format!(
+            "server_name: n{number}\nlisten: 127.0.0.1:{client}\nhttp: 127.0.0.1:{monitor}\n\
+             jetstream {{ store_dir: \"{}\", max_file: 20G, {jetstream} }}\n{cluster}{more}\n",
+            store.display()
+        );
+        let config = self.folder.path().join(format!("n{number}.conf"));
+        fs::write(&config, text).unwrap();
+        self.nodes.push(Node { child: None, config, client, monitor, route });
+    }
+
+    /// Starts one more server, which knows the routes of the others. Gives its number.
+    pub fn add(&mut self, more: &str) -> usize {
+        let routes: Vec<u16> = self.nodes.iter().map(|node| node.route).collect();
+        self.configure(free_ports(), &routes, "", "sync_interval: always", more);
+        let node = self.nodes.len() - 1;
+        self.restart(node);
+        node
     }
 
     fn run(&mut self, program: &OsString, node: usize) {
@@ -120,14 +160,26 @@ impl Cluster {
     }
 
     /// Waits until every server that runs says that it is well.
-    pub fn await_healthy(&self) {
+    pub fn await_healthy(&mut self) {
+        assert!(self.becomes_healthy(), "a server ended: {}", self.logs());
+    }
+
+    /// The same; `false` when one ended.
+    fn becomes_healthy(&mut self) -> bool {
         let end = Instant::now() + Duration::from_secs(60);
-        for node in self.nodes.iter().filter(|node| node.child.is_some()) {
-            while !http(node.monitor, "/healthz").is_some_and(|answer| answer.contains("\"ok\"")) {
+        for at in 0..self.nodes.len() {
+            if self.nodes[at].child.is_none() {
+                continue;
+            }
+            while !http(self.nodes[at].monitor, "/healthz").is_some_and(|answer| answer.contains("\"ok\"")) {
+                if self.nodes[at].child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None))) {
+                    return false;
+                }
                 assert!(Instant::now() < end, "a server does not become healthy: {}", self.logs());
                 std::thread::sleep(Duration::from_millis(50));
             }
         }
+        true
     }
 
     /// Where the files of all servers are.
@@ -147,7 +199,13 @@ impl Cluster {
 
     /// The address of a store of this name.
     pub fn address(&self, name: &str) -> NatsAddress {
-        let servers: Vec<String> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.client)).collect();
+        let all: Vec<usize> = (0..self.nodes.len()).collect();
+        self.address_at(name, &all)
+    }
+
+    /// The same by some servers alone.
+    pub fn address_at(&self, name: &str, nodes: &[usize]) -> NatsAddress {
+        let servers: Vec<String> = nodes.iter().map(|node| format!("127.0.0.1:{}", self.nodes[*node].client)).collect();
         format!("nats://{}/{name}", servers.join(",")).parse().unwrap()
     }
 

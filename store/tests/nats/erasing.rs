@@ -17,19 +17,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-const SECRET: &str = "the-planted-secret";
+pub const SECRET: &str = "the-planted-secret";
 
-async fn open(address: &NatsAddress) -> NatsLog {
+pub async fn open(address: &NatsAddress) -> NatsLog {
     NatsLog::open(address, NatsOptions::default()).await.unwrap()
 }
 
-async fn append(log: &NatsLog, session: SessionId, event: Event) {
+pub async fn append(log: &NatsLog, session: SessionId, event: Event) {
     let expected = log.head(session).await.unwrap().unwrap().next;
     log.append(draft(session, expected, vec![event])).await.unwrap();
 }
 
 /// Texts around a secret: inline, and as a blob that only this session names.
-async fn planted(log: &NatsLog, session: SessionId) {
+pub async fn planted(log: &NatsLog, session: SessionId) {
     begin(log, session).await.unwrap();
     for text in ["before", SECRET, "between", &format!("{SECRET} {}", "x".repeat(20_000)), &"stays ".repeat(2_000)] {
         append(log, session, synthetic(text)).await;
@@ -46,7 +46,7 @@ fn note() -> ErasureNote {
     ErasureNote { reason, reasons: Default::default(), by, at, forgets: None }
 }
 
-async fn record(log: &NatsLog, session: SessionId) -> Result<ErasureLeases, NatsEraseError> {
+pub async fn record(log: &NatsLog, session: SessionId) -> Result<ErasureLeases, NatsEraseError> {
     let plan = planned(log, session).await;
     log.begin_erasure(&plan, &note(), &|| SessionKey([0x77; 32])).await
 }
@@ -59,7 +59,7 @@ async fn erase(log: &NatsLog, session: SessionId) -> Result<(), NatsEraseError> 
 }
 
 /// Every text of a session, as a reader sees it.
-async fn texts(log: &NatsLog, session: SessionId) -> String {
+pub async fn texts(log: &NatsLog, session: SessionId) -> String {
     let (mut pages, mut texts) = (log.pages(session, Seq::ZERO..Seq(u64::MAX)), String::new());
     while let Some(page) = pages.next_page().await.unwrap() {
         for slice in page {
@@ -91,7 +91,7 @@ fn containing(folder: &Path, all: bool) -> Vec<String> {
     found
 }
 
-async fn followed(log: &NatsLog, from: StoreCursor, count: usize) -> Vec<(SessionId, Seq, StoreCursor)> {
+pub async fn followed(log: &NatsLog, from: StoreCursor, count: usize) -> Vec<(SessionId, Seq, StoreCursor)> {
     let mut following = log.follow(Scope::All { from });
     let mut seen = Vec::new();
     while seen.len() < count {
@@ -189,15 +189,24 @@ async fn a_follower_gets_each_batch_once_whether_texts_were_erased_before_or_mea
 }
 
 /// Stands between a client and a server, and ends for good before the n-th message that changes something.
-async fn dying_proxy(to: u16, changes: i64) -> (u16, Arc<Notify>) {
+pub async fn dying_proxy(to: u16, changes: i64) -> (u16, Arc<Notify>) {
+    let (port, died, _) = stopping_proxy(to, changes, false).await;
+    (port, died)
+}
+
+/// Stands between a client and a server, and stops before the n-th message that changes something: for good, or until it is told to
+/// continue. Gives its port, and what hears of the stop and of the end of it.
+pub async fn stopping_proxy(to: u16, changes: i64, continues: bool) -> (u16, Arc<Notify>, Arc<Notify>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (port, died) = (listener.local_addr().unwrap().port(), Arc::new(Notify::new()));
     let (dies, left) = (died.clone(), Arc::new(AtomicI64::new(changes)));
+    let resumed = Arc::new(Notify::new());
+    let resumes = resumed.clone();
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
-            let (dies, left) = (dies.clone(), left.clone());
+            let (dies, left, resumes) = (dies.clone(), left.clone(), resumes.clone());
             tokio::spawn(async move {
-                if left.load(Ordering::Acquire) < 0 {
+                if left.load(Ordering::Acquire) < 0 && !continues {
                     return;
                 }
                 let Ok(server) = TcpStream::connect(("127.0.0.1", to)).await else { return };
@@ -208,21 +217,32 @@ async fn dying_proxy(to: u16, changes: i64) -> (u16, Arc<Notify>) {
                 while let Ok(count @ 1..) = from_client.read(&mut bytes).await {
                     let mut until = count;
                     for at in changing(&bytes[..count]) {
-                        if left.fetch_sub(1, Ordering::AcqRel) <= 0 {
+                        let stops = match left.fetch_sub(1, Ordering::AcqRel) {
+                            0 => true,
+                            before => before < 0 && !continues,
+                        };
+                        if stops {
                             until = at;
                             break;
                         }
                     }
-                    let sent = to_server.write_all(&bytes[..until]).await;
-                    if sent.is_err() || until < count {
+                    let mut sent = to_server.write_all(&bytes[..until]).await;
+                    if until < count && continues {
                         dies.notify_one();
+                        resumes.notified().await;
+                        sent = to_server.write_all(&bytes[until..count]).await;
+                    } else if until < count {
+                        dies.notify_one();
+                        return;
+                    }
+                    if sent.is_err() {
                         return;
                     }
                 }
             });
         }
     });
-    (port, died)
+    (port, died, resumed)
 }
 
 /// Where messages begin that change a stream.
@@ -237,7 +257,7 @@ fn changing(bytes: &[u8]) -> Vec<usize> {
 }
 
 /// What the servers do 15 seconds after a process died.
-async fn expire_lease(address: &NatsAddress, session: SessionId) {
+pub async fn expire_lease(address: &NatsAddress, session: SessionId) {
     let client = async_nats::connect(format!("nats://{}", address.servers[0])).await.unwrap();
     let subject = format!("$JS.API.STREAM.PURGE.KV_{}_LEASES", address.name);
     let body = format!("{{\"filter\": \"$KV.{}_LEASES.{session}\"}}", address.name);

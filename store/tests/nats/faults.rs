@@ -15,11 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// Writers, each on a session of its own.
-const OWN: u64 = 64;
-/// Writers that share one session.
-const SHARED: u64 = 8;
+use tokio::task::JoinHandle;
 
 /// The digests of a session's batches, after verifying them.
 pub async fn chain(log: &dyn EventLog, session: SessionId) -> Vec<Digest> {
@@ -33,18 +29,103 @@ pub async fn chain(log: &dyn EventLog, session: SessionId) -> Vec<Digest> {
 }
 
 /// How much a run does.
-struct Faults {
-    fill: u64,
-    rounds: u64,
-    between: Duration,
+pub struct Faults {
+    pub fill: u64,
+    pub rounds: u64,
+    pub between: Duration,
+    /// Writers, each on a session of its own, and those that share one session.
+    own: u64,
+    shared: u64,
 }
 
 impl Faults {
-    fn of_environment() -> Self {
+    pub fn of_environment() -> Self {
         match std::env::var("ANNALS_NATS_FAULTS").as_deref() {
-            Ok("long") => Self { fill: 60 << 20, rounds: 4, between: Duration::from_secs(6) },
-            _ => Self { fill: 0, rounds: 1, between: Duration::from_secs(2) },
+            Ok("long") => Self { fill: 60 << 20, rounds: 4, between: Duration::from_secs(6), own: 64, shared: 8 },
+            _ => Self { fill: 0, rounds: 1, between: Duration::from_secs(2), own: 16, shared: 4 },
         }
+    }
+}
+
+/// Writers that append until they are told to end, to sessions of their own and to one.
+pub struct Load {
+    own: Vec<JoinHandle<(SessionId, Vec<Digest>)>>,
+    shared: Vec<JoinHandle<Vec<Digest>>>,
+    ends: Arc<AtomicBool>,
+    /// How many appends to own sessions were acknowledged, by the address that they went to.
+    counts: Vec<Arc<AtomicU64>>,
+}
+
+impl Load {
+    /// Writer `n` uses address `n`, from the beginning again behind the last one.
+    pub async fn start(addresses: &[NatsAddress]) -> Self {
+        // Several clients: each is its own connection.
+        let mut clients = Vec::new();
+        for address in addresses {
+            clients.push(NatsLog::open(address, NatsOptions::default()).await.unwrap());
+        }
+        begin(&clients[0], session(1)).await.unwrap();
+        let Faults { own, shared, .. } = Faults::of_environment();
+        let ends = Arc::new(AtomicBool::new(false));
+        let counts: Vec<Arc<AtomicU64>> = addresses.iter().map(|_| Arc::default()).collect();
+        let own = (0..own).map(|n| {
+            let at = n as usize % clients.len();
+            tokio::spawn(own_writer(clients[at].clone(), n, ends.clone(), counts[at].clone()))
+        });
+        let own = own.collect();
+        // Writers that share a session share no memory of where it ends.
+        let (count, mut shared) = (shared, Vec::new());
+        for n in 0..count {
+            let at = &addresses[n as usize % addresses.len()];
+            let log = NatsLog::open(at, NatsOptions::default()).await.unwrap();
+            shared.push(tokio::spawn(shared_writer(log, n, ends.clone())));
+        }
+        Self { own, shared, ends, counts }
+    }
+
+    /// How many writers of own sessions an address has.
+    pub fn writers(&self, address: usize) -> u64 {
+        (address..self.own.len()).step_by(self.counts.len()).count() as u64
+    }
+
+    /// How many appends of the writers at an address were acknowledged.
+    pub fn count(&self, address: usize) -> u64 {
+        self.counts[address].load(Ordering::Relaxed)
+    }
+
+    /// Waits until the writers at some addresses have appended again, each several times.
+    pub async fn goes_on(&self, addresses: impl IntoIterator<Item = usize>) {
+        for address in addresses {
+            let before = self.count(address);
+            let goes_on = async {
+                while self.count(address) < before + 64 {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(120), goes_on).await.expect("writers continue");
+        }
+    }
+
+    /// Ends the writers: each acknowledged batch is there once, and no other.
+    pub async fn end(self, fresh: &NatsLog) {
+        self.goes_on(0..self.counts.len()).await;
+        self.ends.store(true, Ordering::Release);
+        let mut total = 0;
+        for writer in self.own {
+            let (session, acknowledged) = writer.await.unwrap();
+            total += acknowledged.len();
+            assert_eq!(chain(fresh, session).await, acknowledged, "session {session}");
+        }
+        let mut acknowledged = Vec::new();
+        for writer in self.shared {
+            acknowledged.extend(writer.await.unwrap());
+        }
+        total += acknowledged.len();
+        let mut there = chain(fresh, session(1)).await.split_off(1);
+        there.sort_unstable();
+        acknowledged.sort_unstable();
+        assert_eq!(there, acknowledged, "the shared session");
+        eprintln!("{total} batches acknowledged, 0 lost, 0 doubled");
     }
 }
 
@@ -94,7 +175,7 @@ async fn shared_writer(log: NatsLog, n: u64, ends: Arc<AtomicBool>) -> Vec<Diges
 }
 
 /// Fills the stream with messages of some 56 kB.
-async fn fill(log: &NatsLog, bytes: u64) {
+pub async fn fill(log: &NatsLog, bytes: u64) {
     let each = bytes / (16 * 56_000) + 1;
     let fill = |n: u64| async move {
         let session = session(2000 + n);
@@ -161,49 +242,10 @@ async fn nothing_acknowledged_is_lost_or_doubled_whichever_servers_end() {
     let open = || NatsLog::open(&address, NatsOptions::default());
     let log = open().await.unwrap();
     fill(&log, faults.fill).await;
-    begin(&log, session(1)).await.unwrap();
-    let (ends, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    // Several clients: each is its own connection.
-    let clients = [open().await.unwrap(), open().await.unwrap(), open().await.unwrap(), open().await.unwrap()];
-    let client = |n: u64| clients[n as usize % clients.len()].clone();
-    let own = (0..OWN).map(|n| tokio::spawn(own_writer(client(n), n, ends.clone(), count.clone())));
-    let own: Vec<_> = own.collect();
-    // Writers that share a session share no memory of where it ends.
-    let mut shared = Vec::new();
-    for n in 0..SHARED {
-        shared.push(tokio::spawn(shared_writer(open().await.unwrap(), n, ends.clone())));
-    }
+    let load = Load::start(&[address.clone(), address.clone(), address.clone(), address.clone()]).await;
     break_servers(&mut cluster, &format!("{}_SESS_0", address.name), &faults).await;
     cluster.await_healthy();
-    let before = count.load(Ordering::Relaxed);
-    let went_on = async {
-        while count.load(Ordering::Relaxed) < before + OWN {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(120), went_on).await.expect("writers continue");
-    ends.store(true, Ordering::Release);
-    let mut total = 0;
-    let fresh = open().await.unwrap();
-    for writer in own {
-        let (session, acknowledged) = writer.await.unwrap();
-        total += acknowledged.len();
-        assert_eq!(
-            chain(&fresh, session).await,
-            acknowledged,
-            "session {session}: each acknowledged batch once, and no other"
-        );
-    }
-    let mut acknowledged = Vec::new();
-    for writer in shared {
-        acknowledged.extend(writer.await.unwrap());
-    }
-    total += acknowledged.len();
-    let mut there = chain(&fresh, session(1)).await.split_off(1);
-    there.sort_unstable();
-    acknowledged.sort_unstable();
-    assert_eq!(there, acknowledged, "the shared session: each acknowledged batch once, and no other");
-    eprintln!("{total} batches acknowledged, 0 lost, 0 doubled");
+    load.end(&open().await.unwrap()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,6 @@
 //! The log on NATS JetStream against real servers.
 
+mod amid_erasures;
 mod cluster;
 mod conforming;
 mod cut_client;
@@ -7,5 +8,9 @@ mod erasing;
 mod faults;
 mod lagging;
 mod leases;
+mod links;
 mod logins;
+mod membership;
+mod partitions;
 mod refusals;
+mod together;

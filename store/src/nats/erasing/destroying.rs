@@ -115,6 +115,9 @@ impl NatsStore {
         if blobs.is_empty() {
             return Ok(());
         }
+        let stream_name = self.layout.blob_stream();
+        // What is stored from here on is of a batch that names it again (`named_texts`).
+        let until = self.last_number(&stream_name).await?;
         let mut named: BTreeMap<BlobHash, BTreeSet<SessionId>> = BTreeMap::new();
         let log = NatsLog { store: self.clone() };
         for session in log.sessions().all().await?.into_iter().map(|head| head.session) {
@@ -125,12 +128,11 @@ impl NatsStore {
                 }
             }
         }
-        let stream_name = self.layout.blob_stream();
         for blob in blobs.iter().filter(|blob| !named.contains_key(*blob)) {
             let subject = self.blobs.subject(blob);
             // What names the chunks goes first: a blob is there whole, or not at all.
-            let gone = self.destroy(&stream_name, &subject, u64::MAX).await?;
-            self.destroy(&stream_name, &format!("{subject}.*"), u64::MAX).await?;
+            let gone = self.destroy(&stream_name, &subject, until).await?;
+            self.destroy(&stream_name, &format!("{subject}.*"), until).await?;
             self.blobs.forget(blob);
             erased.blobs += u64::from(gone > 0);
         }

@@ -81,7 +81,7 @@ impl NatsStore {
     }
 
     /// The record; `None` when no erasure is pending.
-    pub(super) async fn load_record(&self) -> Result<Option<ErasureRecord>, NatsEraseError> {
+    pub(in crate::nats) async fn load_record(&self) -> Result<Option<ErasureRecord>, NatsEraseError> {
         let Some(count) = self.key(self.record_subject()).await? else { return Ok(None) };
         let count: usize = String::from_utf8_lossy(&count.payload).parse().unwrap_or_default();
         let mut record = ErasureRecord::default();
@@ -109,7 +109,7 @@ impl NatsStore {
     }
 
     /// How many times texts were removed.
-    pub(super) async fn erasures(&self) -> Result<u64, ReadError> {
+    pub(in crate::nats) async fn erasures(&self) -> Result<u64, ReadError> {
         let count = self.key(self.count_subject()).await?;
         Ok(count.and_then(|count| String::from_utf8_lossy(&count.payload).parse().ok()).unwrap_or_default())
     }
