@@ -118,7 +118,6 @@ fn is_stream(body: &str) -> bool {
     start.starts_with("event:") || start.starts_with("data:")
 }
 
-/// The events of a stream: name and data.
 /// The events of a stream, each with its name and data.
 pub(crate) fn streamed_events(body: &str) -> Vec<(String, String)> {
     let mut events = Vec::new();
@@ -178,8 +177,9 @@ fn chat(body: &Value) -> Vec<(String, String)> {
 
 fn response_items(body: &Value) -> Vec<(String, String)> {
     let items = body.get("output").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let done = items
-        .iter()
+    // A conversation that a provider compacted keeps messages of the user.
+    let said = items.iter().filter(|item| item.get("role").is_none_or(|role| role == "assistant"));
+    let done = said
         .enumerate()
         .map(|(index, item)| json!({"type": "response.output_item.done", "output_index": index, "item": item}));
     let kind = match body.get("status").and_then(Value::as_str) {

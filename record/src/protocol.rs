@@ -2,6 +2,14 @@
 
 use annals_providers::wire::Protocol;
 
+/// How the path ends of a request that asks the provider to compact a conversation.
+const COMPACTS: &str = "/responses/compact";
+
+/// Whether a request asks the provider to compact a conversation, by its path.
+pub(crate) fn compacts(target: &str) -> bool {
+    target.split('?').next().unwrap_or_default().ends_with(COMPACTS)
+}
+
 /// The protocol of a recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordedProtocol {
@@ -19,6 +27,7 @@ impl RecordedProtocol {
             ("/messages", Self::Spoken(Protocol::AnthropicMessages), false),
             ("/messages/count_tokens", Self::Spoken(Protocol::AnthropicMessages), true),
             ("/responses", Self::Spoken(Protocol::OpenAiResponses), false),
+            (COMPACTS, Self::Spoken(Protocol::OpenAiResponses), false),
             ("/chat/completions", Self::Spoken(Protocol::OpenAiChat), false),
             (":generateContent", Self::Gemini, false),
             (":streamGenerateContent", Self::Gemini, false),

@@ -5,7 +5,7 @@ use crate::capture::{
 };
 use crate::files::FileCaptures;
 use crate::headers::{self, AgentIds};
-use crate::protocol::RecordedProtocol;
+use crate::protocol::{self, RecordedProtocol};
 use annals_providers::http::{Now, Relay};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -194,7 +194,7 @@ impl ProxyState {
             host: host(&url),
             ids: AgentIds::of(&parts.headers),
             agent: headers::agent(&parts.headers),
-            compacts: headers::compacts(&parts.headers),
+            compacts: headers::compacts(&parts.headers) || protocol::compacts(&path),
             secrets: headers::secrets(&parts.headers, query.as_deref()),
             coding: headers::text(&parts.headers, header::CONTENT_ENCODING),
             body: self.queue.body(),

@@ -168,7 +168,11 @@ class Handler(BaseHTTPRequestHandler):
             elif path.endswith("/responses"):
                 self.openai(body, raw)
             elif path.endswith("/responses/compact"):
-                self.json({"output": [{"type": "compaction", "encrypted_content": "gAAA"}]})
+                kept = [item for item in body["input"] if item.get("type") == "message" and item.get("role") == "user"]
+                self.json({"id": "resp_%04d" % self.number, "object": "response.compaction", "created_at": 0,
+                           "output": [*kept, {"type": "compaction", "id": "cmp_%04d" % self.number, "encrypted_content": "gAAAAB" + "c" * 200}],
+                           "usage": {"input_tokens": len(raw) // 4, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 50,
+                                     "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": len(raw) // 4 + 50}})
             elif path.endswith("/chat/completions"):
                 self.chat(body, raw)
             elif path.endswith(":countTokens"):

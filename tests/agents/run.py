@@ -17,7 +17,8 @@ PACKAGES = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "op
 AFTER = {"claude": "install.cjs", "opencode": "postinstall.mjs"}
 RESUMES = {
     "claude": lambda first, prompt: ["claude", *([] if first else ["--continue"]), "-p", prompt, "--dangerously-skip-permissions", *SHORT],
-    "codex": lambda first, prompt: ["codex", "exec", "--dangerously-bypass-approvals-and-sandbox", *([] if first else ["resume", "--last"]), prompt],
+    # Whatever window the newest model has.
+    "codex": lambda first, prompt: ["codex", "exec", "-c", "model_auto_compact_token_limit=200000", "--dangerously-bypass-approvals-and-sandbox", *([] if first else ["resume", "--last"]), prompt],
     "opencode": lambda first, prompt: ["opencode", "run", "--model", "anthropic/claude-sonnet-4-5", *([] if first else ["--continue"]), prompt],
     "gemini": lambda first, prompt: ["gemini", "--yolo", *([] if first else ["--resume", "latest"]), "-p", prompt],
 }

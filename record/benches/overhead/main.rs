@@ -35,9 +35,29 @@ fn cpu() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-fn median(mut all: Vec<Duration>) -> Duration {
-    all.sort_unstable();
-    all.get(all.len() / 2).copied().unwrap_or_default()
+/// Times, in order.
+struct Times(Vec<Duration>);
+
+impl Times {
+    fn of(mut all: Vec<Duration>) -> Self {
+        all.sort_unstable();
+        Self(all)
+    }
+
+    /// Below which so many of a hundred are.
+    fn percentile(&self, percent: usize) -> Duration {
+        self.0.get(self.0.len() * percent / 100).copied().unwrap_or_default()
+    }
+
+    /// The middle and the 99th of a hundred, beyond those of others.
+    fn beyond(&self, others: &Self) -> String {
+        let beyond = |percent| micros(self.percentile(percent).saturating_sub(others.percentile(percent)));
+        format!("p50 +{}, p99 +{}", beyond(50), beyond(99))
+    }
+
+    fn both(&self) -> String {
+        format!("p50 {}, p99 {}", micros(self.percentile(50)), micros(self.percentile(99)))
+    }
 }
 
 /// A proxy that copies bytes; gives its address.
@@ -105,18 +125,36 @@ fn body(turn: usize) -> String {
     json!({"model": "claude-sonnet-4-5", "max_tokens": 8000, "system": text(2_000, 1), "tools": tools, "messages": messages, "stream": true}).to_string()
 }
 
-/// The time to the first byte, and the delay of an event.
-async fn latency(address: &str, path: &str, provider: &Provider) -> Result<(Duration, Duration), Box<dyn Error>> {
-    let mut client = Client::connect(address).await?;
-    let (mut first, mut delays) = (Vec::new(), Vec::new());
+/// How a provider is reached.
+struct Way<'a> {
+    name: &'a str,
+    address: &'a str,
+    path: &'a str,
+    /// Times to the first byte, and delays of events.
+    first: Vec<Duration>,
+    delays: Vec<Duration>,
+}
+
+/// Measures latencies, in turns, so that what else the machine does meets all.
+async fn latencies(ways: &mut [Way<'_>], provider: &Provider) -> Result<(), Box<dyn Error>> {
+    let mut clients = Vec::new();
+    for way in ways.iter() {
+        clients.push(Client::connect(way.address).await?);
+    }
     for request in 0..REQUESTS {
         let body = body(request % 8);
-        let answer = client.send(path, &body).await?;
-        first.push(answer.first);
-        let sent = provider.sent();
-        delays.extend(answer.events.iter().zip(&sent).map(|(got, sent)| got.saturating_duration_since(*sent)));
+        for (way, client) in ways.iter_mut().zip(&mut clients) {
+            let answer = client.send(way.path, &body).await?;
+            let sent = provider.sent();
+            // The first request connects, and begins a session.
+            if request > 0 {
+                way.first.push(answer.first);
+                let delays = answer.events.iter().zip(&sent);
+                way.delays.extend(delays.map(|(got, sent)| got.saturating_duration_since(*sent)));
+            }
+        }
     }
-    Ok((median(first), median(delays)))
+    Ok(())
 }
 
 /// CPU time per MB of answers, of this process with client and provider.
@@ -155,15 +193,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let through = recording.proxy().base_url("anthropic");
     let address = through.trim_start_matches("http://").split('/').next().unwrap_or_default().to_owned();
     let plain = plain_proxy(paced.address.clone()).await?;
-    println!("medians of {REQUESTS} requests of 60 to 80 kB, answers of {EVENTS} events, one a millisecond");
-    let direct = latency(&paced.address, path, &paced).await?;
-    for (name, address, path) in [("plain proxy", &plain, path), ("recorder", &address, recorded)] {
-        let (first, event) = latency(address, path, &paced).await?;
-        println!(
-            "{name:<12} first byte +{}, event +{}",
-            micros(first.saturating_sub(direct.0)),
-            micros(event.saturating_sub(direct.1))
-        );
+    println!("{REQUESTS} requests of 60 to 80 kB, answers of {EVENTS} events, one a millisecond");
+    let way = |name, address, path| Way { name, address, path, first: Vec::new(), delays: Vec::new() };
+    let mut ways =
+        [way("direct", &paced.address, path), way("plain proxy", &plain, path), way("recorder", &address, recorded)];
+    latencies(&mut ways, &paced).await?;
+    let measured = ways.map(|way| (way.name, Times::of(way.first), Times::of(way.delays)));
+    let [(name, first, delays), rest @ ..] = &measured;
+    println!("{name:<12} first byte {}; event {}", first.both(), delays.both());
+    for (name, added, late) in rest {
+        println!("{name:<12} first byte {}; event {}", added.beyond(first), late.beyond(delays));
     }
     recording.finish().await;
 

@@ -121,3 +121,23 @@ fn settings_are_compared_over_sessions() {
         (Some(2), &true.into(), &0.into())
     );
 }
+
+#[test]
+fn requests_that_would_be_the_same_are_measured_the_same() {
+    for name in [
+        "a-new-prompt-commits-a-staged-revert",
+        "a-move-before-a-revert-names-the-cause",
+        "old-outputs-of-one-turn-are-pruned",
+    ] {
+        let (annals, store) = (Annals::new(), tempfile::tempdir().expect("a folder"));
+        let store = text(store.path());
+        let scenario = fixture(&format!("scenarios/{name}.json"));
+        ends(&annals, 0, &["scenario", "run", "--store", &store, &scenario]);
+        let nothing = ["what-if", "@last", "--store", &store, "--json", "--set", "source:no/source=none"];
+        let Answer { status, out, .. } = annals.run(&nothing);
+        let found: Value = serde_json::from_str(&out).expect("an answer");
+        assert_eq!(status, 0, "{name}");
+        assert!(found["before"]["breaks"].as_u64() > Some(0), "{name}: the prefix breaks");
+        assert_eq!(found["before"], found["after"], "{name}");
+    }
+}

@@ -66,6 +66,46 @@ fn a_summary_of_an_agent_without_ids_continues_its_session() -> std::io::Result<
 }
 
 #[test]
+fn a_conversation_that_the_provider_compacts_stays_one_session() -> std::io::Result<()> {
+    let usage = json!({"input_tokens": 9, "output_tokens": 3, "total_tokens": 12});
+    let prompt = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Prompt number 1 of the user"}]});
+    let answered = |text: &str| {
+        let said = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]});
+        let body = json!({"id": "r", "object": "response", "status": "completed", "output": [said], "usage": usage});
+        (200, "application/json", body.to_string())
+    };
+    let sealed = json!({"type": "compaction", "encrypted_content": "gAAAA-sealed"});
+    let compacted = json!({"id": "c", "object": "response.compaction", "output": [prompt, sealed], "usage": usage});
+    let compacted = (200, "application/json", compacted.to_string());
+    let script = [answered("Answer 1."), answered("Answer 2."), compacted, answered("Answer 3.")];
+    let (annals, provider, store) = (Annals::new(), Provider::start(script)?, tempfile::tempdir()?);
+    let at = store.path().to_string_lossy().into_owned();
+    let (agent, folder) = (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/codex.py"), tempfile::tempdir()?);
+    let file = folder.path().join("session.json").to_string_lossy().into_owned();
+    for turn in [&["1"][..], &["2"], &["3", "compact"]] {
+        let record = ["record", "--store", &at, "--agent", "codex", "--upstream", &provider.url];
+        let recorded = annals.run(&[&record[..], &["--", "python3", agent, &file], turn].concat());
+        assert_eq!(recorded.status, 0, "{}", recorded.remarks);
+    }
+    let sessions: Value = serde_json::from_str(&annals.run(&["sessions", "--all", "--store", &at, "--json"]).out)?;
+    assert_eq!(sessions.as_array().map(Vec::len), Some(1), "{sessions}");
+    let requests: Value = serde_json::from_str(&annals.run(&["requests", "@last", "--store", &at, "--json"]).out)?;
+    let purposes: Vec<_> = requests.as_array().into_iter().flatten().map(|one| one["purpose"].as_str()).collect();
+    assert_eq!(purposes, [Some("turn"), Some("turn"), Some("summary"), Some("turn")]);
+    let compactions = annals.run(&["compactions", "@last", "--store", &at, "--json"]).out;
+    let compactions: Value = serde_json::from_str(&compactions)?;
+    assert_eq!(compactions.as_array().map(Vec::len), Some(1), "{compactions}");
+    assert_eq!(compactions[0]["fidelity"], Value::Null, "nobody but the provider can compare it: {compactions}");
+    let history = annals.run(&["history", "@last", "--store", &at]).out;
+    for (text, there) in [("gAAAA-sealed", true), ("number 3 of", true), ("Answer 3.", true), ("Answer 2.", false)] {
+        assert_eq!(history.contains(text), there, "{text} in {history}");
+    }
+    let verified = ends(&annals, 0, &["verify", "@last", "--store", &at, "--requests", "--wire"]);
+    assert!(verified.contains("4 requests proved byte for byte"), "{verified}");
+    Ok(())
+}
+
+#[test]
 fn parallel_subagents_are_children_of_the_session_that_started_them() -> std::io::Result<()> {
     let usage = json!({"input_tokens": 9, "output_tokens": 3});
     let message = |content: Value, stop: &str| {

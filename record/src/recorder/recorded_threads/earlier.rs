@@ -3,6 +3,7 @@
 use super::placing::Placing;
 use super::{KnownThread, RecordedThreads, conversation};
 use crate::conversation::Speaker;
+use crate::headers::AgentIds;
 use crate::thread::Thread;
 use annals_core::event::Origin;
 use annals_core::{AgentName, SessionId};
@@ -43,7 +44,11 @@ impl RecordedThreads {
             if captured.ids.session.is_none() && !(same > 0 && (same == all || same > 1)) {
                 continue;
             }
-            let (ids, parent) = (captured.ids.clone(), thread.parent());
+            let (mut ids, parent) = (captured.ids.clone(), thread.parent());
+            if ids.session.is_none() {
+                // The next request may have them.
+                ids = self.earlier().await?.ids(session);
+            }
             self.threads.push(KnownThread { ids, protocol, parent, thread, broken: false, _lease: lease });
             let at = self.threads.len() - 1;
             if let (Some(process), Some(known)) = (self.settings.process.clone(), self.threads.get_mut(at)) {
@@ -80,6 +85,14 @@ pub(super) struct EarlierSessions {
 }
 
 impl EarlierSessions {
+    /// How the agent calls a session; nothing for one of an agent that has no names for its sessions.
+    fn ids(&self, session: SessionId) -> AgentIds {
+        let named = self.named.iter().find(|(_, known)| **known == session).map(|((_, id), _)| id.as_str());
+        let Some(id) = named.filter(|id| *id != session.to_string()) else { return AgentIds::default() };
+        let (main, agent) = id.split_once('/').map_or((id, None), |(main, agent)| (main, Some(agent.to_owned())));
+        AgentIds { session: Some(main.to_owned()), agent, parent: None }
+    }
+
     fn of(catalogue: Catalogue) -> Self {
         let is_recorded =
             |entry: &CatalogueEntry| entry.origin_form.as_deref() == Some(Origin::WIRE) && !entry.forgotten;

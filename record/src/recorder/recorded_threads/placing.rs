@@ -3,7 +3,7 @@
 use super::{KnownThread, RecordedThreads};
 use crate::capture::CapturedRequest;
 use crate::conversation::WireConversation;
-use crate::protocol::RecordedProtocol;
+use crate::protocol::{self, RecordedProtocol};
 use crate::purpose::{Requester, aside};
 use annals_core::Digest;
 use annals_core::event::Purpose;
@@ -25,11 +25,11 @@ impl Placing<'_> {
         self.captured.ids.session.is_some()
     }
 
-    /// Whether a conversation has the ids of the request.
+    /// Whether a conversation has the ids of the request. Codex asks a provider to compact one without any.
     fn is_of(&self, known: &KnownThread) -> bool {
-        known.protocol == self.protocol
-            && known.ids.session == self.captured.ids.session
-            && known.ids.agent == self.captured.ids.agent
+        let (ids, own) = (&self.captured.ids, &known.ids);
+        let is_anonymous = ids.session.is_none() && protocol::compacts(&self.captured.target);
+        known.protocol == self.protocol && (is_anonymous || (own.session == ids.session && own.agent == ids.agent))
     }
 
     /// How many messages of a conversation that waits for nothing the request begins with, if it continues that.
