@@ -21,8 +21,8 @@ pub struct ListedCompaction {
     pub entry: LedgerEntry,
     /// The summary; `null` for a compaction without one.
     pub summary: Option<String>,
-    /// How much of what left is in the summary or in a message that stays; `null` for a compaction without a summary. A
-    /// heuristic, not a proof.
+    /// How much of what left is in the summary or in a message that stays; `null` for a compaction without a summary, or with one
+    /// that only the provider can read. A heuristic, not a proof.
     pub fidelity: Option<Fidelity>,
     /// What people and instructions wrote that the summary does not mention: a heuristic, not a proof.
     pub unmentioned: Unmentioned,
@@ -152,7 +152,7 @@ pub(crate) struct CompactionFold {
 }
 
 impl CompactionFold {
-    const VERSION: FoldVersion<'static> = FoldVersion { name: "compactions", version: 1 };
+    const VERSION: FoldVersion<'static> = FoldVersion { name: "compactions", version: 2 };
 
     fn apply(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
         if self.failed {
@@ -181,14 +181,14 @@ impl CompactionFold {
 #[derive(Serialize, Deserialize)]
 struct ComparedSummary {
     summary: String,
-    fidelity: Fidelity,
+    fidelity: Option<Fidelity>,
     unmentioned: Unmentioned,
 }
 
 fn listed(entry: LedgerEntry, compared: Option<ComparedSummary>) -> ListedCompaction {
     match compared {
         Some(ComparedSummary { summary, fidelity, unmentioned }) => {
-            ListedCompaction { entry, summary: Some(summary), fidelity: Some(fidelity), unmentioned }
+            ListedCompaction { entry, summary: Some(summary), fidelity, unmentioned }
         }
         None => ListedCompaction { entry, summary: None, fidelity: None, unmentioned: Unmentioned::default() },
     }
@@ -202,6 +202,9 @@ fn compare<'a>(
     blobs: &dyn Blobs,
 ) -> Option<ComparedSummary> {
     let summary = compaction.summary_as_sent(blobs)?.into_owned();
+    if is_sealed(&summary) {
+        return Some(ComparedSummary { summary, fidelity: None, unmentioned: Unmentioned::default() });
+    }
     let of = |seqs: &mut dyn Iterator<Item = &Seq>| -> Vec<CoveredText> {
         let messages = seqs.filter_map(|seq| message(*seq));
         messages
@@ -216,7 +219,13 @@ fn compare<'a>(
     let joined = |texts: &[CoveredText]| texts.iter().map(|text| text.text.as_str()).collect::<Vec<_>>().join("\n");
     let fidelity = Fidelity::of(&covered, &format!("{summary}\n{}", joined(&stays)));
     let (names, instructions) = unmentioned(&joined(&covered), &summary);
-    Some(ComparedSummary { summary, fidelity, unmentioned: Unmentioned { names, instructions } })
+    Some(ComparedSummary { summary, fidelity: Some(fidelity), unmentioned: Unmentioned { names, instructions } })
+}
+
+/// Whether only the provider can read a summary: Codex sends it back as it received it.
+fn is_sealed(summary: &str) -> bool {
+    let item = || serde_json::from_str::<serde_json::Value>(summary).ok();
+    summary.starts_with('{').then(item).flatten().is_some_and(|item| item["encrypted_content"].is_string())
 }
 
 /// What people and instructions wrote in a message: that is what a summary must carry. Tool outputs are not.

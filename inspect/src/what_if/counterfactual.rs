@@ -26,6 +26,8 @@ pub(super) struct Counterfactual<'a> {
     known: KnownModel<'a>,
     view: SessionView,
     builder: RequestBuilder,
+    /// How many leading messages each request that was built since the newest measured one had in common with the one before.
+    same: usize,
     last: Option<RequestSent>,
     /// A recorded compaction that would not have happened is left out, with the epoch that it began.
     dropping: bool,
@@ -56,6 +58,7 @@ impl<'a> Counterfactual<'a> {
             known,
             view: SessionView::default(),
             builder: RequestBuilder::default(),
+            same: usize::MAX,
             last: None,
             dropping: false,
             drop_epoch: false,
@@ -92,6 +95,7 @@ impl<'a> Counterfactual<'a> {
         self.last = Some(sent.clone());
         for _ in 0..ROUNDS {
             let built = self.builder.build(&self.view, &sent, blobs)?;
+            self.same = self.same.min(built.same);
             let (chars, model) = (built.chars(), built.head.model.clone());
             let limits = self.limits(&self.rules, &model);
             // What the recorded rules would have done too was decided by the agent that recorded it.
@@ -101,7 +105,8 @@ impl<'a> Counterfactual<'a> {
             }
         }
         let epoch = self.view.epochs.current.as_ref().map(|epoch| epoch.mark.seq);
-        let built = self.builder.build(&self.view, &sent, blobs)?;
+        let mut built = self.builder.build(&self.view, &sent, blobs)?;
+        built.same = built.same.min(std::mem::replace(&mut self.same, usize::MAX));
         Ok(measure(&built, epoch))
     }
 
@@ -252,6 +257,7 @@ impl<'a> Counterfactual<'a> {
         }
         let Some(sent) = self.last.clone() else { return true };
         let Ok(built) = self.builder.build(&self.view, &sent, blobs) else { return true };
+        self.same = self.same.min(built.same);
         let (chars, model) = (built.chars(), built.head.model.clone());
         let limits = self.limits(&self.rules, &model);
         let larger_window = self.changes.iter().any(|change| matches!(change, WhatIfChange::Model { .. }));
