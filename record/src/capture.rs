@@ -1,5 +1,6 @@
 //! Copies of what passes: within a budget of memory, handed to the recorder without ever waiting for it.
 
+use crate::coding::StreamCoding;
 use crate::headers::AgentIds;
 use annals_core::Time;
 use annals_runtime::worktree::Tree;
@@ -83,6 +84,7 @@ pub(crate) struct CapturedAnswer {
 pub(crate) struct CapturedPiece {
     /// Of which request.
     pub(crate) id: u64,
+    pub(crate) coding: StreamCoding,
     pub(crate) body: CapturedBody,
 }
 
@@ -123,10 +125,10 @@ impl CaptureQueue {
     }
 
     /// A piece of the answer to a request.
-    pub(crate) fn piece(&self, id: u64, bytes: &[u8]) {
+    pub(crate) fn piece(&self, id: u64, coding: StreamCoding, bytes: &[u8]) {
         let mut body = self.body();
         body.push(bytes);
-        self.send(Captured::Piece(CapturedPiece { id, body }));
+        self.send(Captured::Piece(CapturedPiece { id, coding, body }));
     }
 
     /// Counts a request that is not recorded.

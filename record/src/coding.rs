@@ -1,5 +1,9 @@
 //! Content codings: the content of compressed bodies.
 
+mod stream;
+
+pub(crate) use stream::{ContentStream, StreamCoding};
+
 use std::io::{self, Read};
 
 /// Why the content of a body is not known.

@@ -3,6 +3,7 @@
 use crate::capture::{
     BodyEnd, CaptureQueue, Captured, CapturedAnswer, CapturedBody, CapturedRequest, CopyingStream, WhenPassed,
 };
+use crate::coding::StreamCoding;
 use crate::files::FileCaptures;
 use crate::headers::{self, AgentIds};
 use crate::protocol::{self, RecordedProtocol};
@@ -278,16 +279,14 @@ impl Exchange {
         let coding = headers::text(headers, header::CONTENT_ENCODING);
         let request_id = headers::text(headers, REQUEST_ID);
         let (copy, announced) = (self.shared.queue.body(), length(headers));
-        // Shown while it arrives: a stream that is not compressed.
+        // Shown while it arrives: a stream whose content is known before its end.
         let is_stream = media.as_deref().is_some_and(|media| media.starts_with("text/event-stream"));
         let is_shown = self.shared.shows && self.recorded && is_stream && (200..300).contains(&status);
-        let passes: Option<WhenPassed> = match is_shown && coding.is_none() {
-            true => {
-                let (queue, id) = (self.shared.queue.clone(), self.id);
-                Some(Box::new(move |piece| queue.piece(id, piece)))
-            }
-            false => None,
-        };
+        let read = StreamCoding::of(coding.as_deref()).filter(|_| is_shown);
+        let passes: Option<WhenPassed> = read.map(|coding| {
+            let (queue, id) = (self.shared.queue.clone(), self.id);
+            Box::new(move |piece: &[u8]| queue.piece(id, coding, piece)) as WhenPassed
+        });
         let Self { id, began, shared, recorded, answering } = self;
         let mut answering = Some(answering);
         let body = body.inspect(move |_| drop(answering.take()));

@@ -2,6 +2,7 @@
 
 use crate::answer::streamed_events;
 use crate::capture::CapturedPiece;
+use crate::coding::{ContentStream, StreamCoding};
 use crate::protocol::RecordedProtocol;
 use annals_core::{RequestId, SessionId};
 use annals_providers::provider::ProviderEvent;
@@ -26,6 +27,8 @@ struct ArrivingAnswer {
     request: RequestId,
     /// `None` for Gemini, whose events need none. Used by one task at a time.
     decoder: Option<Mutex<Decoder>>,
+    /// Reads the content; made with the first piece. Used by one task at a time.
+    content: Option<Mutex<ContentStream>>,
     /// What is no whole event yet.
     rest: Vec<u8>,
     /// The names of the fragments, in the order in which they began.
@@ -46,15 +49,16 @@ impl LiveAnswers {
             RecordedProtocol::Spoken(protocol) => Some(Mutex::new(decoder(protocol))),
             RecordedProtocol::Gemini => None,
         };
-        let (rest, fragments) = (Vec::new(), Vec::new());
-        self.arriving.insert(id, ArrivingAnswer { session, request, decoder, rest, fragments });
+        let (content, rest, fragments) = (None, Vec::new(), Vec::new());
+        self.arriving.insert(id, ArrivingAnswer { session, request, decoder, content, rest, fragments });
     }
 
     /// Publishes what a piece says. An answer of which a piece is missing or wrong is not shown further.
     pub(super) fn piece(&mut self, piece: &CapturedPiece, redactor: &Redactor) {
         let (Some(observer), Some(answer)) = (&self.observer, self.arriving.get_mut(&piece.id)) else { return };
         let mut found = Vec::new();
-        let is_read = piece.body.bytes().is_some_and(|bytes| answer.read(bytes, &mut found).is_some());
+        let bytes = piece.body.bytes().and_then(|bytes| answer.content(piece.coding, bytes));
+        let is_read = bytes.is_some_and(|bytes| answer.read(&bytes, &mut found).is_some());
         for (fragment, text) in found {
             let text = redactor.redact(&text).text.into_owned();
             let (session, request) = (answer.session, answer.request);
@@ -74,6 +78,12 @@ impl LiveAnswers {
 }
 
 impl ArrivingAnswer {
+    /// The content of a piece; `None` when it is damaged.
+    fn content(&mut self, coding: StreamCoding, bytes: &[u8]) -> Option<Vec<u8>> {
+        let content = self.content.get_or_insert_with(|| Mutex::new(ContentStream::new(coding)));
+        content.get_mut().unwrap_or_else(PoisonError::into_inner).push(bytes).ok()
+    }
+
     /// Adds what further bytes say; `None` when they cannot be read to their end.
     fn read(&mut self, bytes: &[u8], found: &mut Vec<(Fragment, String)>) -> Option<()> {
         self.rest.extend_from_slice(bytes);
@@ -141,9 +151,14 @@ mod tests {
     use super::*;
     use crate::capture::CapturedBody;
     use annals_providers::wire::Protocol;
+    use std::io::Write;
 
     /// What is published while an answer arrives in pieces of some bytes.
     fn published(protocol: RecordedProtocol, stream: &str, bytes: usize) -> Vec<String> {
+        published_as(protocol, StreamCoding::Identity, stream.as_bytes(), bytes)
+    }
+
+    fn published_as(protocol: RecordedProtocol, coding: StreamCoding, stream: &[u8], bytes: usize) -> Vec<String> {
         let notices: Arc<Mutex<Vec<String>>> = Arc::default();
         let heard = notices.clone();
         let observer = move |notice: &Notice| {
@@ -156,8 +171,8 @@ mod tests {
         };
         let mut answers = LiveAnswers::of(Some(Arc::new(observer)));
         answers.expect(7, SessionId::from_parts(1, 1), RequestId::from_parts(1, 1), protocol);
-        for piece in stream.as_bytes().chunks(bytes) {
-            let piece = CapturedPiece { id: 7, body: CapturedBody::of(piece.to_vec()) };
+        for piece in stream.chunks(bytes) {
+            let piece = CapturedPiece { id: 7, coding, body: CapturedBody::of(piece.to_vec()) };
             answers.piece(&piece, &Redactor::default());
         }
         answers.end(7);
@@ -173,7 +188,12 @@ mod tests {
         let stream = format!("{}{}data: [DONE]\n\n", delta("Seven "), delta("jars"));
         for bytes in [1, 7, 4_096] {
             let chat = RecordedProtocol::Spoken(Protocol::OpenAiChat);
-            assert_eq!(published(chat, &stream, bytes), ["Text(0) Seven ", "Text(0) jars", "end"], "{bytes}");
+            let expected = ["Text(0) Seven ", "Text(0) jars", "end"];
+            assert_eq!(published(chat, &stream, bytes), expected, "{bytes}");
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(stream.as_bytes()).unwrap();
+            let compressed = encoder.finish().unwrap();
+            assert_eq!(published_as(chat, StreamCoding::Gzip, &compressed, bytes), expected, "gzip, {bytes}");
         }
     }
 
