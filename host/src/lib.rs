@@ -10,11 +10,12 @@
 //! [`HostedSession`] does all of it for one session: it opens it, admits prompts, runs it, hands out permission questions on a channel and
 //! interrupts. The parts are there for programs that need them one by one: [`editing`] changes sessions without a model, [`erasing`]
 //! removes texts, [`AutomaticSigner`] signs what was appended, [`live`] shows
-//! other processes what is on its way.
+//! other processes what is on its way, [`asked`] lets them answer questions of models.
 #![warn(missing_docs)]
 
 pub mod advice;
 mod approval;
+pub mod asked;
 mod configured;
 mod context;
 pub mod editing;
@@ -36,6 +37,7 @@ mod remarks;
 mod short_id;
 mod signals;
 mod signing;
+mod socket;
 mod store_choice;
 
 pub use approval::ApprovalMode;

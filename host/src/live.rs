@@ -10,7 +10,6 @@
 mod fragment;
 mod reader;
 mod sender;
-mod socket;
 mod texts;
 
 pub use fragment::{LiveContent, LiveFragment, LivePlace, LiveUpdate};

@@ -5,12 +5,14 @@
 //! grow with the square of the session (requests whole) is limited to [`REQUESTS`]; what was left out is named.
 
 mod bodies;
+mod file_page;
 mod index;
 mod pool;
 mod turn_index;
 mod turns;
 mod views;
 
+pub use file_page::FilePage;
 pub use index::SessionIndex;
 pub use turn_index::TurnIndex;
 pub use turns::{ReportCall, ReportMark, ReportTurn};
@@ -34,7 +36,7 @@ use turns::TurnFold;
 use views::ViewChanges;
 
 /// The shape of [`ReportData`], for the page.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// How many requests are shown whole at most.
 pub const REQUESTS: usize = 200;
 /// How many spans of requests are looked up, about: what decides how long it takes to write a report of a long session.
@@ -71,6 +73,8 @@ pub struct ReportData {
     pool: Vec<Box<RawValue>>,
     /// What verifying the export that is in the file gave.
     pub verified: VerifyReport,
+    /// The sub-agents that it started, and theirs.
+    pub subagents: Vec<ReportData>,
 }
 
 /// The session that a report is about.
@@ -211,6 +215,7 @@ impl SessionAt {
             views: shown.views,
             pool: pool.into_items(),
             verified,
+            subagents: Vec::new(),
         })
     }
 

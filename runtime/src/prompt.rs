@@ -2,9 +2,10 @@
 
 use crate::Boxed;
 use annals_core::{CallId, SessionId};
+use serde::{Deserialize, Serialize};
 
 /// A question of a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserQuestion {
     /// The session; a child's question names the child.
     pub session: SessionId,

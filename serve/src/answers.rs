@@ -8,4 +8,5 @@ pub mod requests;
 pub mod sessions;
 pub mod streams;
 pub mod timeline;
+pub mod user_questions;
 pub mod whole_store;

@@ -9,15 +9,19 @@
 mod elsewhere;
 mod entry;
 mod shown;
+mod user_questions;
 
 pub(crate) use elsewhere::AskedElsewhere;
 pub use entry::{AskedPermission, HostedEntry};
 pub use shown::PermissionShown;
+pub use user_questions::QuestionShown;
 
 use crate::problem::ApiProblem;
 use annals_core::SessionId;
-use annals_host::{ExistingSession, HostContext, HostedSession, RunOptions};
+use annals_host::asked::AskedPrompts;
+use annals_host::{EditorServices, ExistingSession, HostContext, HostedSession, RunOptions};
 use annals_inspect::reader::Reader;
+use annals_runtime::host::PromptSender;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -32,6 +36,7 @@ pub struct HostedSessions {
     /// By the session itself, and by the imported session that it continues.
     entries: Mutex<BTreeMap<SessionId, Arc<HostedEntry>>>,
     asked: AskedElsewhere,
+    prompts: AskedPrompts,
 }
 
 impl HostedSessions {
@@ -39,7 +44,8 @@ impl HostedSessions {
     /// directory.
     pub fn new(context: HostContext, reader: Reader) -> Self {
         let asked = AskedElsewhere::of(&reader);
-        Self { context, reader, entries: Mutex::default(), asked }
+        let prompts = AskedPrompts::of(reader.folder());
+        Self { context, reader, entries: Mutex::default(), asked, prompts }
     }
 
     /// Where sessions are read and written.
@@ -54,8 +60,7 @@ impl HostedSessions {
 
     /// Starts a session.
     pub(crate) async fn create(&self, options: &RunOptions) -> Result<Arc<HostedEntry>, ApiProblem> {
-        let (hosted, questions) = HostedSession::open_in(&self.context, self.reader.clone(), options, None).await?;
-        let entry = HostedEntry::start(hosted, questions);
+        let entry = self.start(options.clone(), None).await?;
         self.keep(entry.id(), &entry).await;
         Ok(entry)
     }
@@ -68,12 +73,11 @@ impl HostedSessions {
         }
         // Opened under the lock: two prompts at once must not open a session twice.
         let found = ExistingSession::of(self.reader.clone(), session).await?;
-        let (reader, options) = (self.reader.clone(), RunOptions::default());
-        let (hosted, questions) = HostedSession::open_in(&self.context, reader, &options, Some(found)).await?;
-        let continued = hosted.session().id();
+        let started = self.start(RunOptions::default(), Some(found)).await?;
+        let continued = started.id();
         let entry = match entries.get(&continued) {
             Some(entry) => entry.clone(),
-            None => HostedEntry::start(hosted, questions),
+            None => started,
         };
         entries.insert(continued, entry.clone());
         entries.insert(session, entry.clone());
@@ -81,6 +85,14 @@ impl HostedSessions {
         drop(entries);
         close(closed).await;
         Ok(entry)
+    }
+
+    async fn start(&self, options: RunOptions, found: Option<ExistingSession>) -> Result<Arc<HostedEntry>, ApiProblem> {
+        let (user, prompts) = PromptSender::channel();
+        let editor = EditorServices { user: Some(Arc::new(user)), ..options.editor };
+        let options = RunOptions { editor, ..options };
+        let (hosted, questions) = HostedSession::open_in(&self.context, self.reader.clone(), &options, found).await?;
+        Ok(HostedEntry::start(hosted, questions, prompts))
     }
 
     /// A session that is run here; `None` when it is not.
@@ -91,6 +103,11 @@ impl HostedSessions {
     /// The permission questions of sessions that other processes run.
     pub(crate) fn asked_elsewhere(&self) -> &AskedElsewhere {
         &self.asked
+    }
+
+    /// The questions of models that wait in a terminal.
+    pub(crate) fn prompts_elsewhere(&self) -> &AskedPrompts {
+        &self.prompts
     }
 
     /// Those that are run here, each once.

@@ -12,6 +12,7 @@
 
 mod access;
 mod answers;
+mod clip;
 mod followers;
 mod hosting;
 mod openapi;

@@ -74,6 +74,16 @@ pub struct AtCut {
     pub at: Option<u64>,
 }
 
+/// The newest of a list about a session.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewestAsked {
+    /// How many events of the session have happened. Without it all of them. A cut inside of a batch means its end.
+    pub at: Option<u64>,
+    /// Only so many of the last items.
+    pub last: Option<usize>,
+}
+
 /// What was asked.
 pub struct Question<Q> {
     /// What all requests share.

@@ -1,10 +1,12 @@
 //! Every operation of the API.
 
-use crate::answers::{edits, events, prompts, questions, requests, sessions, streams, timeline, whole_store};
+use crate::answers::{
+    edits, events, prompts, questions, requests, sessions, streams, timeline, user_questions, whole_store,
+};
 use crate::operation::{AnswerShape, Operation, get, post};
 use annals_core::schema::of;
 use annals_inspect::compactions::ListedCompaction;
-use annals_inspect::report::ReportFile;
+use annals_inspect::report::FilePage;
 use annals_inspect::tree::TreeSession;
 use annals_store::exchange::VerifyReport;
 use serde_json::{Value, json};
@@ -132,8 +134,8 @@ pub fn operations() -> Vec<Operation> {
         get(
             "/v1/sessions/{session}/files",
             "files",
-            "The files that events name, and what was done with each.",
-            json(of::<Vec<ReportFile>>),
+            "The files that events name, and what was done with each, the newest first.",
+            json(of::<FilePage>),
             timeline::files,
         ),
         get(
@@ -234,6 +236,20 @@ pub fn writing() -> Vec<Operation> {
             "Answer a permission question that waits.",
             json(of::<prompts::PermissionTaken>),
             prompts::answer,
+        ),
+        get(
+            "/v1/questions",
+            "listQuestions",
+            "The questions of models to the user that wait.",
+            json(of::<user_questions::UserQuestionList>),
+            user_questions::waiting,
+        ),
+        post(
+            "/v1/sessions/{session}/questions/{question}",
+            "answerQuestion",
+            "Answer a question of a model that waits.",
+            json(of::<user_questions::UserAnswerTaken>),
+            user_questions::answer,
         ),
         post(
             "/v1/sessions/{session}/interrupt",

@@ -1,27 +1,19 @@
-//! What all requests share: the store, prices, indexes of sessions, and the places of questions that are worked on.
+//! What all requests share: the store, prices, and the places of questions that are worked on.
 
 use crate::followers::Followers;
 use crate::hosting::HostedSessions;
 use crate::problem::ApiProblem;
-use annals_core::SessionId;
 use annals_host::live::LiveReader;
-use annals_inspect::SessionAt;
 use annals_inspect::live_store::LiveStore;
 use annals_inspect::pricing::Pricing;
-use annals_inspect::report::SessionIndex;
 use axum::http::StatusCode;
-use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, Weak};
-use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
+use tokio::sync::Semaphore;
 
-/// How many sessions have an index of their turns in memory.
-const INDEXES: usize = 16;
 /// How many event streams may be open.
 const STREAMS: usize = 2_048;
 /// How many of them may be of the whole store: each reads for itself.
 const WHOLE_STREAMS: usize = 32;
-
-type SharedIndex = Arc<Mutex<SessionIndex>>;
 
 /// What all requests share.
 pub struct Service {
@@ -31,7 +23,6 @@ pub struct Service {
     pub pricing: Pricing,
     /// The sessions that are run here; `None` when the store is only read.
     hosted: Option<Arc<HostedSessions>>,
-    indexes: std::sync::Mutex<VecDeque<(SessionId, SharedIndex)>>,
     pub(crate) questions: Arc<Semaphore>,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) whole_streams: Arc<Semaphore>,
@@ -47,7 +38,6 @@ impl Service {
             store: Arc::new(store),
             pricing,
             hosted,
-            indexes: std::sync::Mutex::default(),
             questions: Arc::new(Semaphore::new(cores + 1)),
             streams: Arc::new(Semaphore::new(STREAMS)),
             whole_streams: Arc::new(Semaphore::new(WHOLE_STREAMS)),
@@ -83,24 +73,5 @@ impl Service {
         let started = Arc::new(LiveReader::start(&folder));
         *live = Arc::downgrade(&started);
         Ok(started)
-    }
-
-    /// The turns and files of a session up to the end of `past`; costs what was appended since it was asked last.
-    pub(crate) async fn index(&self, past: &SessionAt) -> Result<OwnedMutexGuard<SessionIndex>, ApiProblem> {
-        let shared = self.shared_index(past.session);
-        let mut index = shared.lock_owned().await;
-        index.extend(past).await?;
-        Ok(index)
-    }
-
-    fn shared_index(&self, session: SessionId) -> SharedIndex {
-        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = indexes.iter().position(|(id, _)| *id == session).and_then(|at| indexes.remove(at));
-        let (_, index) = known.unwrap_or_else(|| (session, SharedIndex::default()));
-        indexes.push_back((session, index.clone()));
-        if indexes.len() > INDEXES {
-            indexes.pop_front();
-        }
-        index
     }
 }

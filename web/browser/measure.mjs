@@ -1,15 +1,74 @@
-// First paint and scrub latency of the page over real stores: `ANNALS=… node browser/measure.mjs STORE...`. What docs/benchmarks.md has.
+// First paint and scrub latency of the page: `npm --prefix web run measure`. What docs/benchmarks.md has.
+//
+// Builds the release of `annals` (unless ANNALS names a program, with `long-session` beside it), writes a session of each of SIZES events into
+// FOLDER (once), and prints a line of JSON for each and a table. STEPS (500), TAB (seen) and SIZES can be set; arguments are stores to
+// measure instead.
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { open } from './chromium.mjs';
 import { serveStore } from './server.mjs';
-import { annals } from './stores.mjs';
 
+const root = new URL('../..', import.meta.url).pathname;
+const target = process.env.CARGO_TARGET_DIR ?? join(root, 'target');
 const STEPS = Number(process.env.STEPS ?? 500);
 const TAB = process.env.TAB ?? 'seen';
+const SIZES = (process.env.SIZES ?? '1000 100000 1000000').split(' ').map(Number);
+const FOLDER = process.env.FOLDER ?? join(target, 'measure');
 const percentile = (list, share) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(list.length * share))];
+const ms = (n) => Math.round(n);
 
-for (const store of process.argv.slice(2)) {
+function program() {
+  if (process.env.ANNALS) return process.env.ANNALS;
+  execFileSync('cargo', ['build', '--release', '--locked', '-p', 'annals-cli', '-p', 'annals-tests', '--bin', 'annals', '--bin', 'long-session'], { cwd: root, stdio: 'inherit' });
+  return join(target, 'release/annals');
+}
+
+/** A store with one session. */
+function storeOf(annals, events) {
+  const store = join(FOLDER, String(events));
+  mkdirSync(FOLDER, { recursive: true });
+  if (!existsSync(store)) execFileSync(join(dirname(annals), 'long-session'), [store, String(events), '--views'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  return store;
+}
+
+/** From the navigation to the drawn timeline, and to the drawn view. */
+async function painted(page, link) {
+  await page.goto('about:blank');
+  const began = performance.now();
+  await page.goto(link);
+  await page.waitForSelector('.turn:not(.hole)');
+  const timeline = performance.now() - began;
+  await page.waitForFunction(() => {
+    const panel = document.querySelector('.panel');
+    return panel && !/^Loading/.test(panel.textContent) && !panel.querySelector('[aria-busy=true]');
+  }, null, { polling: 'raf' });
+  return { timeline, whole: performance.now() - began };
+}
+
+/** From a key to the moved marker, and to the drawn view at the new place; null if there is no place to go to. */
+const stepped = (page, key) => page.evaluate((pressed) => new Promise((done) => {
+  const slider = document.querySelector('[role=slider]');
+  const before = slider.getAttribute('aria-valuenow');
+  const began = performance.now();
+  let marker = null;
+  let view = 0;
+  const look = () => {
+    const now = performance.now();
+    if (marker === null && slider.getAttribute('aria-valuenow') !== before) marker = now - began;
+    const panel = document.querySelector('.panel');
+    const busy = panel.querySelector('[aria-busy=true]') || /^Loading/.test(panel.textContent);
+    if (busy) view = now - began;
+    // The next key follows when this one is drawn, and no faster than one that is pressed again and again.
+    if (marker !== null && !busy && now - began > marker + 150) return done({ marker, view: Math.max(marker, view) });
+    if (marker === null && now - began > 3000) return done(null);
+    requestAnimationFrame(look);
+  };
+  document.body.dispatchEvent(new KeyboardEvent('keydown', { key: pressed, bubbles: true }));
+  requestAnimationFrame(look);
+}), key);
+
+async function measured(annals, store) {
   const env = { ...process.env, HOME: store };
   const rows = JSON.parse(execFileSync(annals, ['sessions', '--all', '--json', '--store', store], { env }));
   const session = rows.sort((a, b) => b.next - a.next)[0];
@@ -18,56 +77,43 @@ for (const store of process.argv.slice(2)) {
   const page = await browser.page();
   let bytes = 0;
   page.on('response', async (response) => { bytes += (await response.body().catch(() => '')).length; });
-  const painted = async (at) => {
-    await page.goto('about:blank');
-    const began = performance.now();
-    await page.goto(`${server.origin}/#token=${server.token}&/s/${session.id}${at}?tab=${TAB}`);
-    await page.waitForSelector('.turn:not(.hole)');
-    const timeline = performance.now() - began;
-    await page.waitForFunction(() => { const panel = document.querySelector('.panel'); return panel && !/^Loading/.test(panel.textContent) && !panel.querySelector('[aria-busy=true]'); }, null, { polling: 'raf' });
-    return { timeline, whole: performance.now() - began };
-  };
-  const cold = await painted('');
-  const warm = await painted('');
+  const link = (at) => `${server.origin}/#token=${server.token}&/s/${session.id}${at}?tab=${TAB}`;
+  const cold = await painted(page, link(''));
   const first = bytes;
-  await painted(`@${Math.floor(session.next / 2)}`);
+  const warm = await painted(page, link(''));
+  await painted(page, link(`@${Math.floor(session.next / 2)}`));
   bytes = 0;
-  // A step: from the key to the marker, and to the view at the new place.
   const steps = { marker: [], view: [] };
   for (let step = 0; step < STEPS; step++) {
     const key = step % 25 === 24 ? (step % 2 ? 'Home' : 'End') : step % 9 === 8 ? '[' : 'ArrowLeft';
-    const found = await page.evaluate((pressed) => new Promise((done) => {
-      const slider = document.querySelector('[role=slider]');
-      const before = slider.getAttribute('aria-valuenow');
-      const began = performance.now();
-      let marker = null;
-      let view = 0;
-      const look = () => {
-        const now = performance.now();
-        if (marker === null && slider.getAttribute('aria-valuenow') !== before) marker = now - began;
-        const panel = document.querySelector('.panel');
-        const busy = panel.querySelector('[aria-busy=true]') || /^Loading/.test(panel.textContent);
-        if (busy) view = now - began;
-        // The view is asked for 40 ms after the last key.
-        if (marker !== null && !busy && now - began > marker + 90) return done({ marker, view: Math.max(marker, view) });
-        // There is no place to go to.
-        if (marker === null && now - began > 3000) return done(null);
-        requestAnimationFrame(look);
-      };
-      document.body.dispatchEvent(new KeyboardEvent('keydown', { key: pressed, bubbles: true }));
-      requestAnimationFrame(look);
-    }), key);
+    const found = await stepped(page, key);
     if (!found) continue;
     steps.marker.push(found.marker);
     steps.view.push(found.view);
   }
-  const memory = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.process.pid}/status`, 'utf8'))[1] / 1024;
-  const ms = (n) => Math.round(n);
-  console.log(JSON.stringify({
-    events: session.next, tab: TAB, first_ms: { timeline: ms(cold.timeline), view: ms(cold.whole) }, again_ms: { timeline: ms(warm.timeline), view: ms(warm.whole) }, first_bytes: Math.round(first / 2),
-    marker_ms: { p50: ms(percentile(steps.marker, 0.5)), p99: ms(percentile(steps.marker, 0.99)) }, view_ms: { p50: ms(percentile(steps.view, 0.5)), p99: ms(percentile(steps.view, 0.99)) },
-    bytes_a_step: Math.round(bytes / STEPS), server_mb: ms(memory),
-  }));
+  const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8');
+  const memory = (name) => ms(new RegExp(`${name}:\\s+(\\d+)`).exec(status)[1] / 1024);
   await browser.close();
   server.close();
+  const shares = (list) => ({ p50: ms(percentile(list, 0.5)), p99: ms(percentile(list, 0.99)) });
+  return {
+    events: session.next, tab: TAB, first_ms: { timeline: ms(cold.timeline), view: ms(cold.whole) }, again_ms: { timeline: ms(warm.timeline), view: ms(warm.whole) }, first_bytes: first,
+    steps: steps.view.length, marker_ms: shares(steps.marker), view_ms: shares(steps.view), bytes_a_step: ms(bytes / STEPS), server_mb: memory('VmRSS'), server_peak_mb: memory('VmHWM'),
+  };
 }
+
+const annals = program();
+const stores = process.argv.length > 2 ? process.argv.slice(2) : SIZES.map((events) => storeOf(annals, events));
+const all = [];
+for (const store of stores) {
+  all.push(await measured(annals, store));
+  console.log(JSON.stringify(all[all.length - 1]));
+}
+const row = (words, value, goal = '') => console.log(`| ${words} | ${all.map(value).join(' | ')} | ${goal} |`);
+console.log(`\n| | ${all.map((one) => `${one.events.toLocaleString('en')} events`).join(' | ')} | goal |\n|---|${all.map(() => '---|').join('')}---|`);
+row('first opened: timeline, view', (one) => `${one.first_ms.timeline}, ${one.first_ms.view}`, '300');
+row('opened again: timeline, view', (one) => `${one.again_ms.timeline}, ${one.again_ms.view}`, '300');
+row('marker moves, p50, p99', (one) => `${one.marker_ms.p50}, ${one.marker_ms.p99}`, '50');
+row('view is drawn, p50, p99', (one) => `${one.view_ms.p50}, ${one.view_ms.p99}`, '50, flat');
+row('bytes to open, bytes a step', (one) => `${one.first_bytes.toLocaleString('en')}, ${one.bytes_a_step.toLocaleString('en')}`, 'flat');
+row('memory of the server, at most', (one) => `${one.server_mb} MB, ${one.server_peak_mb} MB`);

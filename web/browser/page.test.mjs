@@ -1,19 +1,15 @@
 // The page in a real browser, over stores made from the fixtures. With SCREENS=DIR ten states are drawn into DIR.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { open } from './chromium.mjs';
 import { million } from './million.mjs';
+import { accessible, moved, position, screen, settled, TABS } from './page.mjs';
 import { serveOverrides, serveStore } from './server.mjs';
 import { startModel } from './model.mjs';
 import { annals, makeStores } from './stores.mjs';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const TABS = ['seen', 'changes', 'history', 'transcript', 'context', 'request', 'usage', 'cache', 'compactions', 'files', 'events', 'verify'];
 
 let stores;
 before(() => (stores = makeStores()));
@@ -53,28 +49,12 @@ function using(options) {
   return at;
 }
 
-const settled = async (page) => {
-  await page.waitForFunction(() => !document.querySelector('[aria-busy=true]') && !/^Loading/.test(document.querySelector('.panel')?.textContent ?? ''));
-};
-const position = (page) => page.locator('[role=slider]').getAttribute('aria-valuenow').then(Number);
-const moved = (page, to) => page.waitForFunction((seq) => document.querySelector('[role=slider]').getAttribute('aria-valuenow') === String(seq), to, { timeout: 5000 });
-
-async function accessible(page, where) {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice'] }));
-  assert.deepEqual(violations.map((one) => `${where}: ${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`), []);
-}
-
 const sessionOf = async (server, title, agent) => {
   const answer = await fetch(`${server.origin}/v1/sessions?limit=200`, { headers: { Authorization: `Bearer ${server.token}` } });
   const { sessions } = await answer.json();
   const found = sessions.filter((row) => row.title.startsWith(title) && (!agent || row.origin === agent)).sort((a, b) => b.next - a.next)[0];
   assert.ok(found, `no session ${title}`);
   return found;
-};
-
-const screen = async (page, name) => {
-  if (process.env.SCREENS) await page.screenshot({ path: `${process.env.SCREENS}/${name}.png` });
 };
 
 describe('the list', () => {
@@ -107,6 +87,15 @@ describe('the list', () => {
     await page.keyboard.press('Enter');
     await page.waitForSelector('.tabs');
     assert.ok(page.url().includes(second.slice(1)), page.url());
+    at.sound();
+  });
+
+  test('it says what was spent, in all and by session', async () => {
+    const { page } = at;
+    await at.go('#/', '.srow:not(.head)');
+    await page.waitForFunction(() => /\d+ sessions · [$]\d/.test(document.querySelector('.filter output').textContent));
+    const costs = await page.locator('.srow:not(.head) > :nth-child(6)').allInnerTexts();
+    assert.ok(costs.some((cost) => /^~?[$]\d/.test(cost)), costs.join(' '));
     at.sound();
   });
 
@@ -204,6 +193,8 @@ describe('one session', () => {
     await at.go(`#/s/${session.id}@60`, '.span');
     await settled(page);
     await page.waitForFunction(() => /What does inventory\.csv hold/.test(document.querySelector('.span.c-user .body')?.textContent ?? ''));
+    const hover = await page.locator('.span.c-result .gutter').first().getAttribute('title');
+    assert.match(hover, /^result from .+, event \d+ \(tool\.settled\), turn \d+; in every request since \d+$/);
     await page.locator('.span.c-result .gutter').first().click();
     await page.waitForFunction(() => /entered at/.test(document.querySelector('.why')?.textContent ?? ''));
     await screen(page, 'why');
@@ -237,6 +228,34 @@ describe('one session', () => {
     at.sound();
   });
 
+  test('two sessions are seen side by side, and compared', async () => {
+    const { page, server } = at;
+    const other = await sessionOf(server, '', 'codex');
+    await at.go(`#/s/${session.id}@12?tab=transcript&with=${other.id}@${other.next}`);
+    await page.waitForFunction(() => document.querySelectorAll('.panel .span').length > 2 && document.querySelectorAll('.panel').length === 2);
+    await settled(page);
+    const [one, two] = await page.locator('.panel').allInnerTexts();
+    assert.match(one, /^here at 1[23]/);
+    assert.ok(two.startsWith(other.id.slice(-6)) || /at \d/.test(two.split('\n')[0]), two.slice(0, 80));
+    assert.notEqual(one.split('\n').slice(1).join(), two.split('\n').slice(1).join());
+    await page.keyboard.press('2');
+    await page.waitForFunction(() => /Differences to the second session/.test(document.querySelector('.panel').textContent));
+    await settled(page);
+    await accessible(page, 'two sessions');
+    at.sound();
+  });
+
+  test('the proof badge has the digest of the end, which verifying gives too', async () => {
+    const { page } = at;
+    await at.go(`#/s/${session.id}`);
+    const title = await page.locator('.badge.proof').getAttribute('title');
+    const digest = /: ([0-9a-f]{64})$/.exec(title)[1];
+    await page.locator('.badge.proof').click();
+    await page.waitForFunction(() => /integrity verified/.test(document.querySelector('.panel').textContent));
+    assert.ok((await page.locator('.panel').innerText()).includes(digest));
+    at.sound();
+  });
+
   test('every view is drawn in both colours and is accessible', async () => {
     const { page } = at;
     for (const scheme of ['light', 'dark']) {
@@ -244,8 +263,7 @@ describe('one session', () => {
       for (const tab of TABS) {
         await at.go(`#/s/${session.id}?tab=${tab}`);
         await settled(page);
-        // The mock has no route for files.
-        if (tab !== 'files') assert.equal(await page.locator('.panel [role=alert]').count(), 0, tab);
+        assert.equal(await page.locator('.panel [role=alert]').count(), 0, tab);
         await accessible(page, `${tab}, ${scheme}`);
         if (scheme === 'dark' && tab === 'compactions') await screen(page, 'compaction-dark');
         if (scheme === 'dark' && tab === 'transcript') await screen(page, 'transcript-dark');
@@ -459,6 +477,37 @@ describe('sessions that the server runs', { timeout: 240_000 }, () => {
     await page.waitForSelector('.onitsway', { state: 'detached' });
     await page.waitForFunction(() => /This takes/.test(document.querySelector('.panel').innerText));
     model.release();
+    at.sound();
+  });
+
+  test('a question of the model is answered above every page, or left to it', async () => {
+    const { page } = at;
+    const asks = (id, multiple) => ({ calls: [{ id, name: 'question', input: { question: `Which lid, ${id}?\nIt is for the <b>jars</b>.`, options: ['tin', 'glass \u202eknil'], multiple } }] });
+    model.say(asks('q1', false), asks('q2', true), asks('q3', false), { text: 'Glass, then.' });
+    await page.locator('.actions textarea').evaluate((field) => field.blur());
+    await page.keyboard.press('i');
+    await page.keyboard.type('Close the jars');
+    await page.keyboard.press('Control+Enter');
+    const asked = (name) => page.waitForFunction((part) => document.querySelector('.wondered')?.innerText.includes(part), name);
+    await asked('Which lid, q1?');
+    await accessible(page, 'question');
+    await screen(page, 'question');
+    assert.equal(await page.locator('.wondered b').count(), 1, 'no markup of the model');
+    await page.getByRole('button', { name: 'tin', exact: true }).click();
+    await asked('Which lid, q2?');
+    await page.locator('.actions textarea').evaluate((field) => field.blur());
+    await page.keyboard.press('p');
+    await page.keyboard.press('Space');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Space');
+    await page.fill('.wondered input.words', 'and a cork');
+    await page.keyboard.press('Enter');
+    await asked('Which lid, q3?');
+    await page.getByRole('button', { name: 'Leave it to the model' }).click();
+    await page.waitForSelector('.asking', { state: 'detached' });
+    await page.waitForFunction(() => /Glass, then/.test(document.querySelector('.panel').innerText));
+    const last = JSON.stringify(model.received.at(-1));
+    for (const answer of ['"tin"', 'tin, glass \u202eknil, and a cork', 'Nobody can be asked now']) assert.ok(last.includes(answer), `${answer}: ${last}`);
     at.sound();
   });
 

@@ -1,15 +1,11 @@
 // A report opened from its file: no server, no network.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { open } from './chromium.mjs';
+import { accessible, moved, screen, settled, TABS } from './page.mjs';
 import { annals, makeStores } from './stores.mjs';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const TABS = ['seen', 'changes', 'history', 'transcript', 'context', 'request', 'usage', 'cache', 'compactions', 'files', 'events', 'verify'];
 
 describe('a report', () => {
   let stores, browser, page;
@@ -35,25 +31,21 @@ describe('a report', () => {
     await page.goto('about:blank');
     await page.goto(`file://${file}${hash}`);
     await page.waitForSelector('.tabs');
-    await page.waitForFunction(() => !document.querySelector('[aria-busy=true]') && !/^Loading/.test(document.querySelector('.panel')?.textContent ?? ''));
+    await settled(page);
   };
   const sound = () => {
     assert.deepEqual(browser.problems, []);
     assert.deepEqual(browser.foreign, [], 'the page asked another host');
   };
-  const moved = (to) => page.waitForFunction((seq) => document.querySelector('[role=slider]').getAttribute('aria-valuenow') === String(seq), to, { timeout: 5000 });
-
   test('shows every view, moves with arrow keys, and is accessible', async () => {
     const session = report(stores.imported, 'What does inventory.csv hold', 'claude-code');
     await go(session.file);
-    await moved(session.next);
+    await moved(page, session.next);
     for (const tab of TABS) {
       await go(session.file, `#/s/${session.id}?tab=${tab}`);
       assert.equal(await page.locator('.panel [role=alert]').count(), 0, tab);
-      await page.evaluate(AXE);
-      const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice'] }));
-      assert.deepEqual(violations.map((one) => `${tab}: ${one.id}`), []);
-      if (tab === 'seen' && process.env.SCREENS) await page.screenshot({ path: `${process.env.SCREENS}/report.png` });
+      await accessible(page, `${tab} of a report`);
+      if (tab === 'seen') await screen(page, 'report');
     }
     await go(session.file, `#/s/${session.id}@12?tab=changes`);
     await page.keyboard.press('m');

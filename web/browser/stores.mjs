@@ -8,10 +8,15 @@ import { hostile } from './transcripts.mjs';
 const root = new URL('../..', import.meta.url).pathname;
 export const annals = process.env.ANNALS ?? join(root, 'target/debug/annals');
 
+/** A folder for stores, and variables in which nothing of the machine's user takes part. */
+export function makeFolder() {
+  const path = mkdtempSync(join(tmpdir(), 'annals-stores-'));
+  const env = { PATH: process.env.PATH, HOME: path, TZ: 'UTC', ANNALS_IMPORT_SECRET: 'ab'.repeat(32) };
+  return { path, env, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
 export function makeStores() {
-  const folder = mkdtempSync(join(tmpdir(), 'annals-stores-'));
-  // Nothing of the machine's user takes part.
-  const env = { PATH: process.env.PATH, HOME: folder, TZ: 'UTC', ANNALS_IMPORT_SECRET: 'ab'.repeat(32) };
+  const { path: folder, env, remove } = makeFolder();
   const run = (...args) => execFileSync(annals, args, { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 30 });
   mkdirSync(join(folder, 'made'));
   writeFileSync(join(folder, 'made/hostile.jsonl'), hostile());
@@ -22,5 +27,5 @@ export function makeStores() {
     run('scenario', 'run', join(root, `fixtures/scenarios/${name}.json`), '--store', store);
     return store;
   };
-  return { imported, instructions: scenario('instruction-files-are-one-source'), permissions: scenario('permission-replies'), env, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  return { imported, instructions: scenario('instruction-files-are-one-source'), permissions: scenario('permission-replies'), env, remove };
 }

@@ -15,6 +15,10 @@ export function withQuery(path: string, query: Query = {}): string {
   return pairs.length ? `${path}?${pairs.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&')}` : path;
 }
 
+/** The most characters of a text that the page asks for: what is longer is downloaded with its event. And of a line in a list. */
+export const CLIP = 100_000;
+export const LINE = 400;
+
 export class Api {
   constructor(readonly token: string) {}
 

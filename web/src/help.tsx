@@ -9,9 +9,11 @@ const KEYS: [string, string][] = [
   ['Home End', 'the first, the last place'],
   ['m', 'mark this place; Changes compares with it'],
   ['1 … 0', 'the views, in order'],
+  ['/', 'find a text in what the model saw'],
+  ['j k', 'the next line of the view, the one before; Enter opens it'],
   ['c', 'copy a link to exactly this'],
-  ['n i p', 'with --write: a new session, a prompt, the first permission question'],
-  ['/', 'filter the sessions; /text searches in all texts'],
+  ['n i p', 'with --write: a new session, a prompt, the first question'],
+  ['/', 'in the list: filter the sessions; /text searches in all texts'],
   ['↑ ↓ Enter', 'choose and open a session'],
   ['Esc', 'back to the list'],
 ];

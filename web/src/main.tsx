@@ -4,7 +4,7 @@ import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { Api, keepToken, Problem, takeToken } from './api';
 import { Help } from './help';
 import { SessionList } from './list';
-import { PermissionBar } from './permissions';
+import { QuestionBar } from './permissions';
 import { isReport, openReport } from './report';
 import { format, linkTo, parse, type Route } from './route';
 import { SessionPage } from './session';
@@ -108,7 +108,7 @@ function App() {
         <button type="button" class="quiet" onClick={turn} title="Colours">{colours}</button>
         <button type="button" class="quiet" onClick={() => setHelp(!help)} aria-expanded={help}>keys <kbd>?</kbd></button>
       </header>
-      {api && info?.write && <PermissionBar api={api} />}
+      {api && info?.write && <QuestionBar api={api} />}
       {help && <Help close={() => setHelp(false)} />}
       {!api || !info ? (
         !token && !isReport() ? <Enter problem={problem} take={(given) => { keepToken(given); setProblem(null); setToken(given); }} /> : <main class="page">{problem ? <p class="problem" role="alert">{problem}</p> : <p class="empty">Loading…</p>}</main>

@@ -1,5 +1,6 @@
-// Permission questions of the sessions that this server runs, and those that other processes ask in a terminal: a bar above every page, as long as one waits.
+// Questions of the sessions that this server runs, and those that other processes ask in a terminal: a bar above every page, as long as one waits.
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { UserQuestion, type Wondered } from './questions';
 import { of, type Api } from './api';
 import { oneLine, plural, short } from './format';
 import { linkTo } from './route';
@@ -11,8 +12,9 @@ export interface Asked { permission: string; session: string; call: string; tool
 const LOOK = 700;
 
 /** Asks again and again what waits; a tab that is not seen asks less often. */
-export function PermissionBar({ api }: { api: Api }) {
+export function QuestionBar({ api }: { api: Api }) {
   const [waiting, setWaiting] = useState<Asked[]>([]);
+  const [wondered, setWondered] = useState<Wondered[]>([]);
   const [error, setError] = useState<string | null>(null);
   const bar = useRef<HTMLElement>(null);
 
@@ -20,9 +22,13 @@ export function PermissionBar({ api }: { api: Api }) {
     let timer = 0;
     let gone = false;
     const look = async () => {
-      const found = await api.get<{ permissions: Asked[] }>('/permissions').catch(() => null);
+      const [permissions, questions] = await Promise.all([
+        api.get<{ permissions: Asked[] }>('/permissions').catch(() => null),
+        api.get<{ questions: Wondered[] }>('/questions').catch(() => null),
+      ]);
       if (gone) return;
-      if (found) setWaiting((before) => (JSON.stringify(before) === JSON.stringify(found.permissions) ? before : found.permissions));
+      if (permissions) setWaiting((before) => same(before, permissions.permissions));
+      if (questions) setWondered((before) => same(before, questions.questions));
       timer = window.setTimeout(() => void look(), document.hidden ? LOOK * 5 : LOOK);
     };
     void look();
@@ -32,38 +38,50 @@ export function PermissionBar({ api }: { api: Api }) {
     };
   }, [api]);
 
+  const all = waiting.length + wondered.length;
   useEffect(() => {
-    document.title = waiting.length ? `(${waiting.length}) Annals` : 'Annals';
-  }, [waiting.length]);
+    document.title = all ? `(${all}) Annals` : 'Annals';
+  }, [all]);
 
   useEffect(() => {
     const key = (event: KeyboardEvent) => {
       if (event.key !== 'p' || typing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
-      bar.current?.querySelector('button')?.focus();
+      event.preventDefault();
+      bar.current?.querySelector<HTMLElement>('.question button, .question input')?.focus();
     };
     addEventListener('keydown', key);
     return () => removeEventListener('keydown', key);
   }, []);
 
-  const answer = async (asked: Asked, body: Json) => {
+  const post = async (session: string, path: string, body: Json) => {
     try {
-      await api.post(of(asked.session, `/permissions/${encodeURIComponent(asked.permission)}`), body);
+      await api.post(of(session, path), body);
       setError(null);
     } catch (problem) {
       setError((problem as Error).message);
     }
+  };
+  const answer = async (asked: Asked, body: Json) => {
+    await post(asked.session, `/permissions/${encodeURIComponent(asked.permission)}`, body);
     setWaiting((before) => before.filter((one) => one.permission !== asked.permission));
   };
+  const reply = async (asked: Wondered, text: string | null) => {
+    await post(asked.session, `/questions/${encodeURIComponent(asked.id)}`, { answer: text });
+    setWondered((before) => before.filter((one) => one.id !== asked.id));
+  };
 
-  if (waiting.length === 0 && !error) return null;
+  if (all === 0 && !error) return null;
   return (
-    <section class="asking" ref={bar} aria-label="Permission questions">
-      <p class="hidden" role="status">{waiting.length ? `${plural(waiting.length, 'permission question')} waiting` : ''}</p>
+    <section class="asking" ref={bar} aria-label="Questions">
+      <p class="hidden" role="status">{all ? `${plural(all, 'question')} waiting` : ''}</p>
       {error && <p class="problem" role="alert">{error} <button type="button" class="quiet" onClick={() => setError(null)}>close</button></p>}
       {waiting.map((asked) => <Question key={asked.permission} asked={asked} answer={(body) => void answer(asked, body)} />)}
+      {wondered.map((asked) => <UserQuestion key={asked.id} asked={asked} reply={(text) => void reply(asked, text)} />)}
     </section>
   );
 }
+
+const same = <T,>(before: T, found: T): T => (JSON.stringify(before) === JSON.stringify(found) ? before : found);
 
 function Question({ asked, answer }: { asked: Asked; answer: (body: Json) => void }) {
   const [feedback, setFeedback] = useState('');

@@ -15,10 +15,10 @@ interface Data {
   seen: { step: Step; spans: Runs; of: number; lacks: string[] }[]; steps: [number: number, seq: number, purpose: string][];
   cache: Cache; compactions: Compaction[]; files: { event: number; action: string; path: string }[];
   views: { history: [cut: number, same: number, runs: Runs][]; transcript: [cut: number, seq: number, id: number][]; baseline: Changes; snapshot: Changes; epochs: Changes; usage: Changes };
-  pool: Json[]; verified: { [member: string]: Json };
+  pool: Json[]; verified: { [member: string]: Json }; subagents: Data[];
 }
 
-const FORMAT = 2;
+const FORMAT = 3;
 const absent = (detail: string) => new Problem(404, 'not in this report', detail);
 
 /** Decodes a block of the file; null if there is none: then this is the page of a server. */
@@ -36,23 +36,51 @@ export async function openReport(): Promise<{ api: Api; info: Info; session: str
   const data = JSON.parse(new TextDecoder().decode(bytes ?? new Uint8Array())) as Data;
   if (data.format !== FORMAT) throw new Error('This report was written by another version of annals.');
   const last = data.events[data.events.length - 1];
-  const info = { version: '', store: `Report${last ? `, events until ${clock(last.at)}` : ''}`, write: false, sessions: 1 };
+  const info = { version: '', store: `Report${last ? `, events until ${clock(last.at)}` : ''}`, write: false, sessions: 1 + data.subagents.length };
   return { api: new ReportApi(data), info, session: data.session.session };
 }
 
 export class ReportApi extends Api {
-  constructor(private readonly data: Data) {
+  private readonly sessions: Map<string, ReportSession>;
+
+  constructor(data: Data) {
     super('');
+    this.sessions = new Map([data, ...data.subagents].map((one) => [one.session.session, new ReportSession(one)]));
   }
 
   override async get<T>(path: string, query: Query = {}): Promise<T> {
-    return this.answer(path, query) as T;
+    const [session, rest] = this.named(path);
+    return session.answer(rest, query) as T;
   }
 
-  /** The exact bytes of a request, put together from what each adds to the one before it; and the export. */
   override async bytes(path: string): Promise<ArrayBuffer> {
     if (path === '/export') return (await block('annals-export'))!.buffer;
-    const step = Number(/requests\/(\d+)/.exec(path)?.[1] ?? NaN);
+    const [session, rest] = this.named(path);
+    return session.body(Number(/requests\/(\d+)/.exec(rest)?.[1] ?? NaN));
+  }
+
+  override async post<T>(): Promise<T> {
+    throw absent('A report cannot change a session.');
+  }
+
+  override async follow(): Promise<void> {
+    // A file does not grow.
+  }
+
+  private named(path: string): [ReportSession, string] {
+    const found = /^\/sessions\/([^/]+)(?:\/(.*))?$/.exec(path);
+    const session = found && this.sessions.get(decodeURIComponent(found[1]!));
+    if (!session) throw absent('This report holds one session and its sub-agents; this one is not in it.');
+    return [session, found[2] ?? ''];
+  }
+}
+
+/** One session of a report. */
+class ReportSession {
+  constructor(private readonly data: Data) {}
+
+  /** The exact bytes of a request, put together from what each adds to the one before it. */
+  body(step: number): ArrayBuffer {
     const { bodies, requests } = this.data;
     const wanted = bodies.findIndex((body) => body.seq === requests.find((row) => row.number === step)?.seq);
     if (wanted < 0) throw absent(`Its exact bytes are not in this report (annals requests FILE.html --step ${step} --wire prints them, if they are recorded); this is the request in neutral form`);
@@ -68,21 +96,11 @@ export class ReportApi extends Api {
     return bytes.buffer;
   }
 
-  override async post<T>(): Promise<T> {
-    throw absent('A report cannot change a session.');
-  }
-
-  override async follow(): Promise<void> {
-    // A file does not grow.
-  }
-
-  private answer(path: string, query: Query): unknown {
+  answer(path: string, query: Query): unknown {
     const { data } = this;
-    const found = /^\/sessions\/([^/]+)(?:\/(.*))?$/.exec(path);
-    if (!found || decodeURIComponent(found[1]!) !== data.session.session) throw absent('This report holds one session; this one is not in it.');
     const whole = (name: string, other: number) => (query[name] === undefined || query[name] === null ? other : Number(query[name]));
     const at = whole('at', data.session.head.seq);
-    const [name = '', rest = ''] = (found[2] ?? '').split('/');
+    const [name = '', rest = ''] = path.split('/');
     switch (name) {
       case '': return data.session;
       case 'timeline': {
@@ -101,22 +119,30 @@ export class ReportApi extends Api {
         const end = from + whole('limit', 200);
         return { events: data.events.slice(Math.max(0, from - data.from), Math.max(0, end - data.from)), next: end < data.session.head.seq ? end : null };
       }
-      case 'views': return this.view(rest, at);
-      case 'requests': return rest ? this.request(Number(rest)) : { requests: data.requests.filter((row) => row.seq < at), next: null };
+      case 'views': {
+        const view = this.view(rest, at);
+        return query.only && Array.isArray(view) ? view.filter((item) => (item as { type?: string } | null)?.type === query.only) : view;
+      }
+      case 'requests': return rest ? this.request(Number(rest)) : { requests: data.requests.filter((row) => row.seq < at).slice(-whole('last', Infinity)), next: null };
       case 'why': return this.why(at, query);
       case 'axis': return this.axis(whole('at', 0));
       case 'when': return this.when(String(query.text ?? ''));
       case 'diff':
-        if (query.other) throw absent('This report holds one session; there is no other one to compare with.');
+        if (query.other) throw absent('A report does not compare two sessions; annals diff FILE.html OTHER does.');
         return this.diff(whole('from', 0), whole('to', 0));
       case 'cache': {
-        const requests = data.cache.requests.filter((row) => row.step.seq < at);
+        const requests = data.cache.requests.filter((row) => row.step.seq < at).slice(-whole('last', Infinity));
         const breaks = requests.filter((row) => row.break);
         return { ...data.cache, requests, breaks: breaks.length, price: breaks.reduce((sum, row) => sum + (row.break!.price ?? 0), 0) };
       }
-      case 'compactions': return data.compactions.filter((one) => one.seq < at);
+      case 'compactions': return data.compactions.filter((one) => one.seq < at).slice(-whole('last', Infinity));
       case 'usage': return this.value(data.views.usage, at) ?? {};
-      case 'files': return data.files.filter((file) => file.event < at);
+      case 'files': {
+        const before = data.files.filter((file) => file.event < at).reverse();
+        const last = before[whole('limit', 200) - 1]?.event ?? -1;
+        const files = before.filter((file) => file.event >= last);
+        return { files, next: files.length < before.length ? last : null };
+      }
       case 'verify': return { ...data.verified, report: true };
       default: throw absent('A report does not hold this. Ask the annals command: wherever it takes a session, it takes FILE.html.');
     }

@@ -1,7 +1,7 @@
 // One session at one Cut: the scrubber, the timeline, and what can be known there.
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Actions } from './actions';
-import { of, type Api } from './api';
+import { LINE, of, type Api } from './api';
 import { clock, count, oneLine, short, visible } from './format';
 import { heard, Live, type LiveTexts, type LiveUpdate } from './live';
 import { format, linkTo, TABS, type Place, type Route } from './route';
@@ -103,7 +103,7 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
         if (follow) go(store.head.seq);
       }, 100);
     };
-    void api.follow(of(id, '/events?deltas=true'), String(store.head.seq - 1), ending.signal, (message) => {
+    void api.follow(of(id, '/events?deltas=true&clip=0'), String(store.head.seq - 1), ending.signal, (message) => {
       if (message.event === 'delta' || message.event === 'settled') {
         const update = JSON.parse(message.data) as LiveUpdate;
         // Its event is drawn a moment later.
@@ -173,6 +173,13 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
     } else if (event.key === 'i' && info.write) {
       event.preventDefault();
       document.querySelector<HTMLElement>('.actions textarea')?.focus();
+    } else if (event.key === '/') {
+      event.preventDefault();
+      setTab('seen');
+      focusSoon('.panel input[type=search]');
+    } else if (event.key === 'j' || event.key === 'k') {
+      event.preventDefault();
+      nextIn(document.querySelector('.panel'), event.key === 'j' ? 1 : -1);
     } else if (event.key === 'c') copy();
     else if (/^[1-9]$/.test(event.key)) setTab(tabs[Number(event.key) - 1]!);
     else if (event.key === '0') setTab(tabs[9]!);
@@ -258,8 +265,23 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
   );
 }
 
+/** Focuses what is drawn once a view is there. */
+function focusSoon(selector: string, tries = 60): void {
+  const found = document.querySelector<HTMLElement>(selector);
+  if (found) found.focus();
+  else if (tries > 0) requestAnimationFrame(() => focusSoon(selector, tries - 1));
+}
+
+/** Focuses the next line of a view that can be opened or followed, or the one before. */
+function nextIn(panel: Element | null, step: number): void {
+  const all = [...(panel?.querySelectorAll<HTMLElement>('button.gutter, .events .row, .data button, .change button, .lead button') ?? [])];
+  const here = all.indexOf(document.activeElement as HTMLElement);
+  const next = here < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, here + step));
+  all[next]?.focus();
+}
+
 function LastEvent({ api, id, at }: { api: Api; id: string; at: number }) {
-  const loaded = useLoad<LogEvent | null>(at > 0 ? `${id}@${at}` : null, async (signal) => (await api.get<EventPage>(of(id, '/events'), { from: at - 1, limit: 1 }, signal)).events[0] ?? null, 30);
+  const loaded = useLoad<LogEvent | null>(at > 0 ? `${id}@${at}` : null, async (signal) => (await api.get<EventPage>(of(id, '/events'), { from: at - 1, limit: 1, clip: LINE }, signal)).events[0] ?? null, 30);
   const event = loaded.data;
   if (!event || at === 0) return <span class="dim last">before the first event</span>;
   return <span class="last"><code>{event.type}</code> <span class="dim">{clock(event.at)}</span> <bdi>{brief(event)}</bdi></span>;

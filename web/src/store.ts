@@ -3,7 +3,7 @@ import { of, type Api } from './api';
 import { lowerBound, stepped, type Window } from './cuts';
 import type { Axis, CutPage, Head, Session, TimelinePage, Turn } from './types';
 
-const PAGE = 200;
+const PAGE = 64;
 const CUTS = 512;
 /** How many turns of a sub-agent are shown in its call at most. */
 const NESTED = 20;
@@ -20,6 +20,8 @@ export class SessionStore {
   readonly nested = new Map<string, Turn[] | null>();
   private window: Window = { from: 0, to: -1, cuts: [] };
   private pending = new Map<number, Promise<void>>();
+  /** The page with the turn of a Cut, while it is loaded. */
+  private reaching: { at: number; page: Promise<TimelinePage> } | null = null;
   private listeners = new Set<() => void>();
 
   constructor(private readonly api: Api, readonly id: string) {}
@@ -103,10 +105,20 @@ export class SessionStore {
     const turn = this.turns[known];
     const next = this.turns[known + 1];
     if (turn && (turn.first < at || known === 0) && (known + 1 >= this.total || (next && next.first >= at))) return known;
-    const page = await this.api.get<TimelinePage>(of(this.id, '/timeline'), { at, limit: PAGE });
-    this.pending.set(page.from, Promise.resolve());
-    this.took(page, page.from);
-    return Math.max(page.from, this.indexAt(at));
+    if (this.reaching?.at !== at) this.reaching = { at, page: this.reached(at) };
+    const { from } = await this.reaching.page;
+    return Math.max(from, this.indexAt(at));
+  }
+
+  private async reached(at: number): Promise<TimelinePage> {
+    try {
+      const page = await this.api.get<TimelinePage>(of(this.id, '/timeline'), { at, limit: PAGE });
+      this.pending.set(page.from, Promise.resolve());
+      this.took(page, page.from);
+      return page;
+    } finally {
+      if (this.reaching?.at === at) this.reaching = null;
+    }
   }
 
   /** The Cut `step` places away. */

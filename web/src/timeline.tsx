@@ -32,7 +32,8 @@ export function Timeline({ store, version, at, current, go }: { store: SessionSt
       label="Timeline by turn"
       focus={current}
       seen={(first, last) => {
-        if (last > first) {
+        // Before the turn of the marker is known, the start of the list is in view by chance.
+        if (current >= 0 && last > first) {
           store.page(first).catch(() => {});
           store.page(last - 1).catch(() => {});
         }

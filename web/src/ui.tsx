@@ -30,19 +30,30 @@ export function Empty({ children }: { children: ComponentChildren }) {
 
 export interface Loaded<T> { data: T | null; error: Error | null; loading: boolean }
 
-/** Loads anew whenever the key changes. What was loaded before stays until then, so that scrubbing does not flicker. */
+/** Within so many milliseconds one change follows another: a key is held, or somebody types. */
+const RUSH = 120;
+
+/**
+ * Loads anew whenever the key changes: at once, or while one change follows another only after `wait` milliseconds without one. What was
+ * loaded before stays until then, so that scrubbing does not flicker.
+ */
 export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>, wait = 0): Loaded<T> {
   const [state, setState] = useState<Loaded<T> & { key: string | null }>({ data: null, error: null, loading: true, key: null });
+  const changed = useRef(-Infinity);
   useEffect(() => {
     if (key === null) return;
     const ending = new AbortController();
     setState((before) => ({ ...before, loading: true }));
-    const timer = setTimeout(() => {
+    const start = () => {
       load(ending.signal).then(
         (data) => !ending.signal.aborted && setState({ data, error: null, loading: false, key }),
         (error: Error) => !ending.signal.aborted && setState({ data: null, error, loading: false, key }),
       );
-    }, wait);
+    };
+    const now = performance.now();
+    const rushes = now - changed.current < Math.max(RUSH, wait);
+    changed.current = now;
+    const timer = rushes ? setTimeout(start, wait) : void start();
     return () => {
       clearTimeout(timer);
       ending.abort();

@@ -2,8 +2,8 @@
 
 use super::fragment::{LiveFragment, LiveUpdate};
 use super::sender::FOLDER;
-use super::socket;
 use super::texts::{LiveCursor, LiveTexts};
+use crate::socket;
 use annals_core::SessionId;
 use annals_store::disk::StorePath;
 use std::collections::btree_map::Entry;

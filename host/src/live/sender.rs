@@ -1,8 +1,8 @@
 //! The side of the process that runs sessions.
 
 use super::fragment::{LiveContent, LiveFragment, LivePlace, LiveUpdate};
-use super::socket;
 use super::texts::{LiveCursor, LiveTexts};
+use crate::socket;
 use annals_core::event::{CompactionEvent, StepEvent, ToolEvent};
 use annals_core::{Batch, CallId, Event, SessionId};
 use annals_runtime::bus::{Bus, Listening, Notice};

@@ -67,7 +67,11 @@ impl Reader {
         if let [one] = all.as_slice() {
             return Ok(*one);
         }
-        let own = |(_, entry): &(&SessionId, &CatalogueEntry)| entry.parent.is_none() && entry.fork.is_none();
+        let inside = |session: SessionId| catalogue.sessions.contains_key(&session);
+        let own = |(_, entry): &(&SessionId, &CatalogueEntry)| {
+            entry.parent.as_ref().is_none_or(|parent| !inside(parent.session))
+                && entry.fork.as_ref().is_none_or(|fork| !inside(fork.parent))
+        };
         let roots: Vec<SessionId> = catalogue.sessions.iter().filter(own).map(|(id, _)| *id).collect();
         match roots.as_slice() {
             [one] => Ok(*one),

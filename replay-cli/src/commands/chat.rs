@@ -7,6 +7,7 @@ use crate::live::chat::{Chat, ChatEnd, ChatInput, WORDS};
 use crate::picker::{Picker, PickerAction};
 use crate::session_choice;
 use annals_core::AgentName;
+use annals_host::asked::shared;
 use annals_host::project::root;
 use annals_host::{Chosen, configured_asking, continued, open};
 use annals_inspect::sessions::{SessionFilter, SessionOrder, list};
@@ -121,7 +122,8 @@ async fn converse(
         // An empty conversation leaves nothing in the store.
         None => None,
     };
-    let history = host.reader.folder().join("chat-history");
+    let folder = host.reader.folder().clone();
+    let history = folder.join("chat-history");
     let reading = match (person, draws) {
         (true, true) => {
             let settings = settings(&chosen, history, cli);
@@ -132,7 +134,7 @@ async fn converse(
     };
     let approval = args.with.approval(person);
     let mut chat = Chat::new(&cli.terminal(), &host, definitions, chosen, session, questions, approval, reading)?;
-    chat.answers(prompts);
+    chat.answers(shared(prompts, &folder));
     Ok(chat.talk(out).await?)
 }
 

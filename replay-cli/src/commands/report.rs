@@ -1,5 +1,6 @@
 //! `annals report`
 
+mod exports;
 mod markdown;
 mod page;
 mod secrets;
@@ -7,25 +8,30 @@ mod secrets;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, ReportError, Verdict};
 use crate::event_arg::EventArg;
-use crate::style::{counted, size};
+use crate::style::size;
 use annals_core::{Seq, SessionId};
 use annals_inspect::SessionAt;
 use annals_inspect::reader::Reader;
 use annals_inspect::report::{REQUESTS, ReportData};
 use annals_runtime::redaction::Redactor;
-use annals_store::exchange::{WithholdRule, WithholdRules, export, export_withheld, import, verify_file};
-use annals_store::{EventLog, MemoryLog};
+use annals_store::exchange::WithholdRule;
+use exports::{Exporter, ProvedExport};
 use markdown::Summary;
 use page::ReportPage;
+use std::collections::VecDeque;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+/// How many sub-agents are in a report at most.
+const SUBAGENTS: usize = 50;
+
 /// Write a session as one HTML file that shows and proves it.
 ///
 /// The file opens in a browser without a network and shows what `annals serve` shows. It contains the export of the
-/// session: `annals verify FILE.html` checks it, and wherever a command takes a session, it takes FILE.html.
+/// session and of the sub-agents that it started: `annals verify FILE.html` checks it, and wherever a command takes a session, it takes
+/// FILE.html.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
@@ -49,6 +55,9 @@ pub struct Args {
     /// Withhold all texts except these; may be repeated.
     #[arg(long, value_name = "RULE", conflicts_with = "withhold")]
     only: Vec<WithholdRule>,
+    /// Leave out the sessions of sub-agents; so does --only.
+    #[arg(long)]
+    alone: bool,
     /// Write a summary in Markdown instead, for an issue or a pull request.
     #[arg(long)]
     markdown: bool,
@@ -91,11 +100,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Err(ReportError::Terminal.into());
     }
     let (reader, session) = cli.find(&args.session).await?;
-    let bytes = exported(args, &reader, session, cli).await?;
-    let proved = ProvedExport::read_back(bytes).await?;
-    let reader = Reader::new(Arc::clone(&proved.log), None, PathBuf::from(&args.session));
-    if args.redact {
-        let left = secrets::left(&*redactor(cli)?, &reader, session).await?;
+    let redactor = args.redact.then(|| redactor(cli)).transpose()?;
+    let mut exporter = Exporter::new(args, &reader, redactor);
+    let mut export = exporter.session(session, cli).await?;
+    let proved = ProvedExport::read_back(&export, &args.session).await?;
+    if let Some(redactor) = &exporter.redactor {
+        let left = secrets::left(redactor, &proved.reader, session).await?;
         let left: Vec<String> = left.iter().map(ToString::to_string).collect();
         if !left.is_empty() {
             cli.remark(&format!(
@@ -104,12 +114,16 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             ));
         }
     }
-    let (from, until) = range(args, &reader, session, cli).await?;
-    let past = reader.session_at(session, until);
-    let data = past.report(from, proved.verified.clone()).await?;
+    let (from, until) = range(args, &proved.reader, session, cli).await?;
+    let past = proved.reader.session_at(session, until);
+    let mut data = past.report(from, proved.verified.clone()).await?;
+    if !args.alone && !args.markdown && args.only.is_empty() {
+        data.subagents = subagents(&mut exporter, &data, &mut export, cli).await?;
+    }
+    exporter.end(session, cli)?;
     let written = match args.markdown {
         true => summary(&past, &data, cli).await?.into_bytes(),
-        false => ReportPage { export: &proved.bytes, data: &data }.to_html()?,
+        false => ReportPage { export: &export, data: &data }.to_html()?,
     };
     match &args.output {
         Some(path) => {
@@ -122,54 +136,48 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::Fine)
 }
 
-/// The export that goes into the report, or that the summary is made from.
-async fn exported(args: &Args, reader: &Reader, session: SessionId, cli: &CommandContext) -> Result<Vec<u8>, CliError> {
-    let log = &**reader.log();
-    let mut withheld = args.withhold.clone();
-    if args.redact {
-        let found = secrets::rules(&*redactor(cli)?, reader, session).await?;
-        cli.remark(&match found.events {
-            0 => "no secret was found".to_owned(),
-            count => format!("secrets were found in {}; their texts are withheld", counted(count, "event")),
-        });
-        withheld.extend(found.rules);
+/// The sub-agents of a session and theirs: what a report shows of them, with their exports added to `bytes`.
+async fn subagents(
+    exporter: &mut Exporter<'_>,
+    session: &ReportData,
+    bytes: &mut Vec<u8>,
+    cli: &CommandContext,
+) -> Result<Vec<ReportData>, CliError> {
+    let mut waiting: VecDeque<SessionId> = session.session.children.iter().copied().collect();
+    let (mut found, mut left_out, mut secret) = (Vec::new(), 0_u64, Vec::new());
+    while let Some(child) = waiting.pop_front() {
+        // One that is not in this store cannot be shown.
+        if exporter.reader.head(child).await.is_err() {
+            continue;
+        }
+        if found.len() >= SUBAGENTS {
+            left_out += 1;
+            continue;
+        }
+        let export = exporter.subagent(child).await?;
+        let proved = ProvedExport::read_back(&export, &exporter.args.session).await?;
+        if let Some(redactor) = &exporter.redactor {
+            secret.extend((!secrets::left(redactor, &proved.reader, child).await?.is_empty()).then_some(child));
+        }
+        let until = proved.reader.until(child, None).await?;
+        let data = proved.reader.session_at(child, until).report(Seq::ZERO, proved.verified).await?;
+        waiting.extend(data.session.children.iter().copied());
+        found.push(data);
+        bytes.extend_from_slice(&export);
     }
-    let rules = match (withheld.is_empty(), args.only.is_empty()) {
-        (true, true) => None,
-        (_, true) => Some(WithholdRules::Withhold(withheld)),
-        (_, false) => Some(WithholdRules::Only(args.only.clone())),
-    };
-    let mut bytes = Vec::new();
-    let exported = match &rules {
-        None => export(log, session, &mut bytes, &mut |_| {}).await?,
-        Some(rules) => export_withheld(log, session, rules, &mut bytes, &mut |_| {}).await?,
-    };
-    if exported.header.keys.is_none() {
-        cli.remark(&exported.texts.to_string());
+    if left_out > 0 {
+        cli.remark(&format!("{SUBAGENTS} sub-agents are in the report, {left_out} are not"));
     }
-    Ok(bytes)
+    for child in secret {
+        cli.remark(&format!("a secret is left in a name or path of the sub-agent {child}, which cannot be withheld"));
+    }
+    Ok(found)
 }
 
 /// What knows secrets here: formats, and the values of variables.
 fn redactor(cli: &CommandContext) -> Result<Arc<Redactor>, CliError> {
     let config = cli.environment.config(&cli.environment.directory)?;
     Ok(config.redactor().unwrap_or_default())
-}
-
-/// An export, and the log that was read from it: what a report shows comes from nothing else.
-struct ProvedExport {
-    bytes: Vec<u8>,
-    verified: annals_store::exchange::VerifyReport,
-    log: Arc<dyn EventLog>,
-}
-
-impl ProvedExport {
-    async fn read_back(bytes: Vec<u8>) -> Result<Self, CliError> {
-        let verified = verify_file(&mut &*bytes, None, &mut |_| {})?;
-        let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-        import(&*log, &mut &*bytes, &mut |_| {}).await.map_err(|error| ReportError::ReadBack(Box::new(error)))?;
-        Ok(Self { bytes, verified, log })
-    }
 }
 
 /// The first event that is shown, and the first after it that is not.

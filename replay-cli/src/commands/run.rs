@@ -9,6 +9,7 @@ use crate::style::Emphasis;
 use annals_core::InputId;
 use annals_core::event::{Attachment, ModelProfile};
 use annals_host::advice::advice;
+use annals_host::asked::shared;
 use annals_host::{ApprovalMode, Chosen, ExpandedPrompt, Host, RunOptions, configured_asking, continued, open};
 use annals_providers::wire::is_sent;
 use annals_runtime::host::{JsonLines, PromptSender, QuestionSender, RunEnd, RunGoal, is_answered};
@@ -170,7 +171,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let before = session.view().await?;
     let (show, approval) = (frontend(cli), args.with.approval(person));
     let mut interaction = Interaction::new(&cli.terminal(), &host, questions, show, approval, TypedLines::of_stdin())?;
-    interaction.prompts = Some(prompts);
+    interaction.prompts = Some(shared(prompts, host.reader.folder()));
     interaction.show.begin(&before, out)?;
     let mut pinning = None;
     if prompt.is_some() {

@@ -1,6 +1,7 @@
 //! Events as pages; see `streams` for following them.
 
-use crate::operation::{AsJson, Question};
+use crate::clip::Clipped;
+use crate::operation::Question;
 use crate::problem::ApiProblem;
 use annals_core::Seq;
 use annals_projections::ToJson;
@@ -23,6 +24,8 @@ pub struct EventsAsked {
     /// Whether a stream also brings pieces of answers that are not in the log yet, as messages `delta` and `settled` without an id
     /// (false).
     pub deltas: Option<bool>,
+    /// The most characters of a text; what is cut is said at its end (all).
+    pub clip: Option<usize>,
 }
 
 /// The events of a whole store.
@@ -46,7 +49,7 @@ pub struct EventPage {
 }
 
 /// `GET /v1/sessions/{session}/events` as JSON.
-pub async fn events(asked: Question<EventsAsked>) -> Result<AsJson<EventPage>, ApiProblem> {
+pub async fn events(asked: Question<EventsAsked>) -> Result<Clipped<EventPage>, ApiProblem> {
     let past = asked.past(None).await?;
     let from = Seq(asked.given.from.unwrap_or_default());
     let limit = asked.given.limit.unwrap_or(PAGE).clamp(1, LARGEST);
@@ -56,5 +59,6 @@ pub async fn events(asked: Question<EventsAsked>) -> Result<AsJson<EventPage>, A
     while let Some(slice) = pages.next_slice().await? {
         events.extend(slice.records().map(|record| record.to_json(past.blobs())));
     }
-    Ok(AsJson(EventPage { events, next: (end < past.until && end > from).then_some(end) }))
+    let answer = EventPage { events, next: (end < past.until && end > from).then_some(end) };
+    Ok(Clipped { answer, limit: asked.given.clip })
 }

@@ -1,6 +1,6 @@
 //! Prompts, runs and permission questions of the sessions that run here.
 
-use crate::hosting::{HostedEntry, HostedSessions, PermissionShown};
+use crate::hosting::{HostedEntry, HostedSessions, PermissionShown, QuestionShown};
 use crate::operation::{AsJson, Nothing, Question};
 use crate::problem::ApiProblem;
 use annals_core::{InputId, PermissionId, SessionId};
@@ -78,6 +78,8 @@ pub struct RunState {
     error: Option<String>,
     /// The permission questions that wait.
     permissions: Vec<PermissionShown>,
+    /// The questions of models that wait.
+    questions: Vec<QuestionShown>,
 }
 
 /// The permission questions that wait.
@@ -177,8 +179,9 @@ pub async fn run(asked: Question<Nothing>) -> Result<AsJson<RunState>, ApiProble
     let session = asked.session()?;
     asked.reader().head(session).await?;
     let Some(entry) = asked.service.hosted()?.known(session).await else {
-        let (ended, error, permissions) = (None, None, Vec::new());
-        return Ok(AsJson(RunState { session, hosted: false, running: false, ended, error, permissions }));
+        let (permissions, questions) = (Vec::new(), Vec::new());
+        let (hosted, running, ended, error) = (false, false, None, None);
+        return Ok(AsJson(RunState { session, hosted, running, ended, error, permissions, questions }));
     };
     let (ended, error) = entry.ended().unzip();
     Ok(AsJson(RunState {
@@ -188,6 +191,7 @@ pub async fn run(asked: Question<Nothing>) -> Result<AsJson<RunState>, ApiProble
         ended,
         error: error.flatten(),
         permissions: entry.questions(PermissionShown::of),
+        questions: entry.user_questions().shown(),
     }))
 }
 

@@ -1,6 +1,7 @@
 //! Questions about one session, answered as the command answers them.
 
-use crate::operation::{AsJson, AtCut, Nothing, Question, past};
+use crate::clip::Clipped;
+use crate::operation::{AsJson, AtCut, NewestAsked, Nothing, Question, past};
 use crate::problem::ApiProblem;
 use annals_core::{Seq, SessionId};
 use annals_host::project::root;
@@ -39,6 +40,8 @@ pub struct WhyAsked {
     limit: Option<usize>,
     /// How many of the last parts are answered in addition (0).
     last: Option<usize>,
+    /// The most characters of a text; what is cut is said at its end (all).
+    clip: Option<usize>,
 }
 
 /// Which text is looked for.
@@ -65,6 +68,8 @@ pub struct DiffAsked {
     step: Option<u64>,
     /// A request of `other`, or of this session.
     other_step: Option<u64>,
+    /// The most characters of a text; what is cut is said at its end (all).
+    clip: Option<usize>,
 }
 
 /// What a cache could keep.
@@ -87,19 +92,25 @@ pub struct ViewAsked {
     at: Option<u64>,
     /// Of a list only so many of its last items (all).
     last: Option<usize>,
+    /// Of a list of messages only those of this type, such as `system` (all).
+    only: Option<String>,
+    /// The most characters of a text; what is cut is said at its end (all).
+    clip: Option<usize>,
 }
 
 /// `GET /v1/sessions/{session}/views/{view}`
-pub async fn view(asked: Question<ViewAsked>) -> Result<AsJson<Value>, ApiProblem> {
+pub async fn view(asked: Question<ViewAsked>) -> Result<Clipped<Value>, ApiProblem> {
+    let limit = asked.given.clip;
     let past = asked.past(asked.given.at).await?;
     let name = views::named(asked.argument("view"))?;
     let view = match (name, asked.given.last) {
-        ("transcript", Some(last)) => {
+        ("transcript", Some(last)) if asked.given.only.is_none() => {
             let view = past.seen(past.until).await?;
             let items = view.transcript.items.len();
             // What was evicted is asked for: all of it is folded.
             if items >= last || view.transcript.dropped == 0 {
-                return Ok(AsJson(newest_messages(&asked, &past, &view, items.saturating_sub(last)).await?));
+                let answer = newest_messages(&asked, &past, &view, items.saturating_sub(last)).await?;
+                return Ok(Clipped { answer, limit });
             }
             past.view(past.until).await?
         }
@@ -107,11 +118,14 @@ pub async fn view(asked: Question<ViewAsked>) -> Result<AsJson<Value>, ApiProble
         _ => past.seen(past.until).await?,
     };
     let mut views = views::json(&past, &view, past.until, &[name]).await?;
-    let mut value = views.get_mut(name).map(Value::take).unwrap_or_default();
-    if let (Value::Array(items), Some(last)) = (&mut value, asked.given.last) {
-        items.drain(..items.len().saturating_sub(last));
+    let mut answer = views.get_mut(name).map(Value::take).unwrap_or_default();
+    if let Value::Array(items) = &mut answer {
+        if let Some(only) = &asked.given.only {
+            items.retain(|item| item["type"] == only.as_str());
+        }
+        items.drain(..items.len().saturating_sub(asked.given.last.unwrap_or(usize::MAX)));
     }
-    Ok(AsJson(value))
+    Ok(Clipped { answer, limit })
 }
 
 /// The messages of a transcript from an item on.
@@ -138,7 +152,7 @@ async fn newest_messages(
 }
 
 /// `GET /v1/sessions/{session}/why`
-pub async fn why(asked: Question<WhyAsked>) -> Result<AsJson<Why>, ApiProblem> {
+pub async fn why(asked: Question<WhyAsked>) -> Result<Clipped<Why>, ApiProblem> {
     let given = &asked.given;
     let whole = SpanPage::ALL;
     let page = SpanPage {
@@ -147,7 +161,8 @@ pub async fn why(asked: Question<WhyAsked>) -> Result<AsJson<Why>, ApiProblem> {
         last: given.last.unwrap_or(whole.last),
     };
     let past = asked.past(given.at).await?;
-    Ok(AsJson(why::ask_page(&past, given.step, given.text.as_deref(), page).await?))
+    let answer = why::ask_page(&past, given.step, given.text.as_deref(), page).await?;
+    Ok(Clipped { answer, limit: given.clip })
 }
 
 /// `GET /v1/sessions/{session}/when`
@@ -156,7 +171,7 @@ pub async fn when(asked: Question<WhenAsked>) -> Result<AsJson<When>, ApiProblem
 }
 
 /// `GET /v1/sessions/{session}/diff`
-pub async fn diff(asked: Question<DiffAsked>) -> Result<AsJson<Value>, ApiProblem> {
+pub async fn diff(asked: Question<DiffAsked>) -> Result<Clipped<Value>, ApiProblem> {
     let given = &asked.given;
     let one = asked.past(if given.other.is_some() { given.from } else { given.to }).await?;
     let other = match given.other {
@@ -178,7 +193,7 @@ pub async fn diff(asked: Question<DiffAsked>) -> Result<AsJson<Value>, ApiProble
         }
         _ => return Err(ApiProblem::bad_request("give from (and to), or other, or step and other_step")),
     };
-    Ok(AsJson(answer.map_err(ApiProblem::unreadable)?))
+    Ok(Clipped { answer: answer.map_err(ApiProblem::unreadable)?, limit: given.clip })
 }
 
 async fn other_view(asked: &Question<DiffAsked>, at: u64) -> Result<annals_projections::SessionView, ApiProblem> {
@@ -194,8 +209,10 @@ pub async fn cache(asked: Question<CacheAsked>) -> Result<AsJson<Cached>, ApiPro
 }
 
 /// `GET /v1/sessions/{session}/compactions`
-pub async fn compactions(asked: Question<AtCut>) -> Result<AsJson<Vec<ListedCompaction>>, ApiProblem> {
-    Ok(AsJson(asked.past(asked.given.at).await?.compactions().await?))
+pub async fn compactions(asked: Question<NewestAsked>) -> Result<AsJson<Vec<ListedCompaction>>, ApiProblem> {
+    let mut compactions = asked.past(asked.given.at).await?.compactions().await?;
+    compactions.drain(..compactions.len().saturating_sub(asked.given.last.unwrap_or(usize::MAX)));
+    Ok(AsJson(compactions))
 }
 
 /// `GET /v1/sessions/{session}/usage`

@@ -1,6 +1,6 @@
 //! Recorded requests, rebuilt from the log, and their exact bytes.
 
-use crate::operation::{AsJson, AtCut, Bytes, Nothing, Question};
+use crate::operation::{AsJson, Bytes, NewestAsked, Nothing, Question};
 use crate::problem::ApiProblem;
 use annals_inspect::prove::Wire;
 use annals_inspect::requests::ListedRequest;
@@ -20,11 +20,11 @@ pub struct RequestList {
 }
 
 /// `GET /v1/sessions/{session}/requests`
-pub async fn requests(asked: Question<AtCut>) -> Result<AsJson<RequestList>, ApiProblem> {
+pub async fn requests(asked: Question<NewestAsked>) -> Result<AsJson<RequestList>, ApiProblem> {
     let past = asked.past(asked.given.at).await?;
     let mut requests = past.requests(false).await?;
     let total = requests.len();
-    requests.drain(..total.saturating_sub(NEWEST));
+    requests.drain(..total.saturating_sub(asked.given.last.unwrap_or(NEWEST).min(NEWEST)));
     Ok(AsJson(RequestList { requests, total }))
 }
 

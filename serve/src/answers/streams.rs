@@ -4,6 +4,7 @@
 //! page of batches. All streams of a session are woken by one follower of the log.
 
 use super::events::{EventsAsked, StoreEventsAsked, events};
+use crate::clip::clip;
 use crate::followers::FollowedSession;
 use crate::operation::{PathArguments, session_in, work};
 use crate::problem::ApiProblem;
@@ -49,8 +50,8 @@ pub async fn session_events(
         _ => None,
     };
     let live = live.map(|reader| LiveDeltas { cursor: reader.follow(session), _reader: reader });
-    let stream =
-        SessionStream { service, session, next, head, live, synced: false, over: false, _held: (permit, followed) };
+    let (clip, _held) = (given.clip, (permit, followed));
+    let stream = SessionStream { service, session, next, head, clip, live, synced: false, over: false, _held };
     let messages = stream::unfold(stream, |mut stream| async move { Some((stream.step().await?, stream)) });
     Ok(sent(messages.flat_map(stream::iter)))
 }
@@ -61,6 +62,7 @@ struct SessionStream {
     session: SessionId,
     next: Seq,
     head: watch::Receiver<Seq>,
+    clip: Option<usize>,
     live: Option<LiveDeltas>,
     synced: bool,
     over: bool,
@@ -127,7 +129,7 @@ impl SessionStream {
         let mut pages = store.reader.pages(self.session, self.next, until).at_most(PAGE);
         let Some(slices) = pages.next_page().await? else { return Ok(Vec::new()) };
         self.next = slices.last().map_or(self.next, |slice| slice.until);
-        Ok(slices.iter().flat_map(|slice| messages(slice, None, store.reader.blobs())).collect())
+        Ok(slices.iter().flat_map(|slice| messages(slice, None, store.reader.blobs(), self.clip)).collect())
     }
 }
 
@@ -152,7 +154,7 @@ pub async fn store_events(
             Ok(Followed::Batch { slice, place }) => {
                 // What a client asks next is answered with at least what it has seen.
                 service.store.expire();
-                messages(&slice, place.as_ref(), &*blobs)
+                messages(&slice, place.as_ref(), &*blobs, None)
             }
             Ok(Followed::Synced) => vec![Event::default().comment("synced")],
             Err(error) => vec![failed(&error.into())],
@@ -214,7 +216,7 @@ fn failed(problem: &ApiProblem) -> Event {
 }
 
 /// The messages of a batch. Those of the whole store end with the position, so that a batch is received whole or again.
-fn messages(slice: &Slice, place: Option<&StorePlace>, blobs: &dyn Blobs) -> Vec<Event> {
+fn messages(slice: &Slice, place: Option<&StorePlace>, blobs: &dyn Blobs, limit: Option<usize>) -> Vec<Event> {
     let records: Vec<_> = slice.records().collect();
     let last = records.len().saturating_sub(1);
     let shown = records.iter().enumerate().map(|(at, record)| {
@@ -224,7 +226,11 @@ fn messages(slice: &Slice, place: Option<&StorePlace>, blobs: &dyn Blobs) -> Vec
             Some(place) if at == last => event.id(id(place)),
             Some(_) => event,
         };
-        event.json_data(record.to_json(blobs)).unwrap_or_default()
+        let mut shown = record.to_json(blobs);
+        if let Some(limit) = limit {
+            clip(&mut shown, limit);
+        }
+        event.json_data(shown).unwrap_or_default()
     });
     shown.collect()
 }

@@ -3,7 +3,7 @@
 use crate::operation::{AsJson, AtCut, Question};
 use crate::problem::ApiProblem;
 use annals_core::Seq;
-use annals_inspect::report::{ReportFile, ReportTurn};
+use annals_inspect::report::{FilePage, ReportTurn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,9 @@ const MOST_TURNS: usize = 2_000;
 /// The same of cuts.
 const CUTS: usize = 512;
 const MOST_CUTS: usize = 10_000;
+/// The same of files.
+const FILES: usize = 200;
+const MOST_FILES: usize = 2_000;
 /// How many places of a kind an axis has at most, about.
 const PLACES: u64 = 2_000;
 
@@ -36,6 +39,16 @@ pub struct TimelineAsked {
     limit: Option<usize>,
     /// The page with the turn of this cut instead: one of those that begin at multiples of `limit`.
     at: Option<u64>,
+}
+
+/// Which files are listed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FilesAsked {
+    /// How many events of the session have happened: the files before are listed. Without it all of them.
+    at: Option<u64>,
+    /// About how many at most (200; at most 2,000). A page may have fewer where few events name files.
+    limit: Option<usize>,
 }
 
 /// A page of a session's turns.
@@ -146,9 +159,7 @@ pub async fn cuts(asked: Question<PageAsked>) -> Result<AsJson<CutPage>, ApiProb
 }
 
 /// `GET /v1/sessions/{session}/files`
-pub async fn files(asked: Question<AtCut>) -> Result<AsJson<Vec<ReportFile>>, ApiProblem> {
-    let past = asked.past(asked.given.at).await?;
-    let whole = asked.past(None).await?;
-    let index = asked.service.index(&whole).await?;
-    Ok(AsJson(index.files().iter().filter(|file| file.event < past.until).cloned().collect()))
+pub async fn files(asked: Question<FilesAsked>) -> Result<AsJson<FilePage>, ApiProblem> {
+    let limit = asked.given.limit.unwrap_or(FILES).clamp(1, MOST_FILES);
+    Ok(AsJson(asked.past(asked.given.at).await?.files(limit).await?))
 }

@@ -1,17 +1,18 @@
 //! One session that this server runs.
 
+use super::user_questions::UserQuestions;
 use crate::problem::ApiProblem;
 use annals_core::{InputId, PermissionId, SessionId};
 use annals_host::advice::advice;
 use annals_host::{HostedSession, Questions};
-use annals_runtime::host::{RunEnd, WaitingQuestion};
+use annals_runtime::host::{RunEnd, WaitingPrompt, WaitingQuestion};
 use annals_runtime::permission::{Answered, PermissionQuestion};
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::{Admitted, NewInput, Session};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// How long a turn that is interrupted may take to settle before it is cut off.
@@ -22,6 +23,7 @@ pub struct HostedEntry {
     id: SessionId,
     shared: Arc<EntryState>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
+    user_questions: UserQuestions,
 }
 
 /// What the tasks of an entry share.
@@ -50,7 +52,11 @@ pub struct AskedPermission {
 
 impl HostedEntry {
     /// Runs a session whenever a prompt was admitted to it.
-    pub(crate) fn start(hosted: HostedSession, questions: Questions) -> Arc<Self> {
+    pub(crate) fn start(
+        hosted: HostedSession,
+        questions: Questions,
+        prompts: mpsc::UnboundedReceiver<WaitingPrompt>,
+    ) -> Arc<Self> {
         let session = hosted.session().clone();
         let state = Arc::new(EntryState {
             session: session.clone(),
@@ -59,8 +65,13 @@ impl HostedEntry {
             run: Mutex::new(LastRun { runs: false, used: Instant::now(), ended: None }),
             questions: Mutex::default(),
         });
-        let tasks = vec![tokio::spawn(runs(state.clone())), tokio::spawn(asks(state.clone(), questions))];
-        Arc::new(Self { id: session.id(), shared: state, tasks: Mutex::new(tasks) })
+        let user_questions = UserQuestions::default();
+        let tasks = vec![
+            tokio::spawn(runs(state.clone())),
+            tokio::spawn(asks(state.clone(), questions)),
+            tokio::spawn(user_questions.clone().keep(prompts)),
+        ];
+        Arc::new(Self { id: session.id(), shared: state, tasks: Mutex::new(tasks), user_questions })
     }
 
     /// The session. For an imported one, the fork that continues it.
@@ -112,6 +123,11 @@ impl HostedEntry {
         self.shared.questions().values().map(show).collect()
     }
 
+    /// The questions of models that wait.
+    pub(crate) fn user_questions(&self) -> &UserQuestions {
+        &self.user_questions
+    }
+
     /// Answers a question; whether one of this name waits.
     pub(crate) fn answer(&self, permission: &PermissionId, answered: Answered) -> bool {
         let asked = self.shared.questions().remove(permission);
@@ -124,6 +140,7 @@ impl HostedEntry {
             hosted.interrupt();
         }
         self.shared.questions().clear();
+        self.user_questions.clear();
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         let settled = tokio::time::timeout(SETTLED, self.shared.hosted.write()).await;
         tasks.iter().for_each(JoinHandle::abort);

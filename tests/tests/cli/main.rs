@@ -21,6 +21,7 @@ mod processes;
 mod questions;
 mod reader;
 mod report;
+mod report_subagents;
 mod retention;
 mod serve;
 mod session_methods;

@@ -28,6 +28,7 @@ mod processes;
 mod protocols;
 mod serving;
 mod serving_others;
+mod serving_questions;
 mod signing;
 mod stage;
 mod stopping;

@@ -262,12 +262,13 @@ fn only_a_server_that_may_write_changes_something_and_only_for_who_may_ask() {
         ("/v1/sessions", json!({"prompt": {"text": "x"}})),
         ("/v1/sessions/{session}/inputs", json!({"text": "x"})),
         ("/v1/sessions/{session}/permissions/{permission}", json!({"answer": "once"})),
+        ("/v1/sessions/{session}/questions/{question}", json!({"answer": null})),
         ("/v1/sessions/{session}/interrupt", json!({})),
         ("/v1/sessions/{session}/fork", json!({})),
         ("/v1/sessions/{session}/revert", json!({"to": 4})),
         ("/v1/sessions/{session}/pins", json!({"seq": 4})),
     ];
-    let of = |path: &str| path.replace("{session}", &session).replace("{permission}", "p");
+    let of = |path: &str| path.replace("{session}", &session).replace("{permission}", "p").replace("{question}", "1");
     for (path, body) in &changes {
         let (status, problem) = reads.asked("POST", &of(path), &reads.host, &reads.token, body);
         assert_eq!((status, problem["title"].as_str()), (403, Some("read only")), "{path}: {problem}");

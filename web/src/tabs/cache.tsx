@@ -1,23 +1,29 @@
 // How much of each request a prompt cache can reuse, and what broke it.
+import { useState } from 'preact/hooks';
 import { of } from '../api';
 import { brief, count, dollars, oneLine } from '../format';
 import type { Cache, Json } from '../types';
 import { Empty, Panel, useLoad } from '../ui';
 import { PAUSE, type TabProps } from '.';
 
+// Comparing all requests of a long session takes seconds; the newest are what is asked about most.
+const NEWEST = 200;
+const SHOWN = 1000;
+
 const cause = (value: Json): string => (typeof value === 'string' ? value.replace(/-/g, ' ') : Object.entries(value as object).map(([name, of]) => `${name.replace(/-/g, ' ')} (${String(of)})`).join(', '));
 
 export function CacheTab({ api, id, at, go }: TabProps) {
-  const loaded = useLoad(`${id}@${at}`, (signal) => api.get<Cache>(of(id, '/cache'), { at }, signal), PAUSE);
+  const [all, setAll] = useState(false);
+  const loaded = useLoad(`${id}@${at} ${all}`, (signal) => api.get<Cache>(of(id, '/cache'), { at, last: all ? undefined : NEWEST }, signal), PAUSE);
   return (
     <Panel loaded={loaded}>
       {(cache) => cache.requests.length === 0 ? <Empty>No request up to here.</Empty> : (
         <>
-          <p class="lead">{cache.breaks === 0 ? 'No request broke the prefix of the one before.' : <><b class="problem">{cache.breaks} {cache.breaks === 1 ? 'break' : 'breaks'}</b>{cache.price ? `, about ${dollars(cache.price)}` : ''}</>}</p>
+          <p class="lead">{cache.breaks === 0 ? 'No request broke the prefix of the one before.' : <><b class="problem">{cache.breaks} {cache.breaks === 1 ? 'break' : 'breaks'}</b>{cache.price ? `, about ${dollars(cache.price)}` : ''}</>}{!all && cache.requests[0]!.step.number > 1 && <span class="dim"> The newest {cache.requests.length} requests. <button type="button" class="quiet" onClick={() => setAll(true)}>compare all</button></span>}</p>
           <table class="data">
             <thead><tr><th scope="col" class="n">Request</th><th scope="col" class="n">Tokens</th><th scope="col" class="n">Same prefix</th><th scope="col">Reusable</th><th scope="col" class="n">From cache</th><th scope="col">Break</th></tr></thead>
             <tbody>
-              {cache.requests.slice(-500).map((row) => {
+              {cache.requests.slice(-SHOWN).map((row) => {
                 const share = row.whole.bytes ? row.shared.bytes / row.whole.bytes : 0;
                 return (
                   <tr key={row.step.number} class={row.break ? 'bad' : ''}>

@@ -1,5 +1,5 @@
 // What changed since the Cut before, since a marked one, or against another session.
-import { of } from '../api';
+import { CLIP, of } from '../api';
 import { count, visible } from '../format';
 import type { Difference, Json } from '../types';
 import { Empty, LongText, Panel, useLoad } from '../ui';
@@ -11,7 +11,7 @@ export function Changes({ api, id, at, mark, other, before, go }: TabProps) {
   const loaded = useLoad(`${id}@${at} ${marked} ${other?.session}@${other?.at}`, async (signal) => {
     const from = other ? at ?? 0 : marked ?? (await before(at ?? 0));
     const range = other ? { from, to: other.at, other: other.session } : { from: Math.min(from, at ?? from), to: Math.max(from, at ?? from) };
-    const found = await api.get<Difference[]>(of(id, '/diff'), range, signal);
+    const found = await api.get<Difference[]>(of(id, '/diff'), { ...range, clip: CLIP }, signal);
     return { from: range.from, to: range.to, found };
   }, PAUSE);
   return (

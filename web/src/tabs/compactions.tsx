@@ -1,17 +1,24 @@
 // Compactions: what was before, what is after, what was lost.
+import { useState } from 'preact/hooks';
 import { of } from '../api';
 import { count, visible } from '../format';
 import type { Compaction } from '../types';
 import { Empty, LongText, Panel, useLoad } from '../ui';
 import { PAUSE, type TabProps } from '.';
 
+// Each has the texts of its summary and of what was lost.
+const NEWEST = 10;
+
 export function Compactions({ api, id, at, go }: TabProps) {
-  const loaded = useLoad(`${id}@${at}`, (signal) => api.get<Compaction[]>(of(id, '/compactions'), { at }, signal), PAUSE);
+  const [all, setAll] = useState(false);
+  // One more than is shown says that there are older ones.
+  const loaded = useLoad(`${id}@${at} ${all}`, (signal) => api.get<Compaction[]>(of(id, '/compactions'), { at, last: all ? undefined : NEWEST + 1 }, signal), PAUSE);
   return (
     <Panel loaded={loaded}>
       {(list) => list.length === 0 ? <Empty>No compaction up to here.</Empty> : (
         <>
-          {list.map((one) => {
+          {!all && list.length > NEWEST && <p class="lead dim">The newest {NEWEST} compactions. <button type="button" class="quiet" onClick={() => setAll(true)}>show all</button></p>}
+          {[...(all ? list : list.slice(-NEWEST))].reverse().map((one) => {
             const lost = [...(one.unmentioned?.instructions ?? []), ...(one.unmentioned?.names ?? [])];
             const sentences = (one.fidelity?.sentences ?? []).filter((sentence) => sentence.kept < sentence.of);
             return (

@@ -1,5 +1,5 @@
 // The system prompt in force, the values behind it, and the epochs.
-import { of } from '../api';
+import { CLIP, of } from '../api';
 import { count, visible } from '../format';
 import type { Baseline, Epoch, Json, Message } from '../types';
 import { Empty, LongText, Panel, useLoad } from '../ui';
@@ -10,8 +10,8 @@ interface Shown { baseline: Baseline | null; snapshot: { [key: string]: { value:
 
 export function ContextTab({ api, id, at, go }: TabProps) {
   const loaded = useLoad<Shown>(`${id}@${at}`, async (signal) => {
-    const view = <T,>(name: string) => api.get<T>(of(id, `/views/${name}`), { at }, signal);
-    const [baseline, snapshot, epochs, history] = await Promise.all([view<Baseline | null>('baseline'), view<Shown['snapshot']>('snapshot'), view<Epoch[]>('epochs'), view<Message[]>('history')]);
+    const view = <T,>(name: string, only?: string) => api.get<T>(of(id, `/views/${name}`), { at, only, clip: CLIP }, signal);
+    const [baseline, snapshot, epochs, history] = await Promise.all([view<Baseline | null>('baseline'), view<Shown['snapshot']>('snapshot'), view<Epoch[]>('epochs'), view<Message[]>('history', 'system')]);
     return { baseline, snapshot, epochs, updates: Array.isArray(history) ? history.filter((message) => message.type === 'system') : [] };
   }, PAUSE);
   return (

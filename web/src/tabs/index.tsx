@@ -1,8 +1,6 @@
 // The views of a session at a Cut.
-import { of, type Api } from '../api';
+import type { Api } from '../api';
 import type { Place } from '../route';
-import { useLoad, Panel } from '../ui';
-import type { Json } from '../types';
 import { CacheTab } from './cache';
 import { Changes } from './changes';
 import { Compactions } from './compactions';
@@ -11,7 +9,7 @@ import { Events } from './events';
 import { Messages } from './messages';
 import { RequestTab } from './request';
 import { Seen } from './seen';
-import { Data } from './data';
+import { Files } from './files';
 import { UsageTab } from './usage';
 import { Verify } from './verify';
 
@@ -44,9 +42,4 @@ export function TabPanel({ tab, ...props }: TabProps & { tab: string }) {
     case 'verify': return <Verify {...props} />;
     default: return <Files {...props} />;
   }
-}
-
-function Files({ api, id, at }: TabProps) {
-  const loaded = useLoad(`${id}@${at}`, (signal) => api.get<Json>(of(id, '/files'), { at }, signal), PAUSE);
-  return <Panel loaded={loaded}>{(data) => <Data value={data} empty="No file was captured or touched up to here." />}</Panel>;
 }

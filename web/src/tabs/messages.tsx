@@ -1,5 +1,5 @@
 // Messages: what the next request would carry, or everything the user was shown.
-import { of } from '../api';
+import { CLIP, of } from '../api';
 import { brief, clock, count, dollars, oneLine, visible } from '../format';
 import type { Json, Message, Usage } from '../types';
 import { Empty, LongText, Panel, useLoad } from '../ui';
@@ -9,7 +9,7 @@ import { PAUSE, type TabProps } from '.';
 const SHOWN = 400;
 
 export function Messages({ api, id, at, go, view }: TabProps & { view: 'history' | 'transcript' }) {
-  const loaded = useLoad(`${view} ${id}@${at}`, (signal) => api.get<Message[] | { messages?: Message[]; items?: Message[] }>(of(id, `/views/${view}`), { at, last: SHOWN + 1 }, signal), PAUSE);
+  const loaded = useLoad(`${view} ${id}@${at}`, (signal) => api.get<Message[] | { messages?: Message[]; items?: Message[] }>(of(id, `/views/${view}`), { at, last: SHOWN + 1, clip: CLIP }, signal), PAUSE);
   return (
     <Panel loaded={loaded}>
       {(data) => {

@@ -6,11 +6,13 @@ import type { RequestRow } from '../types';
 import { Empty, LongText, Panel, useLoad } from '../ui';
 import { PAUSE, type TabProps } from '.';
 
+const SHOWN = 60;
+
 export function RequestTab({ api, id, at, go }: TabProps) {
   const [chosen, setChosen] = useState<number | null>(null);
   useEffect(() => setChosen(null), [at]);
   const list = useLoad(`${id}@${at}`, async (signal) => {
-    const page = await api.get<RequestRow[] | { requests: RequestRow[] }>(of(id, '/requests'), { at }, signal);
+    const page = await api.get<RequestRow[] | { requests: RequestRow[] }>(of(id, '/requests'), { at, last: SHOWN }, signal);
     return Array.isArray(page) ? page : page.requests;
   }, PAUSE);
   return (
@@ -23,7 +25,7 @@ export function RequestTab({ api, id, at, go }: TabProps) {
             <table class="data pick">
               <thead><tr><th scope="col" class="n">No.</th><th scope="col">Purpose</th><th scope="col">Model</th><th scope="col">Sent</th><th scope="col" class="n">Event</th><th scope="col">Digest</th></tr></thead>
               <tbody>
-                {rows.slice(-60).map((row) => (
+                {rows.slice(-SHOWN).map((row) => (
                   <tr key={row.number} class={row === here ? 'chosen' : ''}>
                     <td class="n"><button type="button" class="quiet" aria-pressed={row === here} onClick={() => setChosen(row.number)}>{row.number}</button></td>
                     <td>{row.purpose}{row.attempt > 1 ? `, attempt ${row.attempt}` : ''}</td><td><bdi>{oneLine(row.model, 40)}</bdi></td><td>{clock(row.at)}</td>

@@ -1,9 +1,9 @@
 // What the model saw: the newest request at a Cut, span by span, coloured by where each came from.
 import { useEffect, useState } from 'preact/hooks';
-import { of } from '../api';
+import { CLIP, of } from '../api';
 import { clock, count, oneLine, visible } from '../format';
 import type { LogEvent, EventPage, Span, Why } from '../types';
-import { Empty, LongText, Panel, useLoad } from '../ui';
+import { LongText, Panel, useLoad } from '../ui';
 import { pretty } from './data';
 import { PAUSE, type TabProps } from '.';
 
@@ -29,7 +29,7 @@ export function Seen({ api, id, at, go }: TabProps) {
   const [find, setFind] = useState('');
   const [open, setOpen] = useState<string | null>(null);
   const wanted = find.trim();
-  const loaded = useLoad(`${id}@${at} ${wanted}`, (signal) => api.get<Why>(of(id, '/why'), { at, limit: FIRST, last: LAST, ...(wanted ? { text: wanted } : {}) }, signal), wanted ? 200 : PAUSE);
+  const loaded = useLoad(`${id}@${at} ${wanted}`, (signal) => api.get<Why>(of(id, '/why'), { at, limit: FIRST, last: LAST, clip: CLIP, ...(wanted ? { text: wanted } : {}) }, signal), wanted ? 200 : PAUSE);
   return (
     <Panel loaded={loaded}>
       {(why) => {
@@ -51,7 +51,7 @@ export function Seen({ api, id, at, go }: TabProps) {
               <input type="search" aria-label="Find in what the model saw" placeholder="Find" value={find} onInput={(event) => setFind(event.currentTarget.value)} />
             </div>
             <Share sums={sums} total={total} />
-            {wanted && why.spans.length === 0 && <Empty>The request does not contain this text.</Empty>}
+            {wanted && why.text === wanted && why.spans.length === 0 && <Elsewhere api={api} id={id} text={wanted} go={go} />}
             {wanted && why.spans.length >= FIRST + LAST && <p class="dim">The first {FIRST} and the last {LAST} parts with this text.</p>}
             <ol class="spans">
               {why.spans.slice(0, start).map(row)}
@@ -71,7 +71,7 @@ function Between({ api, id, step, count: all, row }: { api: TabProps['api']; id:
   const [problem, setProblem] = useState('');
   const rest = all - spans.length;
   const more = () => {
-    api.get<Why>(of(id, '/why'), { step, from: FIRST + spans.length, limit: Math.min(MORE, rest) }).then((why) => setSpans([...spans, ...why.spans]), (error: Error) => setProblem(error.message));
+    api.get<Why>(of(id, '/why'), { step, from: FIRST + spans.length, limit: Math.min(MORE, rest), clip: CLIP }).then((why) => setSpans([...spans, ...why.spans]), (error: Error) => setProblem(error.message));
   };
   return (
     <>
@@ -121,16 +121,65 @@ function SpanRow({ span, open, toggle, go, detail }: { span: Span; open: boolean
   );
 }
 
-interface Sighting { fact: { seq: number; kind: string }; turn: number; stays: { entered: { seq: number; kind: string }; left: { seq: number; kind: string; by?: string } | null; first: number; last: number }[] }
+interface Place { seq: number; kind: string }
+type LeftBy = string | { [cause: string]: string };
+interface Stay { entered: Place; left: (Place & { by?: LeftBy }) | null; first: number | null; last: number | null }
+interface Sighting { fact: Place; turn: number; stays: Stay[] }
+interface When { sightings: Sighting[]; missed?: (Place & { reason: string })[] }
+
+/** Why the model did not see a text that an event has (`annals when`). */
+const REASONS: Record<string, string> = {
+  waits: 'the input is still waiting', withdrawn: 'the input was withdrawn before it was sent', 'not-inherited': 'it was waiting when the session was forked', truncated: 'the shortened output that the model read does not contain it',
+  structured: 'only in the structured value, which the model does not read', replaced: 'shown while the tool ran; its result does not contain it', 'not-sent': 'no request contained it',
+};
+const REASON = 'no request of this report contained it';
+
+/** A text that the request does not contain: where it is instead. */
+function Elsewhere({ api, id, text, go }: { api: TabProps['api']; id: string; text: string; go: (seq: number) => void }) {
+  const loaded = useLoad(`${id} ${text}`, (signal) => api.get<When>(of(id, '/when'), { text }, signal));
+  return (
+    <Panel loaded={loaded}>
+      {({ sightings, missed = [] }) => {
+        const seen = sightings.filter((one) => one.stays.length > 0);
+        return (
+          <>
+            <p class="lead">This request does not contain this text. {seen.length === 0 && <b class="problem">{missed.length + sightings.length === 0 ? 'No event of the session does: the model never saw it.' : 'The model never saw it:'}</b>}</p>
+            <ul class="plain">
+              {sightings.slice(0, 20).map((one) => <li key={one.fact.seq}><code>{one.fact.kind}</code>, turn {one.turn}: <Stays sighting={one} go={go} /></li>)}
+              {missed.slice(0, 20).map((one) => <li key={`m${one.seq}`}><code>{one.kind}</code>, event <Jump seq={one.seq} go={go} />: {REASONS[one.reason] ?? oneLine(one.reason)}</li>)}
+            </ul>
+          </>
+        );
+      }}
+    </Panel>
+  );
+}
+
+const Jump = ({ seq, go }: { seq: number; go: (seq: number) => void }) => <button type="button" class="quiet" onClick={() => go(seq + 1)}>{count(seq)}</button>;
+const cause = (by: LeftBy): string => (typeof by === 'string' ? by : Object.entries(by).map(([name, of]) => `${name}: ${of}`).join()).replace(/-/g, ' ');
+
+/** When a text entered and left what the model saw. */
+function Stays({ sighting, go }: { sighting: Sighting; go: (seq: number) => void }) {
+  if (sighting.stays.length === 0) return <>in event <Jump seq={sighting.fact.seq} go={go} />, {REASON}</>;
+  return (
+    <>
+      {sighting.stays.map((stay) => (
+        <span key={stay.entered.seq}>
+          entered at <Jump seq={stay.entered.seq} go={go} />{stay.left ? <>, left at <Jump seq={stay.left.seq} go={go} /> ({cause(stay.left.by ?? stay.left.kind)})</> : ', still there'}{stay.first !== null && <> · {stay.first === stay.last ? `request ${stay.first}` : `requests ${stay.first}–${stay.last}`}</>}{' '}
+        </span>
+      ))}
+    </>
+  );
+}
 
 /** Why a span is there: its event, and when the text entered and left what the model saw. */
 function WhySpan({ api, id, span, go }: { api: TabProps['api']; id: string; at: number | null; span: Span; go: (seq: number) => void }) {
   const line = span.text.split('\n').find((part) => part.trim().length > 2)?.slice(0, 200) ?? '';
   const [event, setEvent] = useState<LogEvent | null>(null);
   useEffect(() => {
-    if (span.fact) api.get<EventPage>(of(id, '/events'), { from: span.fact.seq, limit: 1 }).then((page) => setEvent(page.events[0] ?? null), () => {});
+    if (span.fact) api.get<EventPage>(of(id, '/events'), { from: span.fact.seq, limit: 1, clip: CLIP }).then((page) => setEvent(page.events[0] ?? null), () => {});
   }, [id, span.fact?.seq]);
-  const when = useLoad(line ? `${id} ${line}` : null, (signal) => api.get<{ sightings: Sighting[] }>(of(id, '/when'), { text: line }, signal));
+  const when = useLoad(line ? `${id} ${line}` : null, (signal) => api.get<When>(of(id, '/when'), { text: line }, signal));
   return (
     <div class="why">
       <dl class="facts">
@@ -138,14 +187,7 @@ function WhySpan({ api, id, span, go }: { api: TabProps['api']; id: string; at: 
         {span.fact && <div><dt>event</dt><dd>{span.fact.seq} · {span.fact.kind} · {clock(span.fact.at)} · turn {span.turn}</dd></div>}
         <div><dt>sent since</dt><dd>request {span.since}</dd></div>
         {when.data && when.data.sightings.slice(0, 5).map((sighting) => (
-          <div key={sighting.fact.seq}><dt>first line</dt><dd>
-            {sighting.stays.length === 0 ? `in event ${sighting.fact.seq}, never sent` : sighting.stays.map((stay) => (
-              <span key={stay.entered.seq}>
-                entered at <button type="button" class="quiet" onClick={() => go(stay.entered.seq + 1)}>{stay.entered.seq}</button>
-                {stay.left ? <>, left at <button type="button" class="quiet" onClick={() => go(stay.left!.seq + 1)}>{stay.left.seq}</button> ({stay.left.by ?? stay.left.kind})</> : ', still there'} · requests {stay.first}–{stay.last}{' '}
-              </span>
-            ))}
-          </dd></div>
+          <div key={sighting.fact.seq}><dt>first line</dt><dd><Stays sighting={sighting} go={go} /></dd></div>
         ))}
       </dl>
       {event && <details><summary>The event</summary><LongText text={pretty(event)} /></details>}

@@ -1,5 +1,5 @@
-//! Sockets in the folder `live` of a store, one for each process that runs sessions: for the user alone, and reachable however long
-//! the folder's path is.
+//! Sockets in a folder of a store, named after the process that listens: for the user alone, and reachable however long the folder's
+//! path is.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const PATH_MAX: usize = 100;
 
 /// Listens under a name in the folder, which is made if it is missing. Sockets of processes that are gone are removed.
-pub(super) fn listen(folder: &Path, name: &str) -> io::Result<UnixListener> {
+pub(crate) fn listen(folder: &Path, name: &str) -> io::Result<UnixListener> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     for other in names(folder) {
         let refused = connect(folder, &other).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
@@ -26,12 +26,12 @@ pub(super) fn listen(folder: &Path, name: &str) -> io::Result<UnixListener> {
 }
 
 /// Connects to a process.
-pub(super) fn connect(folder: &Path, name: &str) -> io::Result<UnixStream> {
+pub(crate) fn connect(folder: &Path, name: &str) -> io::Result<UnixStream> {
     with_short_path(folder, name, |path| UnixStream::connect(path))
 }
 
 /// The sockets in the folder; none if there is no folder.
-pub(super) fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }

@@ -1,0 +1,59 @@
+//! Texts that are cut for who shows them: nobody reads 50 MB on a screen, and every step to another place would send them again.
+
+use crate::operation::{AsJson, IntoAnswer};
+use crate::problem::ApiProblem;
+use axum::response::Response;
+use serde::Serialize;
+use serde_json::Value;
+
+/// An answer as JSON whose texts are cut after so many characters, if that was asked for.
+pub struct Clipped<T> {
+    /// The answer.
+    pub answer: T,
+    /// The most characters of a text.
+    pub limit: Option<usize>,
+}
+
+impl<T: Serialize> IntoAnswer for Clipped<T> {
+    fn into_answer(self) -> Result<Response, ApiProblem> {
+        let Some(limit) = self.limit else { return AsJson(self.answer).into_answer() };
+        let mut answer = serde_json::to_value(&self.answer).map_err(ApiProblem::unreadable)?;
+        clip(&mut answer, limit);
+        AsJson(answer).into_answer()
+    }
+}
+
+/// Cuts every text that is longer than `limit` characters; each then ends with how many were cut.
+pub fn clip(value: &mut Value, limit: usize) {
+    match value {
+        Value::String(text) => {
+            // A character has at least one byte.
+            if text.len() > limit
+                && let Some((end, _)) = text.char_indices().nth(limit)
+            {
+                let cut = text.get(end..).map_or(0, |rest| rest.chars().count());
+                text.truncate(end);
+                text.push_str(&format!("… [{cut} more characters]"));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| clip(item, limit)),
+        Value::Object(members) => members.values_mut().for_each(|member| clip(member, limit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clip;
+    use serde_json::json;
+
+    #[test]
+    fn long_texts_end_with_how_much_was_cut_and_others_stay() {
+        let mut value = json!({"a": ["äöüß", "äöü"], "b": {"c": "123456", "d": 7}});
+        clip(&mut value, 3);
+        assert_eq!(
+            value,
+            json!({"a": ["äöü… [1 more characters]", "äöü"], "b": {"c": "123… [3 more characters]", "d": 7}})
+        );
+    }
+}
