@@ -30,15 +30,15 @@ impl StreamCoding {
 
 /// Reads the content of a body that arrives in pieces.
 pub(crate) enum ContentStream {
-    Identity(Content),
-    Gzip(flate2::write::MultiGzDecoder<Content>),
-    Deflate(flate2::write::ZlibDecoder<Content>),
-    Brotli(Box<brotli_decompressor::DecompressorWriter<Content>>),
+    Identity(ReadContent),
+    Gzip(flate2::write::MultiGzDecoder<ReadContent>),
+    Deflate(flate2::write::ZlibDecoder<ReadContent>),
+    Brotli(Box<brotli_decompressor::DecompressorWriter<ReadContent>>),
 }
 
 impl ContentStream {
     pub(crate) fn new(coding: StreamCoding) -> Self {
-        let content = Content::default();
+        let content = ReadContent::default();
         match coding {
             StreamCoding::Identity => Self::Identity(content),
             StreamCoding::Gzip => Self::Gzip(flate2::write::MultiGzDecoder::new(content)),
@@ -78,9 +78,9 @@ impl ContentStream {
 
 /// What was read of one piece.
 #[derive(Default)]
-pub(crate) struct Content(Vec<u8>);
+pub(crate) struct ReadContent(Vec<u8>);
 
-impl Write for Content {
+impl Write for ReadContent {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > PIECE_MAX {
             return Err(io::Error::other("a piece gives too much"));

@@ -53,11 +53,11 @@ impl From<AskedPrompt> for QuestionShown {
     }
 }
 
-type Waiting = BTreeMap<u64, (UserQuestion, oneshot::Sender<Option<String>>)>;
+type QuestionsById = BTreeMap<u64, (UserQuestion, oneshot::Sender<Option<String>>)>;
 
 /// The questions of one session and its sub-agents that wait.
 #[derive(Clone, Default)]
-pub(crate) struct UserQuestions(Arc<Mutex<Waiting>>);
+pub(crate) struct UserQuestions(Arc<Mutex<QuestionsById>>);
 
 impl UserQuestions {
     /// Keeps what arrives until it is answered or withdrawn.
@@ -99,7 +99,7 @@ impl UserQuestions {
         self.waiting().clear();
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, QuestionsById> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
