@@ -1,4 +1,4 @@
-//! Texts that are cut for who shows them: nobody reads 50 MB on a screen, and every step to another place would send them again.
+//! Texts that are cut for who shows them: 50 MB are not read on a screen, and every step to another place would send them again.
 
 use crate::operation::{AsJson, IntoAnswer};
 use crate::problem::ApiProblem;

@@ -17,7 +17,7 @@ pub struct UserQuestionList {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserAnswerGiven {
-    /// What the model reads; several options are joined by a comma. Null: the model is told that nobody can be asked, and decides.
+    /// What the model reads; several options are joined by a comma. Null: the model decides without the user.
     answer: Option<String>,
 }
 

@@ -69,7 +69,7 @@ impl UserQuestions {
             let questions = self.clone();
             tokio::spawn(async move {
                 tokio::select! {
-                    // A question whose session is closed is dropped: nobody can be asked any more.
+                    // A question whose session is closed is dropped: the model decides alone.
                     answered = answered => prompt.answer(answered.ok().flatten()),
                     () = prompt.withdrawn() => {
                         questions.waiting().remove(&id);
@@ -94,7 +94,7 @@ impl UserQuestions {
         waiting.remove(&id).is_some_and(|(_, waits)| waits.send(answer).is_ok())
     }
 
-    /// Drops all: who asked is told that nobody can be asked.
+    /// Drops all: the models that asked decide alone.
     pub(crate) fn clear(&self) {
         self.waiting().clear();
     }
