@@ -132,8 +132,11 @@ def follow(annals, store, environment, server):
         if stuck == was:
             break
         time.sleep(1)
-    deliveries = []
+    deliveries, half = [], 0
     for number in range(APPENDED):
+        if number == APPENDED // 2:
+            # What the first ones cost, as a log that is opened to be followed, is not repeated.
+            half = memory(server)
         subprocess.run([annals, "title", session, f"Title {number}", "--store", store], env=environment, check=True, capture_output=True)
         end = events(annals, store, environment)[1]
         deliveries.append(until(quick, lambda stream: stream.ids[-1:] == [end - 1], f"event {end - 1}"))
@@ -148,7 +151,7 @@ def follow(annals, store, environment, server):
     measured = {
         "followers": len(quick), "stuck": len(slow), "events": head, "appended": end - head, "connected_s": round(connected, 2),
         "kib_a_waiting_stream": round((waiting - before) / len(quick), 1), "kib_a_stuck_stream": round((stuck - waiting) / len(slow), 1),
-        "kib_grown_by_events": after - stuck, "server_mib": round(after / 1024), "last_delivery_s": {"median": round(sorted(deliveries)[APPENDED // 2], 2), "most": round(max(deliveries), 2)},
+        "kib_grown_by_first_events": half - stuck, "kib_grown_by_events": after - half, "server_mib": round(after / 1024), "last_delivery_s": {"median": round(sorted(deliveries)[APPENDED // 2], 2), "most": round(max(deliveries), 2)},
     }
     limits = [("kib_a_waiting_stream", WAITING_KIB), ("kib_a_stuck_stream", STUCK_KIB), ("kib_grown_by_events", WAITING_KIB * len(quick) // 4)]
     for name, most in limits:

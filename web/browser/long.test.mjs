@@ -13,6 +13,8 @@ import { MARKUP, ORDER, transcript } from './transcripts.mjs';
 const EVENTS = Number(process.env.EVENTS ?? 200_000);
 // Two of them: an importer takes no line of more than 32 MiB.
 const OUTPUT = 25_000_000;
+/** How long anything may take before it counts as hanging. */
+const PATIENCE = 240_000;
 
 /** A server over one store, and a page in it. */
 function using(make) {
@@ -24,11 +26,13 @@ function using(make) {
     at.server = await serveStore({ annals, env: at.folder.env, store: at.store });
     at.browser = await open(at.server.origin);
     at.page = await at.browser.page();
+    // Verifying 200,000 events takes a build without optimisation half a minute.
+    at.page.setDefaultTimeout(PATIENCE);
     at.session = (await at.ask('/sessions')).sessions[0];
     // What the page received.
     at.bytes = 0;
     at.page.on('response', async (response) => { at.bytes += (await response.body().catch(() => '')).length; });
-  }, { timeout: 600_000 });
+  }, { timeout: 900_000 });
   after(async () => {
     await at.browser?.close();
     at.server?.close();
@@ -50,7 +54,7 @@ function using(make) {
 
 const size = (page) => page.evaluate(() => ({ nodes: document.querySelectorAll('*').length, text: document.body.textContent.length }));
 
-describe(`${EVENTS} events`, { timeout: 600_000 }, () => {
+describe(`${EVENTS} events`, { timeout: 1_800_000 }, () => {
   const at = using((made) => {
     execFileSync(join(dirname(annals), 'long-session'), [made.store, String(EVENTS), '--views'], { stdio: ['ignore', 'ignore', 'inherit'] });
   });

@@ -45,7 +45,6 @@ describe('a report', () => {
       await go(session.file, `#/s/${session.id}?tab=${tab}`);
       assert.equal(await page.locator('.panel [role=alert]').count(), 0, tab);
       await accessible(page, `${tab} of a report`);
-      if (tab === 'seen') await screen(page, 'report');
     }
     await go(session.file, `#/s/${session.id}@12?tab=changes`);
     await page.keyboard.press('m');
@@ -58,6 +57,19 @@ describe('a report', () => {
     await page.keyboard.press('1');
     await page.locator('.span.c-result .gutter').first().click();
     await page.waitForFunction(() => /entered at/.test(document.querySelector('.why')?.textContent ?? ''));
+    sound();
+  });
+
+  test('shows a sub-agent in its call, and opens it', async () => {
+    const session = report(stores.imported, 'Ask a helper to count the files', 'claude-code');
+    await go(session.file);
+    await page.locator('.item .nest').first().click();
+    await page.waitForSelector('.item.nested.call');
+    await accessible(page, 'a sub-agent in a report');
+    await screen(page, 'report');
+    await page.locator('.item.nested.call a').first().click();
+    await page.waitForFunction(() => [...document.querySelectorAll('.about a')].some((link) => link.textContent === 'parent'));
+    await page.waitForSelector('.span');
     sound();
   });
 

@@ -197,6 +197,8 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
     return () => clearTimeout(timer);
   }, [say]);
 
+  // A place inside of a batch means its end.
+  const jump = (seq: number) => void store.snap(seq).then(go).catch(() => go(seq));
   const pending = useRef(0);
   const drag = (seq: number) => {
     go(seq);
@@ -243,7 +245,7 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
           <button type="button" class="quiet" title="Copy a link to exactly this (c)" onClick={copy}>link</button>
         </div>
       </div>
-      <Timeline store={store} version={version} at={at} current={current} go={(seq) => void store.snap(seq).then(go).catch(() => go(seq))} />
+      <Timeline store={store} version={version} at={at} current={current} go={jump} />
       <div class="work">
         <nav class="tabs" role="tablist" aria-label="Views">
           {TABS.map((name, index) => (
@@ -254,7 +256,7 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
           {parts.map((part) => (
             <section class="panel" key={part.main ? 'main' : 'other'} tabIndex={0} aria-label={part.main ? NAMES[tab] : `${NAMES[tab]}, second`}>
               {parts.length > 1 && <p class="which dim">{part.main ? 'here' : <a href={linkTo(part.session, part.at, tab)}>{short(part.session)}</a>} at {part.at === null ? 'its end' : count(part.at)}</p>}
-              <TabPanel api={api} tab={tab} id={part.session} at={part.at ?? (part.session === id ? store.head.seq : null)} head={part.main ? store.head.seq : null} mark={part.main ? mark : null} other={part.main && route.with ? route.with : null} before={(seq) => store.step(seq, -1)} go={go} />
+              <TabPanel api={api} tab={tab} id={part.session} at={part.at ?? (part.session === id ? store.head.seq : null)} head={part.main ? store.head.seq : null} mark={part.main ? mark : null} other={part.main && route.with ? route.with : null} before={(seq) => store.step(seq, -1)} go={jump} />
             </section>
           ))}
         </div>

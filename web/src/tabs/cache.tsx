@@ -10,7 +10,13 @@ import { PAUSE, type TabProps } from '.';
 const NEWEST = 200;
 const SHOWN = 1000;
 
-const cause = (value: Json): string => (typeof value === 'string' ? value.replace(/-/g, ' ') : Object.entries(value as object).map(([name, of]) => `${name.replace(/-/g, ' ')} (${String(of)})`).join(', '));
+/** As `annals cache` says it. */
+const CAUSES: Record<string, string> = {
+  'model-switch': 'another model', 'agent-switch': 'another agent', 'agent-text': 'the text of the agent changed', tools: 'other tools', baseline: 'new system prompt', prune: 'outputs pruned', 'compaction-undone': 'compaction undone',
+  pin: 'message pinned or unpinned', epoch: 'context messages left with a new epoch', 'time-passed': 'time passed', rewritten: 'an earlier message changed', unknown: 'no event explains it',
+};
+const words = (name: string): string => CAUSES[name] ?? name.replace(/-/g, ' ');
+const cause = (value: Json): string => (typeof value === 'string' ? words(value) : Object.entries(value as object).map(([name, of]) => `${words(name)} (${String(of).replace(/-/g, ' ')})`).join(', '));
 
 export function CacheTab({ api, id, at, go }: TabProps) {
   const [all, setAll] = useState(false);

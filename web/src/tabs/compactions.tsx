@@ -19,8 +19,10 @@ export function Compactions({ api, id, at, go }: TabProps) {
         <>
           {!all && list.length > NEWEST && <p class="lead dim">The newest {NEWEST} compactions. <button type="button" class="quiet" onClick={() => setAll(true)}>show all</button></p>}
           {[...(all ? list : list.slice(-NEWEST))].reverse().map((one) => {
-            const lost = [...(one.unmentioned?.instructions ?? []), ...(one.unmentioned?.names ?? [])];
             const sentences = (one.fidelity?.sentences ?? []).filter((sentence) => sentence.kept < sentence.of);
+            // What is listed by its sentences is not listed again.
+            const listed = (text: string) => sentences.some((sentence) => text.includes(sentence.text));
+            const lost = [...(one.unmentioned?.instructions ?? []).filter((text) => !listed(text)), ...(one.unmentioned?.names ?? [])];
             return (
               <section key={one.seq} class="change">
                 <h2>Event {count(one.seq)}: {visible(one.reason)}, {visible(one.outcome)}</h2>

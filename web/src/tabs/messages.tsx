@@ -44,12 +44,19 @@ function MessageRow({ message, go }: { message: Message; go: (seq: number) => vo
         {typeof message.text === 'string' && <LongText text={message.text} />}
         {typeof message.summary === 'string' && <LongText text={message.summary} />}
         {parts.map((part, at) => <Part key={at} part={part} />)}
-        {message.error != null && <p class="problem">{visible(typeof message.error === 'string' ? message.error : JSON.stringify(message.error))}</p>}
+        {message.error != null && <p class="problem">{visible(fault(message.error))}</p>}
         {typeof message.text !== 'string' && typeof message.summary !== 'string' && parts.length === 0 && message.error == null && <LongText text={pretty(message)} />}
       </div>
       <button type="button" class="quiet seq" onClick={() => go(message.seq + 1)} title={`Go to event ${message.seq}`}>{count(message.seq)}</button>
     </li>
   );
+}
+
+/** What an error says; as JSON where it has no message. */
+function fault(error: Json): string {
+  if (typeof error === 'string') return error;
+  const said = error && typeof error === 'object' && !Array.isArray(error) ? error.message : null;
+  return typeof said === 'string' && said ? said : JSON.stringify(error);
 }
 
 function Part({ part }: { part: { [key: string]: Json } }) {

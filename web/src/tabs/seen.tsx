@@ -1,7 +1,7 @@
 // What the model saw: the newest request at a Cut, span by span, coloured by where each came from.
 import { useEffect, useState } from 'preact/hooks';
 import { CLIP, of } from '../api';
-import { clock, count, oneLine, visible } from '../format';
+import { clock, count, oneLine, plural, visible } from '../format';
 import type { LogEvent, EventPage, Span, Why } from '../types';
 import { LongText, Panel, useLoad } from '../ui';
 import { pretty } from './data';
@@ -45,10 +45,10 @@ export function Seen({ api, id, at, go }: TabProps) {
           <>
             <div class="lead">
               <p>
-                Request <b>{why.step.number}</b> of {why.steps}, {why.step.recorded ? 'as it was sent' : 'rebuilt: this agent recorded no requests'} · {clock(why.step.at)} · <bdi>{oneLine(why.step.model)}</bdi> · {count(total)} characters in {count(why.of)} parts{' '}
+                Request <b>{why.step.number}</b> of {why.steps}, {why.step.recorded ? 'as it was sent' : 'rebuilt: this agent recorded no requests'} · {clock(why.step.at)} · <bdi>{oneLine(why.step.model)}</bdi> · {count(total)} characters in {plural(why.of, 'part')}{' '}
                 <button type="button" class="quiet" onClick={() => go(why.step.seq + 1)}>event {count(why.step.seq)}</button>
               </p>
-              <input type="search" aria-label="Find in what the model saw" placeholder="Find" value={find} onInput={(event) => setFind(event.currentTarget.value)} />
+              <input type="search" aria-label="Find in what the model saw" placeholder="Find" value={find} onInput={(event) => setFind(event.currentTarget.value)} onKeyDown={(event) => (event.key === 'Escape' || event.key === 'Enter') && event.currentTarget.blur()} />
             </div>
             <Share sums={sums} total={total} />
             {wanted && why.text === wanted && why.spans.length === 0 && <Elsewhere api={api} id={id} text={wanted} go={go} />}
