@@ -76,7 +76,7 @@ async function measured(annals, store) {
   const browser = await open(server.origin);
   const page = await browser.page();
   let bytes = 0;
-  page.on('response', async (response) => { bytes += (await response.body().catch(() => '')).length; });
+  page.on('requestfinished', async (request) => { bytes += (await request.sizes().catch(() => ({ responseBodySize: 0 }))).responseBodySize; });
   const link = (at) => `${server.origin}/#token=${server.token}&/s/${session.id}${at}?tab=${TAB}`;
   const cold = await painted(page, link(''));
   const first = bytes;
@@ -84,8 +84,12 @@ async function measured(annals, store) {
   await painted(page, link(`@${Math.floor(session.next / 2)}`));
   bytes = 0;
   const steps = { marker: [], view: [] };
+  // To the left from the middle and from the end, to the right from the start.
+  let right = false;
   for (let step = 0; step < STEPS; step++) {
-    const key = step % 25 === 24 ? (step % 2 ? 'Home' : 'End') : step % 9 === 8 ? '[' : 'ArrowLeft';
+    const jump = step % 25 === 24;
+    if (jump) right = !right;
+    const key = jump ? (right ? 'Home' : 'End') : step % 9 === 8 ? (right ? ']' : '[') : right ? 'ArrowRight' : 'ArrowLeft';
     const found = await stepped(page, key);
     if (!found) continue;
     steps.marker.push(found.marker);
