@@ -72,8 +72,10 @@ pub fn visit_texts<E>(
 ) -> Result<(), E> {
     let first = line.get("first").and_then(Value::as_u64).unwrap_or_default();
     let Some(Value::Array(events)) = line.get_mut("events") else { return Ok(()) };
-    for (seq, event) in (first..).zip(events) {
-        walk(event, &mut String::new(), &mut |place, text| visit(Seq(seq), place, text))?;
+    // A line from outside may claim any place.
+    for (number, event) in events.iter_mut().enumerate() {
+        let seq = Seq(first).plus(number as u64);
+        walk(event, &mut String::new(), &mut |place, text| visit(seq, place, text))?;
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ impl V2RowReader {
 
     /// Maps one row.
     pub fn row(&mut self, sink: &mut ImportSink<'_>, row: &EventRow<'_>, notes: &Notes) -> Result<(), ReceiverGone> {
-        let expected = self.previous.map_or(0, |(seq, _)| seq + 1);
+        let expected = self.previous.map_or(0, |(seq, _)| seq.saturating_add(1));
         let session = self.begun.as_ref().map(|begun| begun.writer.session);
         if row.seq < expected {
             return sink.damaged(session, row.line, "a row with a repeated seq");
