@@ -6,7 +6,7 @@ use crate::report::TurnIndex;
 use crate::{AskError, SessionAt, diff, when};
 use annals_core::{Digest, Record, Seq};
 use annals_projections::{Projection, Requests, Statistics, UsageByModel};
-use annals_store::cache::{FoldVersion, Held, Saved, ViewCache};
+use annals_store::cache::{FoldVersion, Saved};
 use annals_store::{ReadError, Slice};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,8 +14,6 @@ use std::sync::Arc;
 
 /// A fold is saved again when this many events came since.
 const WORTH_SAVING: u64 = 2_000;
-/// How far before the place that was asked for views are held in memory as well, in a process that answers many questions.
-const HELD_BEFORE: [u64; 3] = [1_024, 16_384, 131_072];
 /// At how many places of a session views are saved, its end included.
 const PLACES: u64 = 32;
 
@@ -29,50 +27,7 @@ impl SessionAt {
     where
         P: Projection + Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
     {
-        let fold = FoldVersion { name: P::NAME, version: P::VERSION };
-        let held = self.held::<P>(fold).await;
-        if let Some((view, _)) = held.as_ref().filter(|(_, seq)| *seq == self.until) {
-            return Ok(view.clone());
-        }
-        // A saved view may be nearer than one that is held, but has to be decoded.
-        let held_at = held.as_ref().map(|(_, seq)| *seq);
-        let (mut view, from): (P, Seq) = match (&held, self.nearest(fold, held_at).await) {
-            (_, Some(saved)) => saved,
-            (Some((view, seq)), None) => ((**view).clone(), *seq),
-            (None, None) => (P::default(), Seq::ZERO),
-        };
-        let holds = self.view_cache().is_some_and(ViewCache::holds);
-        let mut end: Option<(Seq, Digest)> = None;
-        let mut before = from;
-        let mut pages = self.log().pages(self.session, from..self.until);
-        while let Some(slices) = pages.next_page().await? {
-            slices.iter().flat_map(Slice::records).for_each(|record| view.apply(&record));
-            // Only a whole batch has a digest to find it by.
-            end = slices
-                .last()
-                .map(|slice| (slice.until, slice))
-                .and_then(|(until, slice)| (slice.batch.next() == until).then_some((until, slice.batch.digest)));
-            if let (true, Some((seq, digest))) = (holds, end) {
-                let passed = |distance: &u64| before.0 + distance < self.until.0 && self.until.0 <= seq.0 + distance;
-                if HELD_BEFORE.iter().any(passed) {
-                    self.hold(fold, seq, digest, Arc::new(view.clone()));
-                }
-                before = seq;
-            }
-        }
-        if let (Some(cache), Some((seq, digest))) = (self.view_cache().filter(|cache| cache.keeps()), end)
-            && seq.0.saturating_sub(from.0) >= WORTH_SAVING
-            && let Ok(bytes) = serde_json::to_vec(&view)
-        {
-            // Without it the next reader folds again: slower, and equally right.
-            drop(cache.put(self.session, fold, &Saved { seq, digest, bytes }));
-        }
-        let view = Arc::new(view);
-        // What was decoded, or folded for long, is held as it is.
-        if holds && let Some((seq, digest)) = self.end_of_batch(self.until).await {
-            self.hold(fold, seq, digest, view.clone());
-        }
-        Ok(view)
+        Ok(self.views_of::<P>().shared_at(self.session, self.until).await?.0)
     }
 
     /// A fold that needs more than records, resumed from a saved one. It is not held in memory.
@@ -84,7 +39,7 @@ impl SessionAt {
         fold: FoldVersion<'static>,
         apply: impl Fn(&mut V, &Record<'_>),
     ) -> Result<V, ReadError> {
-        let (mut view, from): (V, Seq) = self.nearest(fold, None).await.unwrap_or_default();
+        let (mut view, from): (V, Seq) = self.nearest(fold).await.unwrap_or_default();
         let mut pages = self.log().pages(self.session, from..self.until);
         let mut records = 0;
         while let Some(slices) = pages.next_page().await? {
@@ -104,28 +59,14 @@ impl SessionAt {
         Ok(view)
     }
 
-    async fn held<P: Send + Sync + 'static>(&self, fold: FoldVersion<'static>) -> Option<(Arc<P>, Seq)> {
-        let Held { seq, digest, view } = self.view_cache()?.held::<P>(self.session, fold, self.until)?;
-        (self.end_of_batch(seq).await? == (seq, digest)).then_some((view, seq))
-    }
-
-    fn hold<P: Send + Sync + 'static>(&self, fold: FoldVersion<'static>, seq: Seq, digest: Digest, view: Arc<P>) {
-        if let Some(cache) = self.view_cache() {
-            cache.hold(self.session, fold, Held { seq, digest, view });
-        }
-    }
-
     /// The batch that ends at a place, by its digest.
     async fn end_of_batch(&self, at: Seq) -> Option<(Seq, Digest)> {
         let batch = self.log().batch_at(self.session, Seq(at.0.checked_sub(1)?)).await.ok()??.batch;
         (batch.next() == at).then_some((at, batch.digest))
     }
 
-    async fn nearest<P: DeserializeOwned>(&self, fold: FoldVersion<'static>, after: Option<Seq>) -> Option<(P, Seq)> {
+    async fn nearest<P: DeserializeOwned>(&self, fold: FoldVersion<'static>) -> Option<(P, Seq)> {
         let saved = self.view_cache()?.nearest(self.session, fold, self.until)?;
-        if after.is_some_and(|after| saved.seq <= after) {
-            return None;
-        }
         let sound = self.end_of_batch(saved.seq).await? == (saved.seq, saved.digest);
         Some((serde_json::from_slice(&saved.bytes).ok().filter(|_| sound)?, saved.seq))
     }

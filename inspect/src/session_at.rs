@@ -2,10 +2,12 @@
 
 use super::{AskError, RequestIndex};
 use annals_core::{Blobs, Record, Seq, SessionId, Time};
-use annals_projections::{Body, Message, SessionView};
+use annals_projections::{Body, Message, Projection, SessionView};
 use annals_store::cache::ViewCache;
 use annals_store::views::{Leaf, Page, Views};
 use annals_store::{EventLog, ReadError, Slice};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -61,6 +63,11 @@ impl SessionAt {
     /// The same, with indexes of `records` records per page. Answers do not depend on it, only their cost.
     pub fn in_pages_of(self, records: u64) -> Self {
         Self { leaf: records.max(1), ..self }
+    }
+
+    /// The past of another session of the same log.
+    pub fn of_session(&self, session: SessionId, until: Seq) -> Self {
+        Self { session, until, ..self.clone() }
     }
 
     /// Visits the pages of an index, in order.
@@ -125,6 +132,14 @@ impl SessionAt {
         let Some(last) = self.until.0.checked_sub(1) else { return Ok(false) };
         let slice = self.log.batch_at(self.session, Seq(last)).await?;
         Ok(slice.is_some_and(|slice| slice.batch.session != self.session))
+    }
+
+    /// Views of a projection, helped by the same saved ones.
+    pub(crate) fn views_of<P>(&self) -> Views<P>
+    where
+        P: Projection + Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
+    {
+        Views::of(self.log.clone(), self.cache.clone())
     }
 
     pub(crate) fn view_cache(&self) -> Option<&ViewCache> {

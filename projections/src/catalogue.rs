@@ -6,6 +6,7 @@ use crate::session::Fork;
 use crate::usage::Unpriced;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 use annals_core::event::{CompactionEvent, ErasureEvent, InputEvent, Parent, ProcessInfo, SessionEvent, StepEvent};
 use annals_core::{AgentName, Event, ModelName, Record, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,8 @@ pub struct CatalogueEntry {
     pub next: Seq,
     /// How many inputs were promoted.
     pub turns: u64,
+    /// Where: a fork inherits those before its cut.
+    pub promoted: Vec<Seq>,
     /// What it cost as far as the log knows, in nano-dollars.
     pub cost: u64,
     /// Tokens whose cost the log does not know.
@@ -69,12 +72,14 @@ impl Catalogue {
     /// Takes in one record of any session.
     pub fn apply(&mut self, record: &Record<'_>) {
         if let Event::Session(SessionEvent::Forked(forked)) = record.event {
-            let inherited = self.sessions.get(&forked.parent).cloned().unwrap_or_default();
+            let mut inherited = self.sessions.get(&forked.parent).cloned().unwrap_or_default();
+            inherited.promoted.retain(|seq| *seq < forked.cut);
             let entry = CatalogueEntry {
                 title: forked.title.clone().unwrap_or(inherited.title),
                 origin: forked.origin.as_ref().map(|origin| origin.agent.clone()),
                 origin_id: forked.origin.as_ref().map(|origin| origin.id.clone()),
                 origin_form: forked.origin.as_ref().map(|origin| origin.form.clone()),
+                turns: inherited.promoted.len() as u64,
                 fork: Some(Fork { parent: forked.parent, cut: forked.cut, parent_digest: forked.parent_digest }),
                 created: record.at,
                 parent: None,
@@ -116,16 +121,25 @@ impl Catalogue {
             }
             Event::Erasure(ErasureEvent::Forgotten(_)) => entry.forgotten = true,
             Event::Session(SessionEvent::TitleFailed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
-            Event::Session(SessionEvent::Moved(moved)) => entry.directory = moved.location.directory.clone(),
+            Event::Session(SessionEvent::Moved(moved)) => {
+                if entry.directory != moved.location.directory {
+                    (entry.branch, entry.commit) = (None, None);
+                }
+                entry.directory = moved.location.directory.clone();
+            }
             Event::Session(SessionEvent::AgentSwitched(switched)) => entry.agent = switched.agent.clone(),
             Event::Session(SessionEvent::ModelSwitched(switched)) => entry.model = switched.model.clone(),
-            Event::Session(SessionEvent::ProcessAttached(attached)) => {
+            // Where the directory is not on this machine (an imported session), nothing is found and what is known stays.
+            Event::Session(SessionEvent::ProcessAttached(attached)) if attached.process.git.is_some() => {
                 (entry.branch, entry.commit) = git(&attached.process);
             }
             Event::Input(InputEvent::Admitted(admitted)) if entry.title.is_empty() => {
                 entry.title = opening(&admitted.text);
             }
-            Event::Input(InputEvent::Promoted(_)) => entry.turns += 1,
+            Event::Input(InputEvent::Promoted(_)) => {
+                entry.turns += 1;
+                entry.promoted.push(record.seq);
+            }
             Event::Step(StepEvent::Ended(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
             Event::Step(StepEvent::Failed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
             Event::Step(StepEvent::RetryScheduled(retry)) => entry.cost = entry.cost.saturating_add(retry.cost),
@@ -133,7 +147,7 @@ impl Catalogue {
             Event::Compaction(CompactionEvent::Ended(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
             Event::Compaction(CompactionEvent::Completed(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
             Event::Compaction(CompactionEvent::Failed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
-            Event::Session(SessionEvent::Forked(_))
+            Event::Session(SessionEvent::Forked(_) | SessionEvent::ProcessAttached(_))
             | Event::Input(
                 InputEvent::Admitted(_)
                 | InputEvent::Withdrawn(_)
@@ -174,4 +188,53 @@ fn git(process: &ProcessInfo) -> (Option<String>, Option<String>) {
 pub fn opening(text: &Text) -> String {
     let line = text.inline().and_then(|text| text.lines().find(|line| !line.trim().is_empty())).unwrap_or_default();
     line.trim().chars().take(OPENING).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts;
+    use alloc::vec;
+    use annals_core::event::{GitState, Location, ProcessAttached, SessionForked, SessionMoved, Switch};
+    use annals_core::{Digest, SessionKey};
+
+    fn attached(branch: Option<&str>) -> Event {
+        let git =
+            branch.map(|branch| GitState { branch: Some(branch.into()), commit: None, dirty: None, repository: None });
+        let process = ProcessInfo { program: "annals".into(), version: None, build: None, host: None, user: None, git };
+        ProcessAttached { process }.into()
+    }
+
+    /// The entry of the last session, of events of a session and then of its fork.
+    fn listed(sessions: [(u128, u64, Vec<Event>); 2]) -> CatalogueEntry {
+        let mut catalogue = Catalogue::default();
+        let mut last = CatalogueEntry::default();
+        for (id, first, events) in sessions {
+            let session = SessionId::from_parts(1, id);
+            for (seq, event) in (first..).zip(&events) {
+                catalogue.apply(&Record { session, seq: Seq(seq), at: Time(seq), event });
+            }
+            last = catalogue.sessions.get(&session).cloned().unwrap_or_default();
+        }
+        last
+    }
+
+    #[test]
+    fn a_fork_has_the_turns_before_its_cut_and_the_branch_that_is_known() {
+        let mut parent = vec![facts::created(Switch::Keep, Switch::Keep), attached(Some("main"))];
+        (0..3).for_each(|number| parent.extend(facts::user(&alloc::format!("in-{number}"))));
+        let forked = |cut: u64| {
+            let (parent, title, origin, parent_digest) = (SessionId::from_parts(1, 1), None, None, Digest([0; 32]));
+            let key = SessionKey([0x0f; 32]).into();
+            Event::from(SessionForked { parent, cut: Seq(cut), parent_digest, title, origin, key })
+        };
+        // After the first of three messages, on a machine that does not have the directory.
+        let own = [vec![forked(4), attached(None)], facts::user("again")].concat();
+        let fork = listed([(1, 0, parent.clone()), (2, 4, own)]);
+        assert_eq!((fork.turns, fork.branch.as_deref()), (2, Some("main")));
+        let location = Location { directory: "/elsewhere".into(), workspace: None };
+        let own = vec![forked(8), SessionMoved { location }.into(), attached(None)];
+        let moved = listed([(1, 0, parent), (2, 8, own)]);
+        assert_eq!((moved.turns, moved.branch), (3, None));
+    }
 }

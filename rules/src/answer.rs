@@ -12,6 +12,8 @@ use serde::Serialize;
 pub struct RuleAudit {
     /// How many sessions were read.
     pub sessions: u64,
+    /// How many events were read: those since the saved states, where there are some.
+    pub events: u64,
     /// The rules.
     pub rules: Vec<AuditedRule>,
     /// What they found: by session, then in the order of events.
@@ -93,6 +95,7 @@ impl RuleAudit {
             return other;
         }
         self.sessions += other.sessions;
+        self.events += other.events;
         for (rule, more) in self.rules.iter_mut().zip(&other.rules) {
             rule.findings += more.findings;
         }

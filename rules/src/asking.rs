@@ -3,15 +3,17 @@
 use crate::answer::{AuditedRule, FoundByRule, RuleAudit, RuleLimit};
 use crate::rule::AuditRule;
 use crate::rule_fold::{RuleFold, RuleFoldState};
-use annals_core::{Digest, Seq, SessionId};
+use annals_core::{Record, Seq, SessionId};
 use annals_inspect::reader::{FindError, Reader};
 use annals_inspect::safety::UnreadableSession;
 use annals_projections::Projection;
-use annals_store::cache::{FoldVersion, Saved};
-use annals_store::{ReadError, Slice};
+use annals_store::ReadError;
+use annals_store::cache::{FoldVersion, ViewCache};
+use annals_store::views::{SavedFold, Views};
 use std::path::PathBuf;
+use std::sync::Arc;
 
-/// A state is saved again when this many events came since.
+/// With the views of a store, a state is saved again when this many events came since.
 const WORTH_SAVING: u64 = 2_000;
 
 /// What is asked.
@@ -25,6 +27,8 @@ pub struct RuleQuery {
     pub inherited: bool,
     /// List at most this many findings.
     pub limit: usize,
+    /// Where the states of the rules are found and saved; without it, with the saved views of the reader.
+    pub states: Option<Arc<ViewCache>>,
 }
 
 /// Asks rules of sessions. `root` gives the folder of the project that a directory belongs to. A session that is damaged is read
@@ -35,7 +39,8 @@ pub struct RuleQuery {
 pub async fn audit(reader: &Reader, query: &RuleQuery, root: &dyn Fn(&str) -> PathBuf) -> Result<RuleAudit, FindError> {
     let mut answer = RuleAudit { rules: query.rules.iter().map(AuditedRule::from).collect(), ..RuleAudit::default() };
     for session in &query.sessions {
-        let (fold, damage) = folded(reader, &query.rules, *session, root).await?;
+        let (fold, events, damage) = folded(reader, query, *session, root).await?;
+        answer.events += events;
         let mut found = Vec::new();
         for (number, (rule, findings, omitted, forgot)) in fold.findings().into_iter().enumerate() {
             let own = findings.into_iter().filter(|found| query.inherited || found.fact.session == *session);
@@ -72,55 +77,34 @@ pub async fn audit(reader: &Reader, query: &RuleQuery, root: &dyn Fn(&str) -> Pa
     Ok(answer)
 }
 
-/// The rules at the end of a session, and the damage if there is some.
+/// The rules at the end of a session, how many events were read for that, and the damage if there is some.
 async fn folded(
     reader: &Reader,
-    rules: &[AuditRule],
+    query: &RuleQuery,
     session: SessionId,
     root: &dyn Fn(&str) -> PathBuf,
-) -> Result<(RuleFold, Option<UnreadableSession>), FindError> {
-    let version = FoldVersion { name: RuleFold::NAME, version: RuleFold::version(rules) };
-    let until = reader.head(session).await?.next;
-    let (mut fold, from) = match resumed(reader, rules, session, version, until).await {
-        Some(found) => found,
-        None => (RuleFold::new(rules.to_vec()), Seq::ZERO),
+) -> Result<(RuleFold, u64, Option<UnreadableSession>), FindError> {
+    let begun = RuleFold::new(query.rules.clone());
+    // A folder that is named for states gets each; in a store only what takes long to fold again is worth its place.
+    let (cache, worth_saving) = match &query.states {
+        Some(states) => (Some(states), 1),
+        None => (reader.saved(), WORTH_SAVING),
     };
-    let mut end: Option<(Seq, Digest)> = None;
-    let mut pages = reader.pages(session, from, until);
-    let damage = loop {
-        let slices = match pages.next_page().await {
-            Ok(Some(slices)) => slices,
-            Ok(None) => break None,
-            Err(ReadError::Damaged { seq, reason, .. }) => break Some(UnreadableSession { session, seq, reason }),
-            Err(error) => return Err(error.into()),
-        };
-        slices.iter().flat_map(Slice::records).for_each(|record| fold.apply_with(&record, reader.blobs(), root));
-        // Only a whole batch has a digest to find it by.
-        end = slices
-            .last()
-            .filter(|slice| slice.batch.next() == slice.until)
-            .map(|slice| (slice.until, slice.batch.digest));
+    let saved = SavedFold {
+        fold: FoldVersion { name: RuleFold::NAME, version: RuleFold::version(&query.rules) },
+        start: begun.state().clone(),
+        is_current: RuleFoldState::is_of_the_same_rules,
+        apply: |state: &mut RuleFoldState, record: &Record<'_>| {
+            begun.rules().apply(state, record, reader.blobs(), root);
+        },
+        worth_saving,
     };
-    if let (Some(cache), Some((seq, digest)), None) = (reader.saved().filter(|cache| cache.keeps()), end, &damage)
-        && seq.0.saturating_sub(from.0) >= WORTH_SAVING
-        && let Ok(bytes) = serde_json::to_vec(fold.state())
-    {
-        // Without it the next audit folds again: slower, and equally right.
-        drop(cache.put(session, version, &Saved { seq, digest, bytes }));
-    }
-    Ok((fold, damage))
-}
-
-async fn resumed(
-    reader: &Reader,
-    rules: &[AuditRule],
-    session: SessionId,
-    version: FoldVersion<'static>,
-    until: Seq,
-) -> Option<(RuleFold, Seq)> {
-    let saved = reader.saved()?.nearest(session, version, until)?;
-    let batch = reader.log().batch_at(session, Seq(saved.seq.0.checked_sub(1)?)).await.ok()??.batch;
-    let state: RuleFoldState = serde_json::from_slice(&saved.bytes).ok()?;
-    let sound = batch.next() == saved.seq && batch.digest == saved.digest;
-    Some((RuleFold::resumed(rules.to_vec(), state).filter(|_| sound)?, saved.seq))
+    let views: Views<RuleFoldState> = Views::of(reader.log().clone(), cache.cloned());
+    let found = views.resumed(session, Seq(u64::MAX), saved).await?;
+    let damage = match found.damage {
+        None => None,
+        Some(ReadError::Damaged { seq, reason, .. }) => Some(UnreadableSession { session, seq, reason }),
+        Some(error) => return Err(error.into()),
+    };
+    Ok((begun.continued(Arc::unwrap_or_clone(found.view)), found.folded.records, damage))
 }

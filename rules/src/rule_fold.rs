@@ -19,13 +19,44 @@ pub struct RuleFoldState {
     monitors: Vec<RuleMonitor>,
 }
 
+/// Rules, and what they need of facts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CompiledRules {
+    rules: Vec<AuditRule>,
+    needs: BTreeSet<FactField>,
+}
+
+impl CompiledRules {
+    /// Applies a record. `root` gives the folder of the project that a directory belongs to.
+    pub(crate) fn apply(
+        &self,
+        state: &mut RuleFoldState,
+        record: &Record<'_>,
+        blobs: &dyn Blobs,
+        root: &dyn Fn(&str) -> PathBuf,
+    ) {
+        let reading = FactReading { blobs, root, needs: &self.needs };
+        for fact in state.facts.facts(record, &reading) {
+            for (rule, monitor) in self.rules.iter().zip(&mut state.monitors) {
+                monitor.apply(&rule.plan, &fact);
+            }
+        }
+    }
+}
+
+impl RuleFoldState {
+    /// Whether a saved state is of the rules of this one.
+    pub(crate) fn is_of_the_same_rules(&self, saved: &Self) -> bool {
+        self.rules == saved.rules && self.monitors.len() == saved.monitors.len()
+    }
+}
+
 /// Rules over one session: a projection whose view are the findings. Without rules it finds nothing.
 ///
 /// Texts that are not inline are not seen by [`Projection::apply`]; [`RuleFold::apply_with`] reads those that a rule names.
 #[derive(Clone, Debug, Default)]
 pub struct RuleFold {
-    rules: Vec<AuditRule>,
-    needs: BTreeSet<FactField>,
+    rules: CompiledRules,
     state: RuleFoldState,
 }
 
@@ -44,13 +75,23 @@ impl RuleFold {
         let needs = rules.iter().flat_map(|rule| rule.plan.needs.iter().copied()).collect();
         let monitors = vec![RuleMonitor::default(); rules.len()];
         let state = RuleFoldState { rules: Some(digest(&rules)), monitors, ..RuleFoldState::default() };
-        Self { rules, needs, state }
+        Self { rules: CompiledRules { rules, needs }, state }
     }
 
     /// Rules where their state was saved; `None` if it is that of other rules.
     pub fn resumed(rules: Vec<AuditRule>, state: RuleFoldState) -> Option<Self> {
-        let sound = state.rules == Some(digest(&rules)) && state.monitors.len() == rules.len();
-        sound.then(|| Self { state, ..Self::new(rules) })
+        let begun = Self::new(rules);
+        begun.state.is_of_the_same_rules(&state).then(|| Self { state, ..begun })
+    }
+
+    /// The same rules with the state that they lead to later.
+    pub(crate) fn continued(self, state: RuleFoldState) -> Self {
+        Self { state, ..self }
+    }
+
+    /// The rules.
+    pub(crate) fn rules(&self) -> &CompiledRules {
+        &self.rules
     }
 
     /// The number that a saved state is found by: another one for other rules.
@@ -66,17 +107,12 @@ impl RuleFold {
 
     /// Applies a record. `root` gives the folder of the project that a directory belongs to.
     pub fn apply_with(&mut self, record: &Record<'_>, blobs: &dyn Blobs, root: &dyn Fn(&str) -> PathBuf) {
-        let reading = FactReading { blobs, root, needs: &self.needs };
-        for fact in self.state.facts.facts(record, &reading) {
-            for (rule, monitor) in self.rules.iter().zip(&mut self.state.monitors) {
-                monitor.apply(&rule.plan, &fact);
-            }
-        }
+        self.rules.apply(&mut self.state, record, blobs, root);
     }
 
     /// What each rule found so far, in order: the findings, how many more there are, and whether it had to forget facts.
     pub fn findings(&self) -> Vec<(&AuditRule, Vec<RuleFinding>, u64, bool)> {
-        let each = self.rules.iter().zip(&self.state.monitors).map(|(rule, monitor)| {
+        let each = self.rules.rules.iter().zip(&self.state.monitors).map(|(rule, monitor)| {
             let (findings, omitted) = monitor.at_the_end(&rule.plan);
             (rule, findings, omitted, monitor.forgot)
         });

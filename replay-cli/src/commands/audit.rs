@@ -72,6 +72,9 @@ struct RuleArgs {
     /// Write the findings as SARIF 2.1.0 to FILE, or print them as that.
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     sarif: Option<Option<PathBuf>>,
+    /// Keep the state of the rules in DIR: the next audit with the same rules and DIR reads only new events.
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
     /// List the rules of the program, or those of --rules.
     #[arg(long)]
     list_rules: bool,
@@ -106,7 +109,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if rules.list_rules {
         return listed::rules(rules.rules.as_deref().unwrap_or_default(), cli, out);
     }
-    if rules.rules.is_some() || !rules.expressions.is_empty() || rules.deny || rules.sarif.is_some() {
+    if rules.rules.is_some()
+        || !rules.expressions.is_empty()
+        || rules.deny
+        || rules.sarif.is_some()
+        || rules.state.is_some()
+    {
         return by_rules::run(args, cli, out).await;
     }
     let audited = args.audited(&args.sessions, cli).await?;

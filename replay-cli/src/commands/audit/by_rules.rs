@@ -6,9 +6,12 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::style::counted;
 use annals_rules::{AuditRule, RuleAudit, RuleError, RuleQuery, audit, sarif, shipped};
+use annals_store::cache::ViewCache;
 use serde_json::Value;
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The rules of the options, and what follows them on the command line and is no rule: sessions.
 fn rules(args: &Args) -> Result<(Vec<AuditRule>, Vec<String>), RuleError> {
@@ -37,13 +40,21 @@ fn rules(args: &Args) -> Result<(Vec<AuditRule>, Vec<String>), RuleError> {
     Ok((rules, sessions.to_vec()))
 }
 
+/// The folder with the states of rules, for this user alone: a state contains what findings show of texts.
+fn states(folder: &Path) -> Result<Arc<ViewCache>, CliError> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|source| CliError::File { path: folder.to_owned(), source })?;
+    Ok(Arc::new(ViewCache::in_folder(folder)))
+}
+
 pub(super) async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (rules, more) = rules(args)?;
     let named: Vec<String> = args.sessions.iter().chain(&more).cloned().collect();
     let mut answer = RuleAudit::default();
+    let states = args.rules.state.as_deref().map(states).transpose()?;
     for AuditedSessions { reader, sessions, named, .. } in args.audited(&named, cli).await? {
         let limit = args.limit.unwrap_or(usize::MAX).saturating_sub(answer.findings.len());
-        let query = RuleQuery { rules: rules.clone(), sessions, inherited: named, limit };
+        let query = RuleQuery { rules: rules.clone(), sessions, inherited: named, limit, states: states.clone() };
         answer = answer.and(audit(&reader, &query, &project_of).await?);
     }
     let report = args.rules.sarif.as_ref().map(|_| sarif(&answer, "Annals", env!("CARGO_PKG_VERSION")));
@@ -65,7 +76,7 @@ pub(super) async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write 
             "{rule} remembers a limited number of facts, and session {session} has more: findings may be missing there"
         ));
     }
-    cli.remark(&summary(&answer));
+    cli.remark(&summary(&answer, states.is_some()));
     let found = answer.rules.iter().any(|rule| rule.findings > 0);
     Ok(Verdict::bad_if(args.rules.deny && found || !answer.unreadable.is_empty()))
 }
@@ -77,9 +88,12 @@ fn draw(answer: &RuleAudit, cli: &CommandContext, out: &mut (dyn Write + Send)) 
     }
 }
 
-fn summary(answer: &RuleAudit) -> String {
+fn summary(answer: &RuleAudit, resumes: bool) -> String {
     let total: u64 = answer.rules.iter().map(|rule| rule.findings).sum();
-    let (rules, sessions) = (counted(answer.rules.len() as u64, "rule"), counted(answer.sessions, "session"));
+    let (rules, mut sessions) = (counted(answer.rules.len() as u64, "rule"), counted(answer.sessions, "session"));
+    if resumes {
+        sessions.push_str(&format!("; {} since the saved state", counted(answer.events, "new event")));
+    }
     match total {
         0 => format!("nothing found by {rules} in {sessions}"),
         total => format!("{} by {rules} in {sessions}", counted(total, "finding")),
