@@ -86,6 +86,9 @@ macro_rules! catalogue {
         $( $number:literal $name:literal $variant:ident $kind:ident ($($boxed:ident)?) $doc:literal )*
     } )*) => {
         /// One fact of a session, in groups of kinds. See each payload for what it says and what it does not.
+        ///
+        /// Kinds are only ever added, in minor versions: outside of this repository ask for a payload ([`Event::payload`]), or end a
+        /// `match` on an event or a group with `_`. The folds of Annals name every kind, so that none is forgotten when one is added.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Event {
             $( #[doc = $about] $group($set), )*

@@ -199,6 +199,11 @@ impl Json {
         Self(Text::Inline(text.into()))
     }
 
+    /// The value, if its text is inline and JSON: what a fold may look at, since folds read no blobs.
+    pub fn inline(&self) -> Option<serde_json::Value> {
+        serde_json::from_str(self.0.inline()?).ok()
+    }
+
     /// The value, or `None` when its blob is not there or it is not JSON.
     pub fn read(&self, blobs: &dyn Blobs) -> Option<serde_json::Value> {
         serde_json::from_str(&self.0.read(blobs)?).ok()

@@ -1,9 +1,10 @@
 //! Sessions that projections are tested over.
 
-use annals_core::{BlobHash, Blobs, Event, NoBlobs, Record, Seq, SessionId, Time};
+use annals_core::{BlobHash, Blobs, Event, Record, Seq, SessionId, Time};
 use annals_projections::Projection;
 use annals_store::exchange::import_file;
 use annals_store::{EventLog, MemoryLog};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,26 +28,32 @@ pub struct TestSession {
 ///
 /// # Panics
 /// When it is not one, or holds several sessions.
+#[track_caller]
 pub fn session(path: impl AsRef<Path>) -> TestSession {
     let path = path.as_ref();
-    let shown = path.display();
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    let runtime = runtime.unwrap_or_else(|error| panic!("{shown}: no runtime: {error}"));
-    runtime.block_on(async {
+    let read = async {
         let log = MemoryLog::new();
         let imported = import_file(&log, path, &mut |_| ()).await;
-        let imported = imported.unwrap_or_else(|error| panic!("{shown}: not an export of annals: {error}"));
+        let imported = imported.map_err(|error| match path.exists() {
+            true => format!("not an export of annals: {error}"),
+            false => "no such file; `annals export SESSION FILE` writes one".to_owned(),
+        })?;
         let [one] = imported.sessions.as_slice() else {
-            panic!("{shown}: expected one session, found {}", imported.sessions.len())
+            return Err(format!("expected one session, found {}", imported.sessions.len()));
         };
-        read(&log, one.header.session, &shown.to_string()).await
-    })
+        read(&log, one.header.session).await
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    match runtime.map_err(|error| format!("no runtime: {error}")).and_then(|runtime| runtime.block_on(read)) {
+        Ok(session) => session,
+        // Here, so that the panic names the test.
+        Err(error) => panic!("{}: {error}", path.display()),
+    }
 }
 
 /// The events of a session of a log that keeps its blobs.
-async fn read(log: &MemoryLog, session: SessionId, shown: &str) -> TestSession {
-    let slices = log.read(session, Seq::ZERO, usize::MAX).await;
-    let slices = slices.unwrap_or_else(|error| panic!("{shown}: {error}"));
+async fn read(log: &MemoryLog, session: SessionId) -> Result<TestSession, String> {
+    let slices = log.read(session, Seq::ZERO, usize::MAX).await.map_err(|error| error.to_string())?;
     let batches = slices.iter().map(|slice| {
         let records: Vec<Record<'_>> = slice.records().collect();
         TestBatch {
@@ -56,7 +63,7 @@ async fn read(log: &MemoryLog, session: SessionId, shown: &str) -> TestSession {
             events: Arc::new(records.into_iter().map(|record| record.event.clone()).collect()),
         }
     });
-    TestSession { batches: batches.collect(), blobs: log.blobs() }
+    Ok(TestSession { batches: batches.collect(), blobs: log.blobs() })
 }
 
 /// Plays a scenario file with the real runtime and a scripted model (`docs/scenarios.md`), and gives its session: the first one, which is
@@ -65,36 +72,41 @@ async fn read(log: &MemoryLog, session: SessionId, shown: &str) -> TestSession {
 /// # Panics
 /// When it is no scenario file, or an expectation in it does not hold.
 #[cfg(feature = "scenario")]
+#[track_caller]
 pub fn scenario(path: impl AsRef<Path>) -> TestSession {
+    let path = path.as_ref();
+    match played(path) {
+        Ok(session) => session,
+        // Here, so that the panic names the test.
+        Err(error) => panic!("{}: {error}", path.display()),
+    }
+}
+
+#[cfg(feature = "scenario")]
+fn played(path: &Path) -> Result<TestSession, String> {
     use annals_store::exchange::export;
     use annals_store::{DiskLog, OpenMode};
-    let path = path.as_ref();
-    let shown = path.display().to_string();
-    let found = annals_scenario::Scenario::load(path).unwrap_or_else(|error| panic!("{error}"));
-    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{shown}: no folder for a store: {error}"));
+    let found = annals_scenario::Scenario::load(path).map_err(|error| error.to_string())?;
+    let folder = tempfile::tempdir().map_err(|error| format!("no folder for a store: {error}"))?;
     let store = folder.path().join("store");
-    let played = annals_scenario::play(&shown, &found, &annals_scenario::Backend::Sled(store.clone()));
-    let played = played.unwrap_or_else(|error| panic!("{shown}: {error}"));
-    let failures: Vec<String> = played.failures.iter().map(ToString::to_string).collect();
-    assert!(failures.is_empty(), "{shown}: {}", failures.join("; "));
+    let backend = annals_scenario::Backend::Sled(store.clone());
+    let played = annals_scenario::play(&path.display().to_string(), &found, &backend);
+    let failures: Vec<String> =
+        played.map_err(|error| error.to_string())?.failures.iter().map(ToString::to_string).collect();
+    if !failures.is_empty() {
+        return Err(failures.join("; "));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-    let runtime = runtime.unwrap_or_else(|error| panic!("{shown}: no runtime: {error}"));
-    runtime.block_on(async {
-        let opened = DiskLog::open(&store, OpenMode::Existing);
-        let (disk, _) = opened.unwrap_or_else(|error| panic!("{shown}: {error}"));
-        let sessions = disk.sessions().all().await.unwrap_or_else(|error| panic!("{shown}: {error}"));
-        let main = sessions.iter().map(|head| head.session).min();
-        let main = main.unwrap_or_else(|| panic!("{shown}: the scenario created no session"));
+    runtime.map_err(|error| format!("no runtime: {error}"))?.block_on(async {
+        let (disk, _) = DiskLog::open(&store, OpenMode::Existing).map_err(|error| error.to_string())?;
+        let sessions = disk.sessions().all().await.map_err(|error| error.to_string())?;
+        let main = sessions.iter().map(|head| head.session).min().ok_or("the scenario created no session")?;
         // The folder goes: what is read from a blob is kept in memory.
         let (log, file) = (MemoryLog::new(), folder.path().join("session.jsonl"));
-        let copied = async {
-            let mut out = std::fs::File::create(&file)?;
-            let exported = export(&disk, main, &mut out, &mut |_| ()).await;
-            exported.map_err(std::io::Error::other)?;
-            import_file(&log, &file, &mut |_| ()).await.map_err(std::io::Error::other)
-        };
-        copied.await.unwrap_or_else(|error| panic!("{shown}: {error}"));
-        read(&log, main, &shown).await
+        let mut out = std::fs::File::create(&file).map_err(|error| error.to_string())?;
+        export(&disk, main, &mut out, &mut |_| ()).await.map_err(|error| error.to_string())?;
+        import_file(&log, &file, &mut |_| ()).await.map_err(|error| error.to_string())?;
+        read(&log, main).await
     })
 }
 
@@ -111,8 +123,8 @@ impl TestBatch {
 }
 
 impl TestSession {
-    pub(crate) fn built(batches: Vec<TestBatch>) -> Self {
-        Self { batches, blobs: Arc::new(NoBlobs) }
+    pub(crate) fn built(batches: Vec<TestBatch>, blobs: BTreeMap<BlobHash, String>) -> Self {
+        Self { batches, blobs: Arc::new(blobs) }
     }
 
     /// The session as it was right after an event, and the events written with it.
@@ -120,6 +132,7 @@ impl TestSession {
     /// # Panics
     /// When it has no such event.
     #[must_use]
+    #[track_caller]
     pub fn at(&self, event: u64) -> Self {
         let within = |batch: &&TestBatch| batch.first.0 <= event;
         let batches: Vec<TestBatch> = self.batches.iter().filter(within).cloned().collect();

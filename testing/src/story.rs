@@ -5,8 +5,9 @@ use annals_core::event::{
     Delivery, Failure, Finish, InputAdmitted, InputPromoted, Location, Policy, SessionCreated, StepEnded, StepFailed,
     StepStarted, Switch, TextEnded, ToolCalled, ToolOutcome, ToolSettled,
 };
-use annals_core::{CallId, Event, Json, Seq, SessionId, SessionKey, Text, Time};
+use annals_core::{Batch, BlobHash, CallId, Digest, Event, Json, Seq, SessionId, SessionKey, Text, TextStates, Time};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// When stories begin: 2026-06-03 12:00:00 UTC, a batch per second.
@@ -16,6 +17,7 @@ const START: u64 = 1_780_488_000_000;
 #[derive(Clone, Debug)]
 pub struct Story {
     batches: Vec<TestBatch>,
+    blobs: BTreeMap<BlobHash, String>,
     session: SessionId,
     inputs: u64,
     calls: Vec<CallId>,
@@ -25,10 +27,12 @@ pub struct Story {
 /// Begins a session with its first event.
 ///
 /// Each word is one or more batches: `story().prompt("Run the tests").call("bash", json!({"command": "make"})).result("ok")
-/// .answer("They pass")`. [`Story::session`] ends it.
+/// .answer("They pass")`. [`Story::session`] ends it. As in a recorded session, a text above 8 KiB is a reference: [`TestSession::blobs`]
+/// resolves it.
 pub fn story() -> Story {
     let session = SessionId::from_parts(START, 1);
-    let story = Story { batches: Vec::new(), session, inputs: 0, calls: Vec::new(), in_step: false };
+    let story =
+        Story { batches: Vec::new(), blobs: BTreeMap::new(), session, inputs: 0, calls: Vec::new(), in_step: false };
     story.events([SessionCreated {
         location: Location { directory: "/project".into(), workspace: None },
         agent: "build".into(),
@@ -45,12 +49,24 @@ pub fn story() -> Story {
 
 impl Story {
     /// Events of any kind that are written together.
+    ///
+    /// # Panics
+    /// When there is none, or they are too large for one batch.
     #[must_use]
+    #[track_caller]
     pub fn events(mut self, events: impl IntoIterator<Item = Event>) -> Self {
         let first = self.batches.last().map_or(Seq::ZERO, TestBatch::next);
         let at = Time(START + self.batches.len() as u64 * 1_000);
-        let events = Arc::new(events.into_iter().collect());
-        self.batches.push(TestBatch { session: self.session, first, at, events });
+        let (session, events) = (self.session, events.into_iter().collect());
+        let batch =
+            Batch { session, first, at, prev: None, digest: Digest([0; 32]), events, states: TextStates::default() };
+        // Folds meet references to large texts here as in a store.
+        let packed = match batch.pack() {
+            Ok(packed) => packed,
+            Err(error) => panic!("these events cannot be one batch: {error}"),
+        };
+        self.blobs.extend(packed.blobs);
+        self.batches.push(TestBatch { session, first, at, events: Arc::new(packed.batch.events) });
         self
     }
 
@@ -97,14 +113,22 @@ impl Story {
     }
 
     /// The result of the oldest open call.
+    ///
+    /// # Panics
+    /// When no call is open.
     #[must_use]
+    #[track_caller]
     pub fn result(self, output: &str) -> Self {
         let output = Text::from(output.to_owned());
         self.settle(|call| ToolSettled { output, ..ToolSettled::bare(call, ToolOutcome::Completed) })
     }
 
     /// The failure of the oldest open call.
+    ///
+    /// # Panics
+    /// When no call is open.
     #[must_use]
+    #[track_caller]
     pub fn failure(self, error: &str) -> Self {
         let error = Some(Text::from(error.to_owned()));
         self.settle(|call| ToolSettled { error, ..ToolSettled::bare(call, ToolOutcome::Failed) })
@@ -121,7 +145,8 @@ impl Story {
 
     /// The session.
     pub fn session(self) -> TestSession {
-        TestSession::built(self.settle_open().end_step(Finish::Stop).batches)
+        let Self { batches, blobs, .. } = self.settle_open().end_step(Finish::Stop);
+        TestSession::built(batches, blobs)
     }
 
     fn begin_step(mut self) -> Self {
@@ -138,8 +163,9 @@ impl Story {
         self.event(StepEnded { finish, usage: None, cost: 0, files: None, changed: Vec::new() })
     }
 
+    #[track_caller]
     fn settle(mut self, settled: impl FnOnce(CallId) -> ToolSettled) -> Self {
-        assert!(!self.calls.is_empty(), "there is no open call that could be settled");
+        assert!(!self.calls.is_empty(), "no call is open: `call` comes before `result` and `failure`");
         let call = self.calls.remove(0);
         self = self.event(settled(call));
         match self.calls.is_empty() {
