@@ -1,6 +1,9 @@
 //! Who wrote a line of a file, and why: the call, its turn, and the prompt that led to it.
 
+mod delegated;
 mod elsewhere;
+
+pub use delegated::DelegatedBy;
 
 use crate::SessionAt;
 use crate::file_history::{ContentSource, FileHistory, KnownFile, LineCause, NamedTree};
@@ -72,6 +75,9 @@ pub struct BlamedLine {
     /// The call of a sub-agent or of an earlier session that wrote it, where no call of this session did. Absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<WrittenElsewhere>,
+    /// In the session of a sub-agent, the calls that gave it the work, the nearest first. Absent without one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delegated_by: Vec<DelegatedBy>,
 }
 
 /// A call in another session that wrote a line.
@@ -92,6 +98,10 @@ pub struct WrittenElsewhere {
     pub turn: Option<u64>,
     /// The prompts that led to it there, oldest first.
     pub prompts: Vec<BlamedPrompt>,
+    /// If that is the session of a sub-agent, the calls that gave it the work, the nearest first, up to the session that was asked
+    /// about. Absent without one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delegated_by: Vec<DelegatedBy>,
 }
 
 /// A prompt.
@@ -203,6 +213,7 @@ pub async fn blame(
             turn: prompts.last().and_then(|prompt| prompt.turn),
             prompts,
             elsewhere: None,
+            delegated_by: Vec::new(),
         }
     });
     let inferred = file.inferred.iter().map(|(seq, what)| BlameInference { seq: *seq, what: what.words().to_owned() });
@@ -238,12 +249,17 @@ async fn with_captures(
     captures: &dyn CapturedContents,
 ) -> Result<FileHistory, BlameError> {
     let (mut history, mut failed, mut seen) = (FileHistory::default(), None, false);
+    // The newest capture without the file: what appears after it was not there before.
+    let mut absent = None;
     past.each(Seq::ZERO, past.until, |record| {
         let Some(NamedTree { seq, tree }) = history.apply(record, past.blobs()) else { return };
         match captures.content(&tree, path) {
-            Ok(None) if !seen && !history.files.contains_key(path) => {}
+            Ok(None) if !seen && !history.files.contains_key(path) => absent = Some(seq),
             Ok(content) => {
                 seen = true;
+                if let Some(absent) = absent.take().filter(|_| !history.files.contains_key(path)) {
+                    history.capture(path, absent, None);
+                }
                 history.capture(path, seq, content.as_deref());
             }
             Err(error) => failed = Some(error),
@@ -265,17 +281,26 @@ async fn prompts(
 ) -> Result<BTreeMap<Seq, BlamedPrompt>, BlameError> {
     let calls = file.lines.iter().filter_map(|line| history.calls.get(&line.writer.seq));
     let wanted: BTreeSet<Seq> = calls.flat_map(|call| call.prompts.iter().copied()).collect();
+    prompts_at(past, &wanted, |input| history.admitted(input)).await
+}
+
+/// The prompts that joined at these events, with their texts and numbers. `admitted` gives the event that admitted an input.
+async fn prompts_at(
+    past: &SessionAt,
+    wanted: &BTreeSet<Seq>,
+    admitted: impl Fn(&InputId) -> Option<Seq>,
+) -> Result<BTreeMap<Seq, BlamedPrompt>, BlameError> {
     if wanted.is_empty() {
         return Ok(BTreeMap::new());
     }
     let mut inputs: BTreeMap<Seq, InputId> = BTreeMap::new();
-    past.at(&wanted, |record| {
+    past.at(wanted, |record| {
         if let Event::Input(InputEvent::Promoted(promoted)) = record.event {
             inputs.insert(record.seq, promoted.input.clone());
         }
     })
     .await?;
-    let admitted: BTreeSet<Seq> = inputs.values().filter_map(|input| history.admitted(input)).collect();
+    let admitted: BTreeSet<Seq> = inputs.values().filter_map(admitted).collect();
     let mut texts: BTreeMap<InputId, String> = BTreeMap::new();
     past.at(&admitted, |record| {
         if let Event::Input(InputEvent::Admitted(input)) = record.event {

@@ -46,6 +46,7 @@ fn written(line: &BlamedLine, of: &Blame, sub_agent: bool) -> Option<WrittenElse
         tool: line.tool.clone(),
         turn: line.turn,
         prompts: line.prompts.clone(),
+        delegated_by: line.delegated_by.clone(),
     })
 }
 
@@ -66,6 +67,7 @@ mod tests {
             turn: Some(1),
             prompts: Vec::new(),
             elsewhere: None,
+            delegated_by: Vec::new(),
         };
         Blame {
             session: SessionId::from_parts(1_000, u128::from(session)),

@@ -11,8 +11,11 @@ use annals_core::SessionId;
 use annals_host::project::ProjectFolder;
 use annals_host::short;
 use annals_inspect::SessionAt;
-use annals_inspect::blame::{Blame, BlameError, BlamedLine, BlamedPrompt, CapturedContents, WrittenElsewhere, blame};
+use annals_inspect::blame::{
+    Blame, BlameError, BlamedLine, BlamedPrompt, CapturedContents, DelegatedBy, WrittenElsewhere, blame,
+};
 use annals_inspect::file_history::LineCause;
+use annals_inspect::safety::with_subagents;
 use annals_inspect::timeline::one_line;
 use annals_projections::{Catalogue, CatalogueEntry};
 use std::io::Write;
@@ -25,7 +28,8 @@ use std::path::Path;
 /// said. Lines are numbered as they are at the end of the session, or with --at as they were at that event.
 ///
 /// Without a session, the session of this project that touched the file last. Lines that no call of it wrote are looked up in the sessions
-/// of its sub-agents and in earlier sessions of the project (--alone: only in that session).
+/// of its sub-agents and in earlier sessions of the project (--alone: only in that session). Of a line that a sub-agent wrote, the calls that
+/// started it are shown with their prompts.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The session (default: the last one that touched the file), then the file, with a line number or without.
@@ -102,17 +106,43 @@ async fn latest(at: Option<EventArg>, path: &str, cli: &CommandContext) -> Resul
     }
 }
 
-/// Looks up lines that no call of the session wrote: in the sessions of its sub-agents, then in earlier sessions of the project.
-async fn complete(found: &FoundSession, blame: &mut Blame, cli: &CommandContext) -> Result<(), CliError> {
+/// The sub-agent of a session that touched the file last, where the session itself knows nothing of it.
+async fn in_subagent(
+    found: &FoundSession,
+    (path, line): (&str, Option<u64>),
+    cli: &CommandContext,
+) -> Result<Option<(FoundSession, Blame)>, CliError> {
     let catalogue = found.reader.catalogue().await?;
+    let children = with_subagents(&catalogue, found.session);
+    for (session, _) in newest(&catalogue, |_| true) {
+        if session == found.session || !children.contains(&session) {
+            continue;
+        }
+        let until = found.reader.until(session, None).await?;
+        let child = FoundSession { reader: found.reader.clone(), session, until };
+        match blamed(&child, path, line, cli).await {
+            Err(CliError::Blame(BlameError::NoFile { .. })) => {}
+            Ok(blame) => return Ok(Some((child, blame))),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// Looks up lines that no call of the session wrote: in the sessions of its sub-agents, then in earlier sessions of the project.
+async fn complete(
+    found: &FoundSession,
+    blame: &mut Blame,
+    catalogue: &Catalogue,
+    cli: &CommandContext,
+) -> Result<(), CliError> {
     let Some(this) = catalogue.sessions.get(&found.session) else { return Ok(()) };
     let project = ProjectFolder::around(Path::new(&this.directory));
-    let is_child = |entry: &CatalogueEntry| entry.parent.as_ref().is_some_and(|parent| parent.session == found.session);
     let is_earlier = |entry: &CatalogueEntry| entry.created < this.created && project.contains(&entry.directory);
-    let others = newest(&catalogue, |entry| is_child(entry) || is_earlier(entry));
-    let others = others.into_iter().filter(|(id, _)| *id != found.session);
-    let (children, earlier): (Vec<_>, Vec<_>) = others.partition(|(_, entry)| is_child(entry));
-    let earlier = earlier.into_iter().map(|(id, _)| (id, false));
+    let children = with_subagents(catalogue, found.session);
+    let others = newest(catalogue, |_| true).into_iter().filter(|(id, _)| *id != found.session);
+    let (children, others): (Vec<_>, Vec<_>) = others.partition(|(id, _)| children.contains(id));
+    let earlier = others.into_iter().filter(|(_, entry)| is_earlier(entry)).map(|(id, _)| (id, false));
     for (session, sub_agent) in children.into_iter().map(|(id, _)| (id, true)).chain(earlier) {
         if !blame.is_open() {
             break;
@@ -136,10 +166,18 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(session) => cli.target(&Target { session: session.to_owned(), at: args.at }).await?,
         None => latest(args.at, path, cli).await?,
     };
-    let mut found = blamed(&session, path, line, cli).await?;
+    let (session, mut found) = match blamed(&session, path, line, cli).await {
+        Ok(found) => (session, found),
+        Err(CliError::Blame(error @ BlameError::NoFile { .. })) if !args.alone => {
+            in_subagent(&session, (path, line), cli).await?.ok_or(error)?
+        }
+        Err(error) => return Err(error),
+    };
+    let catalogue = session.reader.catalogue().await?;
     if !args.alone && found.is_open() {
-        complete(&session, &mut found, cli).await?;
+        complete(&session, &mut found, &catalogue, cli).await?;
     }
+    found.name_delegations(&SessionAt::from(&session), &catalogue).await?;
     if cli.style.json {
         json::object(out, &found)?;
         return Ok(Verdict::Fine);
@@ -178,9 +216,21 @@ fn draw_one(found: &Blame, line: &BlamedLine, style: &Style, out: &mut dyn Write
     writeln!(out, "{}  {}", style.paint(Emphasis::Strong, &place), plain(&line.text))?;
     writeln!(out, "  {}", style.paint(Emphasis::Tool, &cause(line)))?;
     draw_prompts(&line.prompts, style, out)?;
+    draw_delegations(&line.delegated_by, style, out)?;
     if let Some(elsewhere) = &line.elsewhere {
         writeln!(out, "  {}", style.paint(Emphasis::Tool, &written_elsewhere(elsewhere)))?;
         draw_prompts(&elsewhere.prompts, style, out)?;
+        draw_delegations(&elsewhere.delegated_by, style, out)?;
+    }
+    Ok(())
+}
+
+/// The calls that gave a sub-agent its work.
+fn draw_delegations(calls: &[DelegatedBy], style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    for by in calls {
+        let call = format!("started by {} in session {}, event {}", plain(&by.tool), short(by.session), by.seq);
+        writeln!(out, "  {}", style.paint(Emphasis::Tool, &call))?;
+        draw_prompts(&by.prompts, style, out)?;
     }
     Ok(())
 }

@@ -34,4 +34,6 @@ mod stage;
 mod stopping;
 mod terminal;
 mod tui;
+#[path = "../cli/validate.rs"]
+mod validate;
 mod workday;
