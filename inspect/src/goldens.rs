@@ -131,6 +131,26 @@ pub async fn check(past: &SessionAt, dir: &Path, folds: &[NamedFold]) -> Result<
     Ok(stale)
 }
 
+/// Files of the folder that look like goldens and are not compared with anything: views of programs that were not named.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn not_compared(dir: &Path, folds: &[NamedFold]) -> Result<Vec<PathBuf>, AskError> {
+    let failed = |source| AskError::File { path: dir.to_owned(), source };
+    let mut left = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        let Some((stem, "json" | "txt")) = name.rsplit_once('.') else { continue };
+        let built_in = views::NAMES.contains(&stem) || stem == "certificate";
+        if !built_in && !folds.iter().any(|fold| fold.name == name || fold.name == stem) {
+            left.push(path);
+        }
+    }
+    left.sort();
+    Ok(left)
+}
+
 fn create(dir: &Path) -> Result<(), AskError> {
     std::fs::create_dir_all(dir).map_err(|source| AskError::File { path: dir.to_owned(), source })
 }

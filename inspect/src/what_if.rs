@@ -57,8 +57,8 @@ pub async fn ask(past: &SessionAt, question: &WhatIf, known: KnownModel<'_>) -> 
         .zip(steps.requests.iter().cloned())
         .filter(|(_, step)| step.purpose == Purpose::Turn && step.seq < past.until)
         .collect();
-    let missing = change_places(past, &question.changes).await?;
-    let mut other = Counterfactual::new(question, missing, known);
+    let found = change_places(past, &question.changes).await?;
+    let mut other = Counterfactual::new(question, found, known);
     let mut answer = WhatIfAnswer::new(past.session, &question.changes);
     let mut actual = RequestFold::new(SessionView::default());
     let (mut before, mut after) = (Prefixes::default(), Prefixes::default());
@@ -104,19 +104,17 @@ pub async fn ask(past: &SessionAt, question: &WhatIf, known: KnownModel<'_>) -> 
 fn measured(built: &BuiltRequest<'_>, shared: &crate::cache::Shared, known: KnownModel<'_>) -> Measured {
     let request = built.request();
     let prices = prices(&request.model, known);
-    let fresh = shared.whole.tokens.saturating_sub(shared.shared.tokens);
+    let tokens = estimate(request.chars());
+    // The prefix is measured as JSON, which is longer than the texts in it.
+    let kept = u128::from(tokens) * u128::from(shared.shared.tokens) / u128::from(shared.whole.tokens.max(1));
+    let kept = u64::try_from(kept).unwrap_or(tokens).min(tokens);
+    let fresh = tokens - kept;
     let usage = match prices.cache_write {
-        0 => Usage { input: fresh, cache_read: shared.shared.tokens, ..Usage::default() },
-        _ => Usage { cache_write: fresh, cache_read: shared.shared.tokens, ..Usage::default() },
+        0 => Usage { input: fresh, cache_read: kept, ..Usage::default() },
+        _ => Usage { cache_write: fresh, cache_read: kept, ..Usage::default() },
     };
     let price = (prices != Prices::default()).then(|| prices.cost(usage));
-    Measured {
-        tokens: estimate(request.chars()),
-        shared: shared.shared.tokens,
-        price,
-        broke: shared.broken.is_some(),
-        request,
-    }
+    Measured { tokens, shared: kept, price, broke: shared.broken.is_some(), request }
 }
 
 fn prices(model: &ModelProfile, known: KnownModel<'_>) -> Prices {
@@ -135,7 +133,7 @@ async fn change_places(past: &SessionAt, changes: &[WhatIfChange]) -> Result<Vec
         }
     })
     .await?;
-    Ok(changes.iter().zip(found).map(|(change, found)| !found && change.addition().is_some()).collect())
+    Ok(found)
 }
 
 /// Where requests differ first.

@@ -14,9 +14,13 @@ mod error;
 mod laws;
 mod provider;
 mod report;
+#[cfg(feature = "schema")]
+mod schema;
 mod trial;
 
 pub use crash_lab::CrashLab;
 pub use error::LabError;
 pub use provider::{FaultyProvider, NoProviderFault, ProviderFault, ServedCall, ServedRequest};
 pub use report::{LabFailure, LabReport, PlaceResult};
+#[cfg(feature = "schema")]
+pub use schema::{LAB_ANSWERS, lab_schema};

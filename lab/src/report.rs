@@ -7,13 +7,14 @@ use std::path::PathBuf;
 
 /// What the crash laboratory found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabReport {
     /// How many points the command reached without a crash.
     pub points: u64,
     /// How many times it was killed.
     pub killed: u64,
     /// After how many of these it was resumed as it should.
-    pub held: u64,
+    pub resumed: u64,
     /// Points that the command did not reach again: it is not the same in every run.
     pub not_reached: u64,
     /// The same by kind of place.
@@ -24,17 +25,19 @@ pub struct LabReport {
 
 /// The crashes at one kind of place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlaceResult {
     /// Where.
     pub place: CrashPlace,
     /// How many times the command was killed there.
     pub killed: u64,
     /// After how many of these it was resumed as it should.
-    pub held: u64,
+    pub resumed: u64,
 }
 
 /// A crash after which a law does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabFailure {
     /// The number of the point, for `--point`; 0 for the run without a crash.
     pub point: u64,
@@ -80,16 +83,16 @@ impl LabReport {
         self.failures.is_empty() && self.killed > 0
     }
 
-    pub(crate) fn count(&mut self, place: CrashPlace, held: bool) {
+    pub(crate) fn count(&mut self, place: CrashPlace, resumed: bool) {
         self.killed += 1;
-        self.held += u64::from(held);
+        self.resumed += u64::from(resumed);
         if !self.places.iter().any(|result| result.place == place) {
-            self.places.push(PlaceResult { place, killed: 0, held: 0 });
+            self.places.push(PlaceResult { place, killed: 0, resumed: 0 });
             self.places.sort_by_key(|result| result.place);
         }
         for result in self.places.iter_mut().filter(|result| result.place == place) {
             result.killed += 1;
-            result.held += u64::from(held);
+            result.resumed += u64::from(resumed);
         }
     }
 }

@@ -270,7 +270,7 @@ impl App {
         if let Err(error) = closed
             && !(full && verdict == Verdict::BadNews)
         {
-            cli.remark(&format!("{error}; nothing is lost, but the next command takes longer to open the store"));
+            cli.remark(&format!("{error}; everything is in the journal, nothing is lost; the next command that writes takes longer to open the store"));
         }
         Ok(verdict)
     }

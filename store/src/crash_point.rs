@@ -18,6 +18,7 @@ pub const KILL: &str = "ANNALS_LAB_KILL";
 /// A place where a crash matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CrashPlace {
     /// A batch is about to be appended.
     BeforeAppend,

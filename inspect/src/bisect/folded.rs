@@ -32,7 +32,16 @@ pub async fn ask_fold(
         (_, status) => Err(command.failed(format!("failed (exit status {status})"))),
     };
     if is_bad(&first)? {
-        return Err(super::already(low));
+        return Err(match &predicate {
+            Some(_) => super::already(low),
+            None => AskError::Ends {
+                what: format!(
+                    "the program already fails after --good (event {}, exit status {}); it must succeed there",
+                    low.0.saturating_sub(1),
+                    first.status
+                ),
+            },
+        });
     }
     if !is_bad(&last)? {
         return Err(match compared {

@@ -152,6 +152,23 @@ impl WhatIfChange {
             _ => None,
         }
     }
+
+    /// What is said where the log contains nothing that the change concerns.
+    pub(super) fn found_nothing(&self) -> Option<String> {
+        let nothing = match self {
+            Self::File { .. } | Self::Source { .. } if self.addition().is_some() => format!(
+                "the log does not contain what {self:?} replaces; it is added to the system prompt, and what it would have replaced \
+                 stays unknown"
+            ),
+            Self::File { .. } | Self::Source { .. } => {
+                format!("the log does not contain {self:?}, so leaving it out changes nothing")
+            }
+            Self::WithoutTool { name } => format!("no request in the log is recorded as offering the tool {name}"),
+            Self::AgentSystem { .. } => "the log does not contain a system text of that agent".to_owned(),
+            Self::Model { .. } | Self::Compaction(_) | Self::Output(_) | Self::Redaction { .. } => return None,
+        };
+        Some(nothing)
+    }
 }
 
 fn lend<T>(known: &mut std::collections::BTreeMap<Digest, T>, digest: Option<Digest>, value: T) -> Digest {

@@ -19,8 +19,8 @@ const SUMMARY: u64 = 1_000;
 
 pub(super) struct Counterfactual<'a> {
     changes: &'a [WhatIfChange],
-    /// Changes that replace nothing in the log: their texts are added to the system prompt.
-    missing: Vec<bool>,
+    /// Which changes concern something that the log contains. The texts of others are added to the system prompt.
+    found: Vec<bool>,
     base: CompactionRules,
     rules: CompactionRules,
     known: KnownModel<'a>,
@@ -34,25 +34,17 @@ pub(super) struct Counterfactual<'a> {
     drop_epoch: bool,
     summaries: Vec<u64>,
     compactions: Vec<WhatIfCompaction>,
-    notes: Vec<String>,
 }
 
 impl<'a> Counterfactual<'a> {
-    pub(super) fn new(question: &'a WhatIf, missing: Vec<bool>, known: KnownModel<'a>) -> Self {
+    pub(super) fn new(question: &'a WhatIf, found: Vec<bool>, known: KnownModel<'a>) -> Self {
         let rules = question.changes.iter().rev().find_map(|change| match change {
             WhatIfChange::Compaction(rules) => Some(*rules),
             _ => None,
         });
-        let mut notes = Vec::new();
-        for (change, _) in question.changes.iter().zip(&missing).filter(|(_, missing)| **missing) {
-            notes.push(format!(
-                "the log does not contain what {change:?} replaces; it is added to the system prompt, and what it would have \
-                 replaced stays unknown"
-            ));
-        }
         Self {
             changes: &question.changes,
-            missing,
+            found,
             base: question.rules,
             rules: rules.unwrap_or(question.rules),
             known,
@@ -64,7 +56,6 @@ impl<'a> Counterfactual<'a> {
             drop_epoch: false,
             summaries: Vec::new(),
             compactions: Vec::new(),
-            notes,
         }
     }
 
@@ -75,7 +66,8 @@ impl<'a> Counterfactual<'a> {
     }
 
     pub(super) fn finish(self) -> (Vec<WhatIfCompaction>, Vec<String>) {
-        (self.compactions, self.notes)
+        let not_found = self.changes.iter().zip(&self.found).filter(|(_, found)| !**found);
+        (self.compactions, not_found.filter_map(|(change, _)| change.found_nothing()).collect())
     }
 
     /// The request of a step as it would have been, after compactions that it would have needed.
@@ -89,8 +81,8 @@ impl<'a> Counterfactual<'a> {
     ) -> Result<Measured, BuildError> {
         self.without_epoch(step);
         let (mut sent, _) = crate::request::shape(step, sent, &mut self.view);
-        for change in self.changes {
-            change.sent(&mut sent, &mut self.view, &mut false);
+        for (change, found) in self.changes.iter().zip(&mut self.found) {
+            change.sent(&mut sent, &mut self.view, found);
         }
         self.last = Some(sent.clone());
         for _ in 0..ROUNDS {
@@ -130,7 +122,7 @@ impl<'a> Counterfactual<'a> {
     }
 
     fn additions(&self) -> impl Iterator<Item = annals_core::event::Part> {
-        let missing = self.changes.iter().zip(&self.missing).filter(|(_, missing)| **missing);
+        let missing = self.changes.iter().zip(&self.found).filter(|(_, found)| !**found);
         missing.filter_map(|(change, _)| change.addition())
     }
 

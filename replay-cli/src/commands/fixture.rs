@@ -127,6 +127,13 @@ async fn check(
         let place = golden.line.map_or("is missing".to_owned(), |line| format!("differs at line {line}"));
         writeln!(out, "{} {}", golden.path.display(), cli.style.paint(Emphasis::Bad, &place))?;
     }
+    if !args.insta {
+        let left: Vec<String> =
+            goldens::not_compared(dir, &args.folds)?.iter().map(|path| path.display().to_string()).collect();
+        if !left.is_empty() {
+            cli.remark(&format!("not compared: {} (--fold NAME=CMD compares the view of a program)", left.join(", ")));
+        }
+    }
     match stale.len() {
         0 => cli.remark("all golden files match"),
         some => cli.remark(&format!("{}; --force rewrites the files", counted(some as u64, "difference"))),

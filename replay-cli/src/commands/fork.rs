@@ -106,6 +106,8 @@ async fn edit_fork(
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let event = edit.seq(reader, parent, &cli.style).await?;
+    // Says where the session ends if it has no such event.
+    reader.until(parent, Some(event)).await?;
     let editor = editing::editor(cli, reader, parent, editing::captured_files(reader.folder().clone())).await?;
     let fact = editor.editable(event).await.map_err(EditTextError::from)?;
     let text = edited::text(args, &fact.text, cli).await?;
@@ -128,11 +130,11 @@ async fn edit_fork(
     let title = forked.session.title.as_deref().map(|title| format!("  {}", plain(title))).unwrap_or_default();
     writeln!(out, "{}{title}", cli.style.paint(Emphasis::Context, &session.to_string()))?;
     cli.remark(&format!(
-        "forked {parent} after event {} with the {what} of event {} edited ({} instead of {}); to continue: annals run -s {}",
+        "forked {parent} after event {} with the {what} of event {} edited ({}, before {}); to continue: annals run -s {}",
         fact.cut.0.saturating_sub(1),
         fact.event,
         counted(after, "character"),
-        counted(before, "character"),
+        before,
         short(session),
     ));
     Ok(Verdict::Fine)

@@ -73,6 +73,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     } else {
         draw(&report, &cli.style, out)?;
     }
+    if !report.is_sound() && args.resume.is_none() {
+        cli.remark(
+            "after each crash CMD was run again; if another command continues the session, name it with --resume (of annals run: \
+             --resume 'annals run -c --yes')",
+        );
+    }
     Ok(Verdict::bad_if(!report.is_sound()))
 }
 
@@ -80,8 +86,8 @@ fn draw(report: &LabReport, style: &Style, out: &mut dyn Write) -> Result<(), Cl
     let width = 16;
     writeln!(out, "{}", style.paint(Emphasis::Dim, &format!("{}killed  resumed", pad("", width))))?;
     for place in &report.places {
-        let emphasis = if place.held == place.killed { Emphasis::Plain } else { Emphasis::Bad };
-        let line = format!("{}{:>6}  {:>7}", pad(place.place.name(), width), place.killed, place.held);
+        let emphasis = if place.resumed == place.killed { Emphasis::Plain } else { Emphasis::Bad };
+        let line = format!("{}{:>6}  {:>7}", pad(place.place.name(), width), place.killed, place.resumed);
         writeln!(out, "{}", style.paint(emphasis, &line))?;
     }
     for failure in &report.failures {
@@ -93,7 +99,7 @@ fn draw(report: &LabReport, style: &Style, out: &mut dyn Write) -> Result<(), Cl
             writeln!(out, "  {}", style.paint(Emphasis::Dim, &plain(&format!("kept in {}", folder.display()))))?;
         }
     }
-    let sum = format!("{} of {} crashes resumed", report.held, report.killed);
+    let sum = format!("{} of {} crashes resumed", report.resumed, report.killed);
     let (mark, emphasis) = if report.is_sound() { ("✓", Emphasis::Good) } else { ("✗", Emphasis::Bad) };
     writeln!(out, "\n{} {}", style.paint(emphasis, mark), sum)?;
     if report.not_reached > 0 {

@@ -1,5 +1,7 @@
 //! `annals run`
 
+mod prompt;
+
 use crate::command_context::CommandContext;
 use crate::error::{CliError, RunCommandError, Verdict};
 use crate::layout::plain;
@@ -18,8 +20,9 @@ use annals_runtime::prompt::UserPrompt;
 use annals_runtime::{InputAnswerError, NewInput, Session};
 use annals_store::OpenMode;
 use annals_tools::attachment;
+use prompt::prompt;
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -123,7 +126,7 @@ impl With {
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let prompt = prompt(&args.prompt)?;
+    let prompt = prompt(&args.prompt, cli)?;
     if prompt.is_none() && !args.go_on && args.session.is_none() {
         return Err(RunCommandError::NoPrompt.into());
     }
@@ -278,51 +281,4 @@ fn attached(
         }
     });
     attached.collect()
-}
-
-/// The words of the prompt, and what comes through stdin; `None` when there is neither.
-fn prompt(words: &[String]) -> Result<Option<String>, RunCommandError> {
-    let stdin = std::io::stdin();
-    let piped = match words.iter().any(|word| word == "-") || !stdin.is_terminal() {
-        true => {
-            let mut bytes = Vec::new();
-            stdin.lock().read_to_end(&mut bytes).map_err(RunCommandError::Stdin)?;
-            String::from_utf8(bytes).map_err(|_| RunCommandError::NotText)?
-        }
-        false => String::new(),
-    };
-    Ok(joined(words, &piped))
-}
-
-fn joined(words: &[String], piped: &str) -> Option<String> {
-    let piped = piped.trim_end();
-    let placed = words.iter().any(|word| word == "-");
-    let told: Vec<&str> = words.iter().map(|word| if word == "-" { piped } else { word }).collect();
-    let told = told.join(" ");
-    let told = match (placed || piped.trim().is_empty(), told.is_empty()) {
-        (true, _) => told,
-        (false, true) => piped.to_owned(),
-        (false, false) => format!("{told}\n\n{piped}"),
-    };
-    Some(told.trim().to_owned()).filter(|told| !told.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::joined;
-
-    fn told(words: &[&str], piped: &str) -> Option<String> {
-        joined(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), piped)
-    }
-
-    #[test]
-    fn a_prompt_is_its_words_and_what_comes_through_the_pipe() {
-        assert_eq!(told(&["fix", "the test"], "").as_deref(), Some("fix the test"));
-        assert_eq!(told(&["why does this fail"], "error\n").as_deref(), Some("why does this fail\n\nerror"));
-        assert_eq!(told(&[], "only this\n").as_deref(), Some("only this"));
-        assert_eq!(told(&["-"], "only this\n").as_deref(), Some("only this"));
-        assert_eq!(told(&["say", "-", "twice"], "it\n").as_deref(), Some("say it twice"));
-        assert_eq!(told(&["what is a - b"], "").as_deref(), Some("what is a - b"));
-        assert_eq!(told(&[], " \n"), None);
-    }
 }

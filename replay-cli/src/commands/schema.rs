@@ -6,6 +6,7 @@ use crate::json;
 use annals_core::Kind;
 use annals_inspect::schema::{ANSWERS, named};
 use annals_inspect::views;
+use annals_lab::{LAB_ANSWERS, lab_schema};
 use annals_rules::{RULE_ANSWERS, answer_schema};
 use std::io::Write;
 
@@ -22,7 +23,8 @@ pub struct Args {
 
 fn names() -> impl Iterator<Item = &'static str> {
     let kinds = Kind::ALL.iter().map(|kind| kind.name());
-    views::NAMES.iter().chain(&ANSWERS).chain(&RULE_ANSWERS).copied().chain(std::iter::once("all")).chain(kinds)
+    let answers = ANSWERS.iter().chain(&RULE_ANSWERS).chain(&LAB_ANSWERS);
+    views::NAMES.iter().chain(answers).copied().chain(std::iter::once("all")).chain(kinds)
 }
 
 fn name(text: &str) -> Result<String, String> {
@@ -30,7 +32,7 @@ fn name(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     let near = names().max_by(|a, b| strsim::jaro_winkler(text, a).total_cmp(&strsim::jaro_winkler(text, b)));
-    Err(format!("no view or kind of event has this name; did you mean {}?", near.unwrap_or("all")))
+    Err(format!("no view, answer or kind of event has this name; did you mean {}?", near.unwrap_or("all")))
 }
 
 /// Runs the command.
@@ -45,7 +47,7 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> R
         }
         return Ok(Verdict::Fine);
     };
-    if let Some(schema) = named(name).or_else(|| answer_schema(name)) {
+    if let Some(schema) = named(name).or_else(|| answer_schema(name)).or_else(|| lab_schema(name)) {
         json::object(out, &schema)?;
     }
     Ok(Verdict::Fine)

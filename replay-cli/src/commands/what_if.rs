@@ -64,6 +64,15 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if answer.damaged > 0 {
         cli.remark(&format!("{} cannot be rebuilt", counted(answer.damaged, "request")));
     }
+    let unpriced = |side: &WhatIfSide| side.price.is_none();
+    let unknown =
+        answer.requests.iter().filter(|request| unpriced(&request.before) || unpriced(&request.after)).count();
+    if (1..answer.requests.len()).contains(&unknown) {
+        cli.remark(&format!(
+            "{} not in the price: the price of the model is unknown",
+            counted(unknown as u64, "request")
+        ));
+    }
     if let Some(lacking) = Lack::told(&answer.lacks) {
         cli.remark(&format!("not recorded: {lacking}"));
     }
@@ -130,7 +139,7 @@ fn draw(answer: &WhatIfAnswer, style: &Style, out: &mut dyn Write) -> Result<(),
     let total_price = |price: Option<u64>| price.map_or("unknown".to_owned(), money);
     let pair = |one: String, other: String| if one == other { one } else { format!("{one} → {other}") };
     let total = format!(
-        "{} of {} would differ · tokens {} · price {} · cache breaks {} · compactions {}",
+        "{} of {} would differ · tokens {} · price {} · cache breaks (!) {} · compactions {}",
         differ,
         counted(answer.requests.len() as u64, "request"),
         pair(thousands(before.tokens), thousands(after.tokens)),

@@ -82,6 +82,8 @@ fn a_program_is_bisected_by_its_output_its_status_or_a_pattern() {
     assert_eq!(first(&["--fold", &file, "--", "sh", "-c", "! grep -q compaction.ended"]), Some(27));
     let same = ends(&annals, 2, &["bisect", &file, "--bad", "20", "--fold", SUMMARIES]);
     assert!(same.contains("prints the same after --good and --bad"), "{same}");
+    let fails = ends(&annals, 2, &["bisect", &file, "--fold", "cat > /dev/null; exit 3"]);
+    assert!(fails.contains("the program already fails after --good (event 0, exit status 3)"), "{fails}");
 }
 
 #[test]
@@ -92,8 +94,10 @@ fn a_folder_of_goldens_contains_the_session_and_is_checked_alone() {
     ends(&annals, 0, &["fixture", &file, "--at", "30", "-o", &dir, "--fold", &fold]);
     assert_eq!(std::fs::read_to_string(annals.file("goldens/summaries.txt")).expect("a golden"), "1\n");
     ends(&annals, 0, &["verify", &format!("{dir}/session.jsonl")]);
-    assert_eq!(ends(&annals, 0, &["fixture", "--check", &dir]), "annals: all golden files match\n");
-    ends(&annals, 0, &["fixture", "--check", "-o", &dir, "--fold", &fold]);
+    let alone = ends(&annals, 0, &["fixture", "--check", &dir]);
+    assert!(alone.contains("not compared: ") && alone.contains("summaries.txt (--fold"), "{alone}");
+    let all = ends(&annals, 0, &["fixture", "--check", "-o", &dir, "--fold", &fold]);
+    assert_eq!(all, "annals: all golden files match\n");
     let changed = ends(&annals, 1, &["fixture", "--check", "-o", &dir, "--fold", "summaries=echo 2"]);
     assert!(changed.contains("summaries.txt differs at line 1"), "{changed}");
     ends(&annals, 0, &["fixture", &file, "--at", "30", "--check", "-o", &dir]);

@@ -9,8 +9,11 @@ const LONG: &str = "opencode/v2/long-output.events.jsonl";
 const OPENCODE: &str = "opencode/v2/compaction.events.jsonl";
 
 fn asked(annals: &Annals, source: &str, changes: &[&str]) -> (u8, Value) {
-    let file = fixture(source);
-    let mut args = vec!["what-if", &file, "--json"];
+    asked_of(annals, &fixture(source), changes)
+}
+
+fn asked_of(annals: &Annals, file: &str, changes: &[&str]) -> (u8, Value) {
+    let mut args = vec!["what-if", file, "--json"];
     changes.iter().for_each(|change| args.extend(["--set", change]));
     let Answer { status, out, remarks } = annals.run(&args);
     assert!(status < 2, "{changes:?}: {remarks}");
@@ -66,6 +69,27 @@ fn compactions_would_not_have_happened_or_kept_another_tail() {
     assert_eq!(status, 0, "a session without a compaction keeps everything anyway");
     let (status, _) = asked(&annals, CODEX, &["compaction.auto=false", "titles=false"]);
     assert_eq!(status, 0);
+}
+
+#[test]
+fn what_changes_nothing_changes_no_price_either_also_after_a_compaction() {
+    let annals = Annals::new();
+    for source in [CLAUDE, OPENCODE] {
+        // A recorded session of a model with prices.
+        let priced = annals.file("priced.jsonl");
+        let text = std::fs::read_to_string(fixture(source)).expect("a fixture");
+        std::fs::write(&priced, text.replace("mock-claude", "claude-sonnet-4-5")).expect("a file");
+        let (status, found) = asked_of(&annals, &priced.to_string_lossy(), &["file:NOWHERE.md=none"]);
+        assert_eq!((status, &found["before"]), (0, &found["after"]), "{source}");
+        assert!(found["before"]["compactions"].as_u64() > Some(0), "{source}");
+        for request in found["requests"].as_array().expect("requests") {
+            assert_eq!(request["before"], request["after"], "{source}");
+            assert!(request["before"]["cached"].as_u64() <= request["before"]["tokens"].as_u64(), "{request}");
+        }
+        if source == CLAUDE {
+            assert!(found["before"]["price"].as_u64() > Some(0));
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::person::{KEY, Person};
 use annals_tests::model::{Model, Says};
 use serde_json::json;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
 const CHAT: &str = "openai-chat";
@@ -30,6 +30,24 @@ fn a_prompt_may_come_through_a_pipe() {
     assert_eq!(answer.status, Some(0), "{}", answer.remarks);
     let sent = model.received()[0]["messages"].as_array().and_then(|all| all.last().cloned()).unwrap_or_default();
     assert!(sent.to_string().contains("what is this?\\n\\nerror[E0308]: mismatched types"), "{sent}");
+}
+
+#[test]
+fn an_open_pipe_is_waited_for_and_that_is_said() {
+    let model = model([Says::Text("An error.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let mut child = person.command(["run", "what is this?"]).stdin(Stdio::piped()).spawn().expect("it runs");
+    let mut said = String::new();
+    let mut remarks = BufReader::new(child.stderr.take().expect("a pipe"));
+    remarks.read_line(&mut said).expect("a remark");
+    assert!(said.contains("waiting for stdin to end") && said.contains("< /dev/null"), "{said}");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    pipe.write_all(b"error[E0308]\n").expect("it reads");
+    drop(pipe);
+    remarks.read_to_string(&mut said).expect("remarks");
+    assert_eq!(person.ended(child).status, Some(0), "{said}");
+    let sent = model.received()[0]["messages"].as_array().and_then(|all| all.last().cloned()).unwrap_or_default();
+    assert!(sent.to_string().contains("what is this?\\n\\nerror[E0308]"), "{sent}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `annals lab`: an agent is killed at every point and resumes; a provider that fails.
 
 use crate::person::Person;
+use crate::validate::wrong;
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -46,13 +47,14 @@ fn laboratory(options: &[&str]) -> (Provider, Person, Value) {
 
 #[test]
 fn a_run_that_is_killed_at_any_point_is_resumed_by_the_laws() {
-    let (_provider, _person, report) = laboratory(&[]);
+    let (_provider, person, report) = laboratory(&[]);
     assert_eq!(report["failures"], json!([]), "{report}");
     assert!(report["killed"].as_u64() > Some(12), "{report}");
-    assert_eq!((&report["held"], &report["not_reached"]), (&report["killed"], &json!(0)), "{report}");
+    assert_eq!((&report["resumed"], &report["not_reached"]), (&report["killed"], &json!(0)), "{report}");
     let places: Vec<_> = report["places"].as_array().into_iter().flatten().map(|it| it["place"].clone()).collect();
     let all = ["before-append", "before-flush", "after-flush", "after-append", "before-tool", "after-tool"];
     assert_eq!(places, all, "each kind of place is met");
+    assert_eq!(wrong(&person.json(&["schema", "lab"]), &report), None);
 }
 
 #[test]
@@ -61,7 +63,7 @@ fn an_agent_of_an_embedder_is_killed_and_resumes_by_itself() {
     let program = env!("CARGO_BIN_EXE_crash-session");
     // A runtime over a store of its own, with a scripted model and one tool that is called one after the other.
     let report = person.json(&["lab", "--json", "--", program, "{store}", "3", "{store}.calls", "never", "0"]);
-    assert_eq!((&report["failures"], &report["held"]), (&json!([]), &report["killed"]), "{report}");
+    assert_eq!((&report["failures"], &report["resumed"]), (&json!([]), &report["killed"]), "{report}");
     let tools = report["places"].as_array().into_iter().flatten().find(|it| it["place"] == "before-tool");
     assert_eq!(tools.map(|it| &it["killed"]), Some(&json!(3)), "{report}");
 }
@@ -76,9 +78,9 @@ fn an_agent_that_does_not_resume_is_explained_by_the_point_at_which_it_was_kille
     assert_eq!(answer.status, Some(1), "{}", answer.remarks);
     assert!(answer.out.contains("after append: ") && answer.out.contains("has no answer"), "{}", answer.out);
     assert!(answer.out.contains("kept in TMP/project/kept/point-"), "{}", answer.out);
-    let wrong = person.annals(&["lab", "--", "true"]);
-    assert_eq!(wrong.status, Some(2));
-    assert!(wrong.remarks.contains("appended nothing to the store"), "{}", wrong.remarks);
+    let nothing = person.annals(&["lab", "--", "true"]);
+    assert_eq!(nothing.status, Some(2));
+    assert!(nothing.remarks.contains("appended nothing to the store"), "{}", nothing.remarks);
     let fails = person.annals(&["lab", "--", "false"]);
     assert_eq!(fails.status, Some(1));
     assert!(fails.remarks.contains("fails without a crash"), "{}", fails.remarks);

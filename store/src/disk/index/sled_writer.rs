@@ -266,7 +266,7 @@ impl SledWriter {
     /// sled's errors stick to its handle: it is closed, the journal serves, and it is opened again at a quiet moment.
     fn set_out_of_use(&mut self, error: &SledError) {
         self.repair_at = self.written_until.saturating_add(self.shared.tuning.checkpoint_every);
-        tracing::warn!(%error, "sled cannot be used; the journal serves all reads until it is opened again");
+        tracing::warn!(%error, "the second copy of the log (sled) cannot be written; the journal has everything and serves all reads, and the next command that writes completes the copy");
         *self.shared.sled.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 

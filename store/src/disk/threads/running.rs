@@ -97,7 +97,7 @@ impl Threads {
             && listed.is_ok()
             && let Err(error) = sled_writer::open(shared)
         {
-            tracing::warn!(%error, "sled could not be opened once more; the next opening compares it");
+            tracing::warn!(%error, "the second copy of the log (sled) may lack the newest events; all of them are in the journal, and the next command that writes completes the copy");
         }
         trimming::trim(shared);
         if listed.is_ok()
