@@ -1,6 +1,6 @@
 //! Keys, pasted texts and sizes of the terminal, read by a thread of their own.
 
-use crossterm::event::{Event, poll, read};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers, poll, read};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,9 +22,14 @@ impl KeyReader {
         let done = Arc::new(AtomicBool::new(false));
         let is_done = Arc::clone(&done);
         let thread = std::thread::spawn(move || {
+            let mut ahead = true;
             while !is_done.load(Ordering::Relaxed) {
                 let event = match poll(PATIENCE) {
-                    Ok(false) => continue,
+                    Ok(false) => {
+                        ahead = false;
+                        continue;
+                    }
+                    Ok(true) if ahead => read().map(typed_ahead),
                     Ok(true) => read(),
                     Err(error) => Err(error),
                 };
@@ -35,6 +40,15 @@ impl KeyReader {
             }
         });
         Self { done, thread: Some(thread) }
+    }
+}
+
+/// What was typed before the terminal gave keys one by one: until then it turned Enter into a line feed, which is Ctrl-J afterwards.
+fn typed_ahead(event: Event) -> Event {
+    const LINE_FEED: KeyEvent = KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL);
+    match event {
+        Event::Key(key) if key == LINE_FEED => Event::Key(KeyCode::Enter.into()),
+        event => event,
     }
 }
 
@@ -49,6 +63,21 @@ impl Drop for KeyReader {
         if let Some(thread) = self.thread.take().filter(JoinHandle::is_finished) {
             // A panic in it was reported.
             drop(thread.join());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enter_that_was_typed_ahead_is_enter() {
+        let key = |code, modifiers| Event::Key(KeyEvent::new(code, modifiers));
+        let line_feed = key(KeyCode::Char('j'), KeyModifiers::CONTROL);
+        assert_eq!(typed_ahead(line_feed), key(KeyCode::Enter, KeyModifiers::NONE));
+        for other in [key(KeyCode::Char('j'), KeyModifiers::NONE), key(KeyCode::Char('k'), KeyModifiers::CONTROL)] {
+            assert_eq!(typed_ahead(other.clone()), other);
         }
     }
 }
