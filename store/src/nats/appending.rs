@@ -10,7 +10,8 @@ use super::named_texts::NamedTexts;
 use super::places::Last;
 use crate::append_rules::{self, Placement};
 use crate::log::{AppendError, Appended, Committed, Draft, Head, ReadError};
-use annals_core::{Batch, BlobHash, Digest, Event, Sealed, Seq, SessionId, SessionKey};
+use annals_core::text::Texts;
+use annals_core::{Batch, BlobHash, Digest, Sealed, Seq, SessionId, SessionKey, Text};
 use async_nats::HeaderMap;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -190,9 +191,10 @@ impl NatsStore {
             }
             Placement::Behind => return Ok(None),
         };
-        self.blobs.bring(named_by(draft)).await.map_err(unwritable)?;
+        let mut draft = draft.clone();
+        self.blobs.bring(named_by(&mut draft)).await.map_err(unwritable)?;
         let local = super::blobs::LocalBlobs(self.blobs.clone());
-        let sealed = append_rules::seal(draft.clone(), prev, key.as_ref(), &local)?;
+        let sealed = append_rules::seal(draft, prev, key.as_ref(), &local)?;
         let Sealed { batch, encoded, blobs, needed } = sealed;
         let named = match self.put_named(&needed, blobs).await? {
             Ok(named) => named,
@@ -226,7 +228,7 @@ impl NatsStore {
         let Some(found) = own.first().filter(|found| found.batch.first == draft.expected) else {
             return Err(conflict());
         };
-        self.blobs.bring(named_by(draft)).await.map_err(unwritable)?;
+        self.blobs.bring(named_by(&mut draft.clone())).await.map_err(unwritable)?;
         let local = super::blobs::LocalBlobs(self.blobs.clone());
         if !append_rules::is_duplicate(draft, &found.batch, key.as_ref(), &local)? {
             return Err(conflict());
@@ -380,13 +382,15 @@ fn following(message: NewMessage) -> NewMessage {
     NewMessage { headers, ..message }
 }
 
-/// The blobs that a draft names.
-fn named_by(draft: &Draft) -> Vec<BlobHash> {
-    let Draft { session, expected: first, at, ref events, ref states, .. } = *draft;
-    if events.is_empty() {
-        return Vec::new();
+/// The blobs that a draft names. It stays as it is.
+fn named_by(draft: &mut Draft) -> Vec<BlobHash> {
+    let mut named = Vec::new();
+    for event in &mut draft.events {
+        event.texts(&mut |text| {
+            if let Text::Blob(blob) = text {
+                named.push(blob.blob);
+            }
+        });
     }
-    let events: Vec<Event> = events.clone();
-    let batch = Batch { session, first, at, prev: None, events, digest: Digest([0; 32]), states: states.clone() };
-    batch.blobs().into_iter().map(|named| named.blob).collect()
+    named
 }
