@@ -19,7 +19,6 @@ mod error;
 mod followed_shard;
 mod following;
 mod generation;
-mod groups;
 mod layout;
 mod leases;
 mod lineages;

@@ -26,6 +26,19 @@ fn event() -> Event {
     synthetic("a line of text, as an agent writes it; ".repeat(10))
 }
 
+/// CPU time of this process and of the servers, in milliseconds.
+fn cpu(cluster: &Cluster) -> [u64; 2] {
+    let of = |pid: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let fields: Vec<u64> =
+            stat.rsplit(')').next().unwrap_or_default().split(' ').filter_map(|field| field.parse().ok()).collect();
+        // User and system time, in hundredths of a second.
+        fields.get(10..12).map_or(0, |times| times.iter().sum::<i64>().unsigned_abs() * 10)
+    };
+    let servers = (0..cluster.nodes.len()).filter_map(|node| cluster.pid(node)).map(|pid| of(&pid.to_string())).sum();
+    [of("self"), servers]
+}
+
 /// Appends of so many writers, each to a session of its own, in a second.
 async fn appends(log: &dyn EventLog, writers: u64, first: u64) -> f64 {
     let began = Instant::now();
@@ -104,13 +117,23 @@ fn main() {
         println!("{:34}{:>12}{:>12}{:>12}{:>12}{:>8}", "a second", "cluster", "raw", "compared", "folder", "ratio");
         for writers in [1, 64] {
             // Alternating, so that what else the machine does meets both.
-            let mut rates = [0.0_f64; 4];
+            let (mut rates, mut used) = ([0.0_f64; 4], [[0.0_f64; 2]; 4]);
             for round in 0..2 {
                 let first = 10_000 * (round + 1) + writers * 100;
-                rates[0] = rates[0].max(raw.publishes(writers, BYTES, LASTS).await);
-                rates[1] = rates[1].max(appends(&log, writers, first).await);
-                rates[2] = rates[2].max(raw.compared(writers, BYTES, LASTS, round).await);
-                rates[3] = rates[3].max(appends(&disk, writers, first).await);
+                for at in 0..4 {
+                    let before = cpu(&cluster);
+                    let rate = match at {
+                        0 => raw.publishes(writers, BYTES, LASTS).await,
+                        1 => appends(&log, writers, first).await,
+                        2 => raw.compared(writers, BYTES, LASTS, round).await,
+                        _ => appends(&disk, writers, first).await,
+                    };
+                    let count = rate * LASTS.as_secs_f64();
+                    for (used, (now, before)) in used[at].iter_mut().zip(cpu(&cluster).iter().zip(&before)) {
+                        *used += (now - before) as f64 * 500.0 / count;
+                    }
+                    rates[at] = rates[at].max(rate);
+                }
             }
             let [raw, ours, compared, disk] = rates;
             println!(
@@ -118,6 +141,13 @@ fn main() {
                 format!("appends, {writers} writers"),
                 ours / raw
             );
+            for (part, name) in ["this process", "the servers"].iter().enumerate() {
+                let [raw, ours, compared, disk] = used.map(|used| used[part]);
+                println!(
+                    "{:34}{ours:>12.0}{raw:>12.0}{compared:>12.0}{disk:>12.0}",
+                    format!("  µs of CPU each, {name}")
+                );
+            }
         }
         let long = session(7);
         long_session(&log, long, 100_000).await;

@@ -204,6 +204,8 @@ pub struct StreamConfig {
 pub struct Republish {
     pub src: String,
     pub dest: String,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub headers_only: bool,
 }
 
 const fn unlimited() -> i64 {

@@ -3,7 +3,6 @@
 use super::api::{ApiError, WRONG_LAST, WRONG_LAST_PENDING};
 use super::connection::{Patience, one_call};
 use super::generation::SubjectGeneration;
-use super::groups::{TOGETHER, TOGETHER_BYTES};
 use super::log::{NatsStore, unwritable};
 use super::message::{EXPECTED_LAST, NewMessage, PublishPlace, written};
 use super::named_texts::NamedTexts;
@@ -52,6 +51,11 @@ fn unread(error: ReadError) -> AppendError {
         other => AppendError::Io { source: Arc::new(std::io::Error::other(other)) },
     }
 }
+
+/// How many batches travel together: servers take up to 1,000.
+const TOGETHER: usize = 500;
+/// How many bytes they have at most.
+const TOGETHER_BYTES: usize = 4 << 20;
 
 /// A batch that is ready to be published.
 struct Prepared {
@@ -138,11 +142,10 @@ impl NatsStore {
             let key = known.as_ref().and_then(|known| known.key);
             return self.behind(draft, head, key, tries).await.map(Ok);
         };
-        let shard = self.layout.shard_of(session);
-        let stream = self.layout.stream(shard);
+        let stream = self.layout.stream(self.layout.shard_of(session));
         let message = prepared.message(self.layout.subject(session), &stream, known.as_ref());
         let Prepared { batch, after, named, .. } = prepared;
-        match self.groups.publish(shard, message).await {
+        match self.connection.publish_message(message).await {
             Ok(ack) if ack.stream == stream && !ack.duplicate => {
                 let batch = Arc::new(batch);
                 *known = Some(Known { token: ack.seq, ..after });

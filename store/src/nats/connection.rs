@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 /// How long one request waits for its answer.
-pub const ANSWER: Duration = Duration::from_secs(4);
+const ANSWER: Duration = Duration::from_secs(4);
 /// How long a call takes at most while the cluster elects a leader or cannot be reached.
 pub const BUDGET: Duration = Duration::from_secs(30);
 /// Between two tries.
@@ -126,6 +126,12 @@ impl NatsConnection {
         let answer = self.client.send_request(subject, request).await;
         let answer = answer.map_err(|error| ApiError::NoAnswer(error.to_string()))?;
         parsed(&answer.payload)
+    }
+
+    /// The same with a message.
+    pub async fn publish_message(&self, message: NewMessage) -> Result<PubAck, ApiError> {
+        let NewMessage { subject, headers, payload } = message;
+        self.publish(subject, headers, payload).await
     }
 
     /// Publishes messages of one stream together: all are stored, one after another, or none. The acknowledgement is that of the last.

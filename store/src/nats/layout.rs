@@ -104,6 +104,8 @@ impl StoreLayout {
                 republish: Some(Republish {
                     src: format!("{}.sess.{shard}.*", self.name),
                     dest: format!("{}.live.{shard}.{{{{wildcard(1)}}}}", self.name),
+                    // Followers read what was stored when they hear that something was.
+                    headers_only: true,
                 }),
                 metadata: self.metadata(),
                 ..base.clone()

@@ -6,7 +6,6 @@ use super::appending::Writers;
 use super::blobs::{LocalBlobs, NatsBlobs};
 use super::connection::{NatsConnection, OnNotice, one_call};
 use super::error::NatsError;
-use super::groups::PublishGroups;
 use super::layout::StoreLayout;
 use super::leases::NatsLeases;
 use super::places::KnownPlaces;
@@ -57,7 +56,6 @@ pub(super) struct NatsStore {
     pub connection: Arc<NatsConnection>,
     pub layout: StoreLayout,
     pub blobs: Arc<NatsBlobs>,
-    pub groups: Arc<PublishGroups>,
     pub writers: Writers,
     pub places: KnownPlaces,
     pub listing: Mutex<Option<SubjectListing>>,
@@ -75,9 +73,7 @@ impl NatsLog {
         let (stream, name) = (layout.blob_stream(), layout.name.clone());
         let blobs = Arc::new(NatsBlobs::new(connection.clone(), stream, &name, options.cache, options.caches));
         let leases = NatsLeases::new(connection.clone(), layout.clone());
-        let groups = Arc::new(PublishGroups::new(connection.clone(), layout.shards));
         let store = NatsStore {
-            groups,
             address: address.clone(),
             connection,
             layout,

@@ -13,4 +13,3 @@ mod logins;
 mod membership;
 mod partitions;
 mod refusals;
-mod together;
