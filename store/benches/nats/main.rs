@@ -30,7 +30,7 @@ fn event() -> Event {
 fn cpu(cluster: &Cluster) -> [u64; 2] {
     let of = |pid: &str| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let fields: Vec<u64> =
+        let fields: Vec<i64> =
             stat.rsplit(')').next().unwrap_or_default().split(' ').filter_map(|field| field.parse().ok()).collect();
         // User and system time, in hundredths of a second.
         fields.get(10..12).map_or(0, |times| times.iter().sum::<i64>().unsigned_abs() * 10)
@@ -120,7 +120,7 @@ fn main() {
             let (mut rates, mut used) = ([0.0_f64; 4], [[0.0_f64; 2]; 4]);
             for round in 0..2 {
                 let first = 10_000 * (round + 1) + writers * 100;
-                for at in 0..4 {
+                for (at, (used, best)) in used.iter_mut().zip(&mut rates).enumerate() {
                     let before = cpu(&cluster);
                     let rate = match at {
                         0 => raw.publishes(writers, BYTES, LASTS).await,
@@ -129,10 +129,10 @@ fn main() {
                         _ => appends(&disk, writers, first).await,
                     };
                     let count = rate * LASTS.as_secs_f64();
-                    for (used, (now, before)) in used[at].iter_mut().zip(cpu(&cluster).iter().zip(&before)) {
-                        *used += (now - before) as f64 * 500.0 / count;
+                    for (sum, (now, before)) in used.iter_mut().zip(cpu(&cluster).iter().zip(&before)) {
+                        *sum += (now - before) as f64 * 500.0 / count;
                     }
-                    rates[at] = rates[at].max(rate);
+                    *best = best.max(rate);
                 }
             }
             let [raw, ours, compared, disk] = rates;
