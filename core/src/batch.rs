@@ -4,7 +4,8 @@ use crate::absent::TextStates;
 use crate::canonical::{self, CanonicalError};
 use crate::commitment::SessionKey;
 use crate::digest::Digest;
-use crate::event::{Event, Tagging};
+use crate::event::{DecodeError, Event, Tagging};
+use crate::exported::{LineTexts, make_plain};
 use crate::id::SessionId;
 use crate::seq::Seq;
 use crate::text::{Blobs, Texts};
@@ -157,26 +158,37 @@ impl Batch {
     ///
     /// # Errors
     /// When a field is missing, unknown or malformed, or an event has an unknown type.
-    pub fn from_json(json: serde_json::Value) -> Result<Self, crate::event::DecodeError> {
+    pub fn from_json(json: serde_json::Value) -> Result<Self, DecodeError> {
+        Self::from_line(json).map(|(batch, _)| batch)
+    }
+
+    /// As [`Batch::from_json`], with what the line says of its texts.
+    ///
+    /// # Errors
+    /// As [`Batch::from_json`].
+    pub fn from_line(mut json: serde_json::Value) -> Result<(Self, LineTexts), DecodeError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct BatchJson {
+        struct BatchEnvelope {
             session: SessionId,
             first: Seq,
             at: Time,
             prev: Option<Digest>,
-            events: Vec<serde_json::Value>,
             digest: Digest,
         }
-        let malformed = |message: String| crate::event::DecodeError::Malformed { kind: "batch", message };
-        let (json, states) = crate::exported::plain(json);
-        let mut line: BatchJson = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
-        if line.events.is_empty() {
+        let malformed = |message: String| DecodeError::Malformed { kind: "batch", message };
+        let (texts, states) = make_plain(&mut json);
+        let events = json.as_object_mut().and_then(|members| members.remove("events"));
+        let Some(serde_json::Value::Array(events)) = events else {
+            return Err(malformed("no list of events".into()));
+        };
+        let line: BatchEnvelope = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
+        if events.is_empty() {
             return Err(malformed("no events".into()));
         }
-        let events = core::mem::take(&mut line.events).into_iter().map(Event::from_json).collect::<Result<_, _>>()?;
-        let BatchJson { session, first, at, prev, digest, .. } = line;
-        Ok(Self { session, first, at, prev, events, digest, states })
+        let events = events.into_iter().map(Event::from_json).collect::<Result<_, _>>()?;
+        let BatchEnvelope { session, first, at, prev, digest } = line;
+        Ok((Self { session, first, at, prev, events, digest, states }, texts))
     }
 
     /// The blobs that its events name, in order, repetitions included.

@@ -7,7 +7,7 @@ use crate::digest::{BlobHash, Digest};
 use crate::seq::Seq;
 use crate::text::{BlobRef, Blobs};
 use alloc::string::String;
-use core::convert::Infallible;
+use alloc::vec::Vec;
 use serde_json::{Value, json};
 
 /// A text in an export line: an object with exactly the members of one of these.
@@ -152,30 +152,77 @@ fn committed(text: &str, commitment: Commitment) -> Value {
     json!({"bytes": text.len(), "chars": text.chars().count(), "commitment": commitment})
 }
 
-/// A Batch line with every `{"text"}` and `{"key", "text"}` as the text alone, the form that events are read from; and what the
-/// line says of texts that are withheld or disclosed.
-pub(crate) fn plain(mut line: Value) -> (Value, TextStates) {
-    let first = line.get("first").and_then(Value::as_u64).unwrap_or_default();
-    let mut states = TextStates::new();
-    let read = visit_texts(&mut line, &mut |seq, place, text| {
-        let event = u32::try_from(seq.0 - first).unwrap_or(u32::MAX);
-        let mut note = |known| states.push(TextState { event, place: place.into(), known });
-        Ok::<_, Infallible>(match text {
-            ExportedText::Text(text) => Some(Value::String(text)),
-            ExportedText::Disclosed { key, text } => {
-                note(KnownText::Disclosed(key));
-                Some(Value::String(text))
-            }
-            ExportedText::Blob(_) => None,
-            ExportedText::Withheld(absent) => {
-                note(KnownText::Absent(absent));
-                None
-            }
-        })
-    });
-    let Ok(()) = read;
+/// What a batch line says of its texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineTexts {
+    /// How many there are, withheld ones included.
+    pub count: u64,
+    /// The blobs that they are.
+    pub blobs: Vec<BlobRef>,
+}
+
+/// Makes every `{"text"}` and `{"key", "text"}` of a batch line the text alone, the form that events are read from. Gives what the
+/// line says of all its texts, and of those that are withheld or disclosed.
+pub(crate) fn make_plain(line: &mut Value) -> (LineTexts, TextStates) {
+    let (mut found, mut states) = (LineTexts::default(), TextStates::new());
+    if let Some(Value::Array(events)) = line.get_mut("events") {
+        for (event, value) in (0..).zip(events) {
+            plain(value, event, &mut String::new(), &mut found, &mut states);
+        }
+    }
     states.sort_unstable_by(|a, b| (a.event, &a.place).cmp(&(b.event, &b.place)));
-    (line, states)
+    (found, states)
+}
+
+fn plain(value: &mut Value, event: u32, place: &mut String, found: &mut LineTexts, states: &mut TextStates) {
+    let depth = place.len();
+    match value {
+        // The usual form, without a copy.
+        Value::Object(members) if members.len() == 1 && members.get("text").is_some_and(Value::is_string) => {
+            found.count += 1;
+            if let Some(text) = members.remove("text") {
+                *value = text;
+            }
+            return;
+        }
+        Value::Object(members) if members.len() <= 4 => {
+            let note = |known| TextState { event, place: place.as_str().into(), known };
+            let text = ExportedText::of(value);
+            found.count += u64::from(text.is_some());
+            match text {
+                Some(ExportedText::Text(text)) => *value = Value::String(text),
+                Some(ExportedText::Disclosed { key, text }) => {
+                    states.push(note(KnownText::Disclosed(key)));
+                    *value = Value::String(text);
+                }
+                Some(ExportedText::Blob(blob)) => found.blobs.push(blob),
+                Some(ExportedText::Withheld(absent)) => states.push(note(KnownText::Absent(absent))),
+                None => {
+                    plain_members(value, event, place, found, states);
+                }
+            }
+        }
+        Value::Object(_) => plain_members(value, event, place, found, states),
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                push_index(place, index);
+                plain(item, event, place, found, states);
+                place.truncate(depth);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn plain_members(value: &mut Value, event: u32, place: &mut String, found: &mut LineTexts, states: &mut TextStates) {
+    let depth = place.len();
+    for (name, member) in value.as_object_mut().into_iter().flatten() {
+        if matches!(member, Value::Object(_) | Value::Array(_)) {
+            push_member(place, name);
+            plain(member, event, place, found, states);
+            place.truncate(depth);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,10 +2,13 @@
 
 use crate::error::{HostError, SigningError};
 use crate::opened_log::{ClusterErasure, OpenedLog};
+use crate::project::root;
 use crate::remarks::{HostRemarks, LoggedRemarks, NoProgress, WorkProgress};
 use crate::store_choice::StoreChoice;
 use annals_config::Environment;
+use annals_core::SessionId;
 use annals_index::IndexPlace;
+use annals_inspect::SessionAt;
 use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::Reader;
 use annals_providers::catalog::Catalog;
@@ -18,7 +21,7 @@ use annals_store::views::Views;
 use annals_store::{DiskLog, OpenMode, OpeningReport};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -195,14 +198,17 @@ impl HostContext {
         }
     }
 
-    /// Closes what was opened: lists over all sessions are saved, and the index is brought up to date.
+    /// Closes what was opened: lists over all sessions are saved, and what questions about long sessions begin from; the index is
+    /// brought up to date.
     ///
     /// # Errors
     /// When a store cannot be left in order; nothing is lost by that.
     pub async fn close(&self) -> Result<(), HostError> {
         let opened = std::mem::take(&mut *self.opened());
+        let appended_to = self.process.get().map(|process| process.sessions()).unwrap_or_default();
         for opened in opened {
             opened.save_folds().await;
+            opened.save_indexes(&appended_to).await;
             opened.fill_index(|| self.remarks.progress("indexing")).await;
             let OpenedStore { log, dir, .. } = opened;
             let disk = log.disk();
@@ -266,6 +272,21 @@ impl OpenedStore {
         let saved = async { views.catalogue().await.and(views.spending().await.map(drop)) };
         if let Err(error) = saved.await {
             tracing::debug!(%error, "the lists over all sessions were not saved; the next reader folds them again");
+        }
+    }
+
+    /// Saves what questions about these sessions begin from, if enough was appended to them.
+    async fn save_indexes(&self, sessions: &[SessionId]) {
+        if self.only_looks() {
+            return;
+        }
+        let log = self.log.log();
+        for session in sessions {
+            let Ok(Some(head)) = log.head(*session).await else { continue };
+            let past = SessionAt::new(log.clone(), Some(self.views.clone()), *session, head.next);
+            if let Err(error) = past.save_new(&|directory| root(Path::new(directory))).await {
+                tracing::debug!(%session, %error, "indexes were not saved; the next reader reads the session again");
+            }
         }
     }
 

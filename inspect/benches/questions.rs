@@ -66,7 +66,7 @@ async fn imported(file: &Path, store: &Path) -> Result<(SessionId, Seq), Failed>
     let read = cpu();
     let head = log.sessions().all().await?.into_iter().next().ok_or("an empty export")?;
     let reader = Reader::new(log.clone(), Some(Arc::new(ViewCache::in_store(store))), store.to_owned());
-    reader.session_at(head.session, head.head.next).save_views().await?;
+    reader.session_at(head.session, head.head.next).save_views(&|directory| directory.into()).await?;
     let saved = cpu();
     drop(reader);
     log.close().await?;
@@ -90,7 +90,7 @@ async fn ask(question: &str, past: &SessionAt, reader: &Reader) -> Result<(), Fa
         "history" => drop(reader.bounded(past.session, past.until).await?),
         "usage" => {
             past.usage().await?;
-            past.safety(reader, &|directory: &str| PathBuf::from(directory)).await?;
+            past.safety(&|directory| directory.into()).await?;
         }
         "requests" => drop(past.requests(false).await?),
         "requests N" => drop(past.rebuilt_request(1).await?),

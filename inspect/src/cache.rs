@@ -105,13 +105,11 @@ pub struct Asking {
 /// When the log cannot be read.
 pub async fn ask(past: &SessionAt, asking: Asking) -> Result<Cached, AskError> {
     let steps = past.steps().await?;
-    let mut turns: Vec<IndexedRequest> =
-        steps.requests.iter().filter(|step| step.purpose == Purpose::Turn).cloned().collect();
-    if let Some(last) = asking.last {
-        // One more: the first that is shown is compared with it.
-        let from = turns.len().saturating_sub(last.saturating_add(1));
-        turns.drain(..from);
-    }
+    // One more: the first that is shown is compared with it.
+    let count = asking.last.map_or(usize::MAX, |last| last.saturating_add(1));
+    let turns = steps.requests.iter().rev().filter(|step| step.purpose == Purpose::Turn).take(count);
+    let mut turns: Vec<IndexedRequest> = turns.cloned().collect();
+    turns.reverse();
     let mut answer = Cached { requests: Vec::new(), damaged: 0, breaks: 0, price: 0, lacks: BTreeSet::new() };
     let mut prefixes = Prefixes::default();
     let mut open: Vec<(usize, Seq, Seq, cause::Differs)> = Vec::new();

@@ -152,9 +152,9 @@ pub(crate) struct CompactionFold {
 }
 
 impl CompactionFold {
-    const VERSION: FoldVersion<'static> = FoldVersion { name: "compactions", version: 2 };
+    pub(crate) const VERSION: FoldVersion<'static> = FoldVersion { name: "compactions", version: 3 };
 
-    fn apply(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
+    pub(crate) fn apply(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
         if self.failed {
             return;
         }

@@ -54,6 +54,7 @@ pub mod resume;
 pub mod reverts;
 pub mod safety;
 mod saved;
+mod saving;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod search;

@@ -11,12 +11,14 @@ mod fold;
 mod network;
 mod paths;
 mod rules;
+mod saved;
 mod summary;
 
 pub use call::{AuditedCall, CallDecision, CallOutcome, CommandConfinement};
 pub use calls::{CallFold, EndedCall, runs_commands};
 pub use network::named_hosts;
 pub use paths::SessionPlace;
+pub(crate) use saved::SavedSafety;
 pub use summary::SafetySummary;
 
 use crate::SessionAt;
@@ -25,9 +27,9 @@ use annals_core::event::Rule;
 use annals_core::{ModelName, Seq, SessionId};
 use annals_projections::{Catalogue, ToJson};
 use annals_store::{ReadError, Slice};
-use fold::SafetyFold;
+use fold::SafetyScope;
 use network::{could_send, mcp_server};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -54,7 +56,7 @@ pub struct SafetyQuery {
 }
 
 /// What agents asked for, were allowed and did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SafetyAudit {
     /// How many sessions were read.
@@ -87,7 +89,7 @@ pub struct SafetyAudit {
 }
 
 /// How often something was decided.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DecisionCount {
     /// The permission action; the name of the tool where the log does not have the action.
@@ -104,7 +106,7 @@ pub struct DecisionCount {
 }
 
 /// How commands ran.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandCounts {
     /// In the sandbox.
@@ -128,7 +130,7 @@ pub struct CommandCounts {
 }
 
 /// Where calls may have sent something besides requests to models, as far as their inputs name it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Destinations {
     /// How many calls with a way to the network named a host.
@@ -140,7 +142,7 @@ pub struct Destinations {
 }
 
 /// A session that cannot be read to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnreadableSession {
     /// Which one.
@@ -155,7 +157,7 @@ pub struct UnreadableSession {
 type DecisionKind = (String, CallOutcome, String, Option<(String, String, u8)>);
 
 /// What was counted so far.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct SafetyCounts {
     audit: SafetyAudit,
     decisions: BTreeMap<DecisionKind, (Option<Rule>, u64)>,
@@ -231,28 +233,24 @@ impl Reader {
     /// # Errors
     /// When the log cannot be read for another reason.
     pub async fn safety(&self, query: &SafetyQuery, root: &dyn Fn(&str) -> PathBuf) -> Result<SafetyAudit, FindError> {
-        let mut counts = SafetyCounts {
-            audit: SafetyAudit::default(),
-            decisions: BTreeMap::new(),
-            listed: VecDeque::new(),
-            limit: query.limit,
-            every_call: query.every_call,
-        };
+        let mut counts = SafetyCounts { limit: query.limit, every_call: query.every_call, ..SafetyCounts::default() };
         for session in &query.sessions {
             let head = self.head(*session).await?.next;
             let until = query.until.map_or(head, |until| until.min(head));
-            let mut fold = SafetyFold::new(*session, query.inherited, self.blobs(), root, &mut counts);
+            let scope = SafetyScope { session: *session, inherited: query.inherited, blobs: self.blobs(), root };
+            let mut calls = CallFold::default();
             let mut pages = self.pages(*session, Seq::ZERO, until);
             let damage = loop {
                 match pages.next_page().await {
-                    Ok(Some(slices)) => slices.iter().flat_map(Slice::records).for_each(|record| fold.apply(&record)),
+                    Ok(Some(slices)) => {
+                        slices.iter().flat_map(Slice::records).for_each(|it| counts.apply(&mut calls, &it, &scope));
+                    }
                     Ok(None) => break None,
                     Err(ReadError::Damaged { seq, reason, .. }) => break Some((seq, reason)),
                     Err(error) => return Err(error.into()),
                 }
             };
-            fold.end();
-            counts.audit.sessions += 1;
+            counts.session_ended(calls, &scope);
             let unreadable = |(seq, reason)| UnreadableSession { session: *session, seq, reason };
             counts.audit.unreadable.extend(damage.map(unreadable));
         }
@@ -261,28 +259,18 @@ impl Reader {
 }
 
 impl SessionAt {
-    /// The answer of `annals usage SESSION --json`: tokens and recorded cost, and what was allowed. Reads every event.
+    /// The answer of `annals usage SESSION --json`: tokens and recorded cost, and what was allowed.
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn audited_usage(&self, reader: &Reader, root: &dyn Fn(&str) -> PathBuf) -> Result<Value, FindError> {
+    pub async fn audited_usage(&self, root: &dyn Fn(&str) -> PathBuf) -> Result<Value, ReadError> {
         let usage = self.usage().await?;
         let mut answer = usage.total.to_json(self.blobs());
-        let summary = self.safety(reader, root).await?;
+        let summary = self.safety(root).await?;
         if let (Some(fields), Ok(summary)) = (answer.as_object_mut(), serde_json::to_value(summary)) {
             fields.insert("safety".to_owned(), summary);
         }
         Ok(answer)
-    }
-
-    /// What was allowed in this session up to here, in numbers.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
-    pub async fn safety(&self, reader: &Reader, root: &dyn Fn(&str) -> PathBuf) -> Result<SafetySummary, FindError> {
-        let (sessions, until) = (vec![self.session], Some(self.until));
-        let query = SafetyQuery { sessions, limit: 0, every_call: false, inherited: true, until };
-        Ok(reader.safety(&query, root).await?.summary())
     }
 }
 

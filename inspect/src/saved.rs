@@ -2,10 +2,9 @@
 //!
 //! A cache, as all saved views: commands that only read save nothing, an import saves all of them at its end.
 
-use crate::report::TurnIndex;
-use crate::{AskError, SessionAt, diff, when};
+use crate::SessionAt;
 use annals_core::{Digest, Record, Seq};
-use annals_projections::{Projection, Requests, Statistics, UsageByModel};
+use annals_projections::Projection;
 use annals_store::cache::{FoldVersion, Saved};
 use annals_store::{ReadError, Slice};
 use serde::Serialize;
@@ -13,9 +12,7 @@ use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 /// A fold is saved again when this many events came since.
-const WORTH_SAVING: u64 = 2_000;
-/// At how many places of a session views are saved, its end included.
-const PLACES: u64 = 32;
+pub(crate) const WORTH_SAVING: u64 = 2_000;
 
 impl SessionAt {
     /// The view of any projection up to the cut, resumed from a saved one where the store keeps views. Saved views are found by
@@ -39,7 +36,21 @@ impl SessionAt {
         fold: FoldVersion<'static>,
         apply: impl Fn(&mut V, &Record<'_>),
     ) -> Result<V, ReadError> {
-        let (mut view, from): (V, Seq) = self.nearest(fold).await.unwrap_or_default();
+        self.saved_fold_if(fold, |_| true, apply).await
+    }
+
+    /// The same for a fold that also depends on something that is not in the log: a saved one that is not current is not resumed.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub(crate) async fn saved_fold_if<V: Serialize + DeserializeOwned + Default>(
+        &self,
+        fold: FoldVersion<'static>,
+        is_current: impl Fn(&V) -> bool,
+        apply: impl Fn(&mut V, &Record<'_>),
+    ) -> Result<V, ReadError> {
+        let saved = self.nearest(fold).await.filter(|(view, _)| is_current(view));
+        let (mut view, from): (V, Seq) = saved.unwrap_or_default();
         let mut pages = self.log().pages(self.session, from..self.until);
         let mut records = 0;
         while let Some(slices) = pages.next_page().await? {
@@ -51,51 +62,23 @@ impl SessionAt {
         if let Some(cache) = self.view_cache().filter(|cache| cache.keeps())
             && records >= WORTH_SAVING
             && let Some((seq, digest)) = self.end_of_batch(self.until).await
-            && let Ok(bytes) = serde_json::to_vec(&view)
+            && let Ok(saved) = Saved::of(seq, digest, &view)
         {
             // Without it the next reader folds again: slower, and equally right.
-            drop(cache.put(self.session, fold, &Saved { seq, digest, bytes }));
+            drop(cache.put(self.session, fold, &saved));
         }
         Ok(view)
     }
 
     /// The batch that ends at a place, by its digest.
-    async fn end_of_batch(&self, at: Seq) -> Option<(Seq, Digest)> {
+    pub(crate) async fn end_of_batch(&self, at: Seq) -> Option<(Seq, Digest)> {
         let batch = self.log().batch_at(self.session, Seq(at.0.checked_sub(1)?)).await.ok()??.batch;
         (batch.next() == at).then_some((at, batch.digest))
     }
 
-    async fn nearest<P: DeserializeOwned>(&self, fold: FoldVersion<'static>) -> Option<(P, Seq)> {
+    pub(crate) async fn nearest<P: DeserializeOwned>(&self, fold: FoldVersion<'static>) -> Option<(P, Seq)> {
         let saved = self.view_cache()?.nearest(self.session, fold, self.until)?;
         let sound = self.end_of_batch(saved.seq).await? == (saved.seq, saved.digest);
-        Some((serde_json::from_slice(&saved.bytes).ok().filter(|_| sound)?, saved.seq))
-    }
-
-    /// Saves all that questions about this session begin from, so that the first answer costs as little as the second.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
-    pub async fn save_views(&self) -> Result<(), AskError> {
-        let steps = self.steps().await?;
-        let distance = (self.until.0 / PLACES).max(WORTH_SAVING);
-        let mut last = Seq::ZERO;
-        // The rest is long enough for the end to be saved, too.
-        while last.0 + 2 * distance <= self.until.0 {
-            // Right after a compaction a view is small.
-            let reach = Seq(last.0 + distance)..Seq((last.0 + 2 * distance).min(self.until.0 - distance));
-            let from = steps.returns.partition_point(|seq| *seq < reach.start);
-            let small = steps.returns.get(from).filter(|seq| **seq < reach.end);
-            last = self.cut_after(small.copied().unwrap_or(reach.start)).await?;
-            self.seen(last).await?;
-        }
-        self.seen(self.until).await?;
-        self.saved::<UsageByModel>().await?;
-        self.saved::<Requests>().await?;
-        self.saved::<Statistics>().await?;
-        self.saved::<TurnIndex>().await?;
-        self.compaction_fold().await?;
-        when::index(self).await?;
-        diff::index(self).await?;
-        Ok(())
+        Some((saved.view().filter(|_| sound)?, saved.seq))
     }
 }

@@ -1,6 +1,8 @@
 //! How much of what a compaction covered the model can still read: names, paths, numbers and instructions
 //! (`docs/compaction.md#inspecting`). A pointer for a reader, not a proof.
 
+mod saved;
+
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -61,6 +63,7 @@ pub struct Fidelity {
     /// Lines that instruct.
     pub instructions: KeptCount,
     /// The sentences of the user's that mention or instruct something, in order.
+    #[serde(serialize_with = "saved::serialize", deserialize_with = "saved::deserialize")]
     pub sentences: Vec<SentenceFidelity>,
 }
 

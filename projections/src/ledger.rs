@@ -1,5 +1,7 @@
 //! The ledger of compactions: what each covered, what it cost, and what left the model's view by it.
 
+mod saved;
+
 use crate::Projection;
 use crate::history::History;
 use crate::message::{Body, Content};
@@ -82,6 +84,7 @@ pub struct LedgerEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// In order of their starts.
+    #[serde(serialize_with = "saved::serialize", deserialize_with = "saved::deserialize")]
     pub entries: Vec<LedgerEntry>,
     history: History,
 }

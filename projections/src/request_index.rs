@@ -3,12 +3,14 @@
 mod saved;
 
 use crate::Projection;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use annals_core::event::{
     CompactionEvent, ContextEvent, EpochCause, FilesEvent, InputEvent, MessageEvent, ProfileEvent, Purpose,
     RequestSent, SessionEvent, StepEvent, StepStarted, Usage,
 };
 use annals_core::{AgentName, Digest, Event, ModelName, Record, Seq, Time};
+use core::ops::Deref;
 use serde::{Deserialize, Serialize};
 
 /// How a request ended.
@@ -25,16 +27,10 @@ pub struct RequestEnd {
     pub cost: u64,
 }
 
-/// One request: recorded as `request.sent`, or, where an import lacks that, the one before a `step.started`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What most requests of a session have in common with others: it is shared between them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct IndexedRequest {
-    /// From 1.
-    pub number: u64,
-    /// The Seq of `request.sent`, or of `step.started` where no request was recorded.
-    pub seq: Seq,
-    /// The time of that event.
-    pub at: Time,
+pub struct SharedProfile {
     /// Whether the request itself was recorded. If not, it is rebuilt from the views just before its answer.
     pub recorded: bool,
     /// A turn, a summary or a title.
@@ -51,16 +47,11 @@ pub struct IndexedRequest {
     pub tools: Option<Digest>,
     /// Hash of the recorded options.
     pub options: Option<Digest>,
-    /// How it ended; `None` while it is open.
-    pub answer: Option<RequestEnd>,
 }
 
-impl IndexedRequest {
-    fn recorded(number: u64, record: &Record<'_>, sent: &RequestSent) -> Self {
+impl SharedProfile {
+    fn recorded(sent: &RequestSent) -> Self {
         Self {
-            number,
-            seq: record.seq,
-            at: record.at,
             recorded: true,
             purpose: sent.purpose,
             attempt: sent.attempt,
@@ -69,15 +60,11 @@ impl IndexedRequest {
             agent_profile: Some(sent.agent_profile),
             tools: sent.tools,
             options: Some(sent.options),
-            answer: None,
         }
     }
 
-    fn inferred(number: u64, record: &Record<'_>, started: &StepStarted) -> Self {
+    fn inferred(started: &StepStarted) -> Self {
         Self {
-            number,
-            seq: record.seq,
-            at: record.at,
             recorded: false,
             purpose: Purpose::Turn,
             attempt: 1,
@@ -86,8 +73,46 @@ impl IndexedRequest {
             agent_profile: None,
             tools: None,
             options: None,
-            answer: None,
         }
+    }
+}
+
+/// One request: recorded as `request.sent`, or, where an import lacks that, the one before a `step.started`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IndexedRequest {
+    /// From 1.
+    pub number: u64,
+    /// The Seq of `request.sent`, or of `step.started` where no request was recorded.
+    pub seq: Seq,
+    /// The time of that event.
+    pub at: Time,
+    /// What it has in common with others.
+    #[serde(flatten, serialize_with = "shared::serialize", deserialize_with = "shared::deserialize")]
+    pub shape: Arc<SharedProfile>,
+    /// How it ended; `None` while it is open.
+    pub answer: Option<RequestEnd>,
+}
+
+/// A shape in JSON is that of one request.
+mod shared {
+    use super::{Arc, Deserialize, Serialize, SharedProfile};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(shape: &Arc<SharedProfile>, serializer: S) -> Result<S::Ok, S::Error> {
+        (**shape).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<SharedProfile>, D::Error> {
+        SharedProfile::deserialize(deserializer).map(Arc::new)
+    }
+}
+
+impl Deref for IndexedRequest {
+    type Target = SharedProfile;
+
+    fn deref(&self) -> &SharedProfile {
+        &self.shape
     }
 }
 
@@ -154,8 +179,12 @@ impl RequestIndex {
         self.recorded.get(at).map(|(_, seq)| *seq)
     }
 
-    fn number(&self) -> u64 {
-        self.requests.len() as u64 + 1
+    fn push(&mut self, record: &Record<'_>, shape: SharedProfile) {
+        // Summaries and titles are between turns.
+        let near = self.requests.iter().rev().take(4).find(|request| *request.shape == shape);
+        let shape = near.map_or_else(|| Arc::new(shape), |near| near.shape.clone());
+        let number = self.requests.len() as u64 + 1;
+        self.requests.push(IndexedRequest { number, seq: record.seq, at: record.at, shape, answer: None });
     }
 
     fn record(&mut self, digest: Option<Digest>, seq: Seq) {
@@ -213,11 +242,11 @@ impl RequestIndex {
                 if !matches!(sent.purpose, Purpose::Title | Purpose::Other) {
                     self.waits = sent.purpose == Purpose::Turn;
                 }
-                self.requests.push(IndexedRequest::recorded(self.number(), record, sent));
+                self.push(record, SharedProfile::recorded(sent));
             }
             StepEvent::Started(started) => {
                 if !core::mem::take(&mut self.waits) {
-                    self.requests.push(IndexedRequest::inferred(self.number(), record, started));
+                    self.push(record, SharedProfile::inferred(started));
                 }
             }
             StepEvent::Ended(ended) => self.end(record, &[Purpose::Turn], ended.usage, ended.cost),
@@ -245,7 +274,7 @@ impl RequestIndex {
 
 impl Projection for RequestIndex {
     const NAME: &'static str = "request-index";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;

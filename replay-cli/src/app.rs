@@ -19,12 +19,12 @@ use annals_config::Environment;
 use annals_core::Time;
 use annals_host::HostError;
 use annals_host::{StoreChoice, VARIABLE};
+use annals_runtime::ports::system_zone;
 use annals_store::disk::Displaced;
 use clap::builder::Styles;
 use clap::{ArgAction, FromArgMatches, Parser, ValueEnum};
 use clap_complete::CompleteEnv;
 use command::Command;
-use jiff::tz::TimeZone;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
@@ -285,5 +285,5 @@ fn style(terminal: bool) -> Style {
     let width = columns.or(measured.filter(|_| terminal)).unwrap_or(80).clamp(40, 400);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now = Time(u64::try_from(now.as_millis()).unwrap_or_default());
-    Style { width, colour: terminal && !plain, json: false, markdown: terminal, zone: TimeZone::system(), now }
+    Style { width, colour: terminal && !plain, json: false, markdown: terminal, zone: system_zone(), now }
 }

@@ -11,7 +11,7 @@ pub use annals_providers::provider::{
     AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest,
 };
 pub use annals_store::disk::StorePath;
-pub use clock::{Clock, FixedClock, SystemClock, now_of};
+pub use clock::{Clock, FixedClock, SystemClock, now_of, system_zone};
 pub use filesystem::{FileKind, Filesystem, LARGEST_TEXT, MemoryFilesystem, RealFilesystem};
 pub use ids::{Ids, NoEntropy, SeededIds};
 pub use outputs::{OutputFiles, OutputFolder, keep_swept, sweep};

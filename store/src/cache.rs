@@ -5,11 +5,13 @@
 //! Nothing here is flushed to the device for the same reason. Views that grow with the log are paged: each page is
 //! kept once under the hash of its content.
 
+mod form;
 mod held;
 
 use crate::disk::files::{Access, Disk, RealDisk, read_whole};
 use crate::disk::{Folder, FolderDisk, Layout};
 use annals_core::{Digest, Seq, SessionId};
+pub(crate) use form::{decode, encode};
 pub use held::Held;
 use held::HeldViews;
 use std::any::Any;
@@ -123,7 +125,7 @@ struct CacheFiles {
     writes: bool,
 }
 
-const MAGIC: [u8; 8] = *b"\xFFAnview1";
+const MAGIC: [u8; 8] = *b"\xFFAnview2";
 
 impl ViewCache {
     /// A cache in a folder, which is made when something is put.

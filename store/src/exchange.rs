@@ -29,7 +29,7 @@ pub use withhold::WithholdRules;
 
 pub(crate) use brought::ExportBlobs;
 pub(crate) use export::{ancestors, texts_of};
-pub(crate) use line::{HeaderKeys, Line};
+pub(crate) use line::{HeaderKeys, Line, digest_of};
 pub(crate) use withhold::{TextSelection, Withholding};
 
 /// How far a long piece of work is.

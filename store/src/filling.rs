@@ -8,10 +8,10 @@
 
 use crate::disk::DiskLog;
 use crate::disk::filling::FillingWriter;
-use crate::exchange::{ExportBlobs, Flaw, HeaderKeys, ImportError, Line};
+use crate::exchange::{ExportBlobs, Flaw, HeaderKeys, ImportError, Line, digest_of};
 use crate::log::{EventLog, ReadError};
 use annals_core::event::ErasureEvent;
-use annals_core::exported::{Unprovable, digest_of_line};
+use annals_core::exported::Unprovable;
 use annals_core::{Batch, Blobs, Digest, Event, FillError, FillKeys, Seq, SessionId, SessionKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
@@ -223,9 +223,9 @@ impl<'a> ExportBatches<'a> {
                     return Err(damaged(Flaw::Blob { blob: blob.blob, found: Some(found), reason }));
                 }
                 Line::Opaque { reason, .. } => return Err(damaged(Flaw::Line { reason })),
-                Line::Batch { batch, value, .. } => {
+                Line::Batch { batch, .. } => {
                     let key = self.keys.take(&batch);
-                    let digest = digest_of_line(&value, key.as_ref(), &self.brought);
+                    let digest = digest_of(&batch, key.as_ref(), &self.brought);
                     return Ok(Some(LineBatch { line, batch, key, digest }));
                 }
             }

@@ -301,15 +301,12 @@ impl<P> Views<P> {
         at_most: Seq,
     ) -> Option<(V, Saved)> {
         let saved = self.cache.as_ref()?.nearest(session, fold, at_most)?;
-        let view = serde_json::from_slice(&saved.bytes).ok()?;
-        Some((view, saved))
+        Some((saved.view()?, saved))
     }
 
     fn save<V: Serialize>(&self, session: SessionId, fold: FoldVersion<'_>, seq: Seq, digest: Digest, view: &V) {
         let Some(cache) = self.cache.as_ref().filter(|cache| cache.keeps()) else { return };
-        let saved = serde_json::to_vec(view)
-            .map_err(std::io::Error::other)
-            .and_then(|bytes| cache.put(session, fold, &Saved { seq, digest, bytes }));
+        let saved = Saved::of(seq, digest, view).and_then(|saved| cache.put(session, fold, &saved));
         if let Err(error) = saved {
             // The next reader folds again: slower, and equally right.
             tracing::warn!(%session, %seq, %error, "a view could not be saved");

@@ -2,6 +2,7 @@
 //! end is saved. What `docs/benchmarks.md` measures.
 
 use annals_core::Seq;
+use annals_host::project::root;
 use annals_inspect::SessionAt;
 use annals_store::cache::ViewCache;
 use annals_store::views::Views;
@@ -28,7 +29,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     if has("--views") {
         let cache = Arc::new(ViewCache::in_store(Path::new(dir)));
-        SessionAt::new(log.clone(), Some(cache.clone()), session(), Seq(events)).save_views().await?;
+        SessionAt::new(log.clone(), Some(cache.clone()), session(), Seq(events))
+            .save_views(&|directory| root(Path::new(directory)))
+            .await?;
         let views = Views::new(log.clone(), Some(cache));
         views.catalogue().await?;
         views.spending().await?;

@@ -6,48 +6,42 @@ use annals_core::event::{MessageEvent, StepEvent, ToolEvent};
 use annals_core::{Blobs, Event, Record, SessionId};
 use std::path::PathBuf;
 
-pub(super) struct SafetyFold<'a> {
-    session: SessionId,
-    inherited: bool,
-    blobs: &'a dyn Blobs,
-    root: &'a dyn Fn(&str) -> PathBuf,
-    counts: &'a mut SafetyCounts,
-    calls: CallFold,
+/// Of which session calls are counted, and what the fold needs besides records.
+pub(super) struct SafetyScope<'a> {
+    pub(super) session: SessionId,
+    /// Whether what ancestors recorded counts, too.
+    pub(super) inherited: bool,
+    pub(super) blobs: &'a dyn Blobs,
+    /// The folder of the project that a directory belongs to.
+    pub(super) root: &'a dyn Fn(&str) -> PathBuf,
 }
 
-impl<'a> SafetyFold<'a> {
-    pub(super) fn new(
-        session: SessionId,
-        inherited: bool,
-        blobs: &'a dyn Blobs,
-        root: &'a dyn Fn(&str) -> PathBuf,
-        counts: &'a mut SafetyCounts,
-    ) -> Self {
-        Self { session, inherited, blobs, root, counts, calls: CallFold::default() }
-    }
-
-    fn counts(&self, session: SessionId) -> bool {
+impl SafetyScope<'_> {
+    fn takes(&self, session: SessionId) -> bool {
         self.inherited || session == self.session
     }
+}
 
-    pub(super) fn apply(&mut self, record: &Record<'_>) {
-        let ended = self.calls.apply(record, self.blobs, self.root);
-        self.ended(ended);
-        if !self.counts(record.session) {
+impl SafetyCounts {
+    /// Counts a record. `calls` are those of its session.
+    pub(super) fn apply(&mut self, calls: &mut CallFold, record: &Record<'_>, scope: &SafetyScope<'_>) {
+        let ended = calls.apply(record, scope.blobs, scope.root);
+        self.ended(ended, scope);
+        if !scope.takes(record.session) {
             return;
         }
         match record.event {
             Event::Step(StepEvent::RequestSent(sent)) => {
-                *self.counts.audit.requests.entry(sent.model.clone()).or_default() += 1;
+                *self.audit.requests.entry(sent.model.clone()).or_default() += 1;
             }
-            Event::Tool(ToolEvent::Called(called)) if called.hosted => self.counts.audit.hosted += 1,
+            Event::Tool(ToolEvent::Called(called)) if called.hosted => self.audit.hosted += 1,
             Event::Message(MessageEvent::RedactionApplied(applied)) => {
                 for (kind, count) in &applied.counts {
-                    let sum = self.counts.audit.redactions.entry(kind.clone()).or_default();
+                    let sum = self.audit.redactions.entry(kind.clone()).or_default();
                     *sum = sum.saturating_add(*count);
                 }
             }
-            Event::Message(MessageEvent::ShellRan(_)) => self.counts.audit.commands.by_user += 1,
+            Event::Message(MessageEvent::ShellRan(_)) => self.audit.commands.by_user += 1,
             Event::Session(_)
             | Event::Input(_)
             | Event::Context(_)
@@ -63,17 +57,18 @@ impl<'a> SafetyFold<'a> {
         }
     }
 
-    /// What is still open has no end.
-    pub(super) fn end(&mut self) {
-        let ended = self.calls.end(self.blobs);
-        self.ended(ended);
+    /// What is still open at the end of a session has no end.
+    pub(super) fn session_ended(&mut self, mut calls: CallFold, scope: &SafetyScope<'_>) {
+        let ended = calls.end(scope.blobs);
+        self.ended(ended, scope);
+        self.audit.sessions += 1;
     }
 
-    fn ended(&mut self, ended: Vec<EndedCall>) {
+    fn ended(&mut self, ended: Vec<EndedCall>, scope: &SafetyScope<'_>) {
         for EndedCall { call, foreign } in ended {
-            if self.counts(call.session) {
-                self.counts.audit.not_recorded += u64::from(foreign);
-                self.counts.call(call);
+            if scope.takes(call.session) {
+                self.audit.not_recorded += u64::from(foreign);
+                self.call(call);
             }
         }
     }

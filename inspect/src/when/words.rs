@@ -10,7 +10,8 @@ use annals_core::text::Texts;
 use annals_core::{Blobs, CallId, Digest, Event, InputId, Record, Seq};
 use annals_store::ReadError;
 use annals_store::views::{Leaf, Page};
-use serde::{Deserialize, Serialize};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
 
 /// How many bytes a text needs for the index to help.
@@ -47,7 +48,7 @@ struct OpenWork {
 
 impl Page for Words {
     const NAME: &'static str = "words";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn next(&self) -> Self {
         Self { open: self.open.clone(), ..Self::default() }
@@ -260,8 +261,7 @@ impl TrigramSet {
 }
 
 /// Which runs of three bytes some texts do not hold. It may take a run for one that they hold, never the other way.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Filter {
     /// A power of two of bytes, at least 8; none at all before the page is closed.
     bits: Vec<u8>,
@@ -299,26 +299,38 @@ impl Filter {
     }
 }
 
-impl From<Filter> for String {
-    fn from(filter: Filter) -> Self {
-        filter.bits.iter().map(|byte| format!("{byte:02x}")).collect()
+impl TryFrom<Vec<u8>> for Filter {
+    type Error = &'static str;
+
+    fn try_from(bits: Vec<u8>) -> Result<Self, Self::Error> {
+        match bits.len() >= 8 && bits.len().is_power_of_two() {
+            true => Ok(Self { bits }),
+            false => Err("a filter has a power of two of bits, at least 64"),
+        }
     }
 }
 
-impl TryFrom<String> for Filter {
-    type Error = &'static str;
+impl Serialize for Filter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.bits)
+    }
+}
 
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        let pairs = text.as_bytes().chunks(2).map(|pair| match pair {
-            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
-            _ => None,
-        });
-        let bits = pairs.collect::<Option<Vec<u8>>>().ok_or("a filter is written in hexadecimal digits")?;
-        if bits.len() < 8 || !bits.len().is_power_of_two() {
-            return Err("a filter has a power of two of bits, at least 64");
+impl<'de> Deserialize<'de> for Filter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bits;
+        impl Visitor<'_> for Bits {
+            type Value = Filter;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("the bits of a filter")
+            }
+
+            fn visit_bytes<E: serde::de::Error>(self, bits: &[u8]) -> Result<Filter, E> {
+                bits.to_vec().try_into().map_err(E::custom)
+            }
         }
-        Ok(Self { bits })
+        deserializer.deserialize_bytes(Bits)
     }
 }
 
@@ -336,9 +348,7 @@ mod tests {
         assert!((0..4_000).all(|n| filter.may_hold(&format!("word{n}"))));
         let other = (0..1_000).filter(|n| filter.may_hold(&format!("Xq{}z", n * 7_919))).count();
         assert!(other < 10, "{other} of 1,000 texts that are not there were taken for some that may be");
-        let written = String::from(filter.clone());
-        assert_eq!(Filter::try_from(written), Ok(filter));
-        assert!(Filter::try_from("0011".to_owned()).is_err() && Filter::try_from("xx".repeat(8)).is_err());
+        assert!(Filter::try_from(vec![0; 4]).is_err() && Filter::try_from(vec![0; 24]).is_err());
     }
 
     #[test]

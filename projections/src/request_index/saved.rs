@@ -1,16 +1,18 @@
-//! The form in which an index is saved: what many requests have in common is written once, each request as a short row.
+//! The form in which an index is saved: what requests have in common is written once, each request as a short row whose numbers
+//! are differences.
 
-use super::{IndexedRequest, RequestEnd, RequestIndex};
+use super::{IndexedRequest, RequestEnd, RequestIndex, SharedProfile};
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
-use annals_core::event::{Purpose, Usage};
-use annals_core::{AgentName, Digest, ModelName, Seq, Time};
+use annals_core::event::Usage;
+use annals_core::{Digest, Seq, Time};
 use serde::{Deserialize, Serialize};
 
 /// A saved index.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SavedIndex {
-    shapes: Vec<SavedShape>,
+    shapes: Vec<SharedProfile>,
     requests: Vec<SavedRow>,
     users: Vec<Seq>,
     recorded: Vec<(Digest, Seq)>,
@@ -18,38 +20,49 @@ pub(super) struct SavedIndex {
     waits: bool,
 }
 
-/// What most requests share with the one before: recorded, purpose, attempt, agent, model, agent profile, tools, options.
-type SavedShape = (bool, Purpose, u32, AgentName, ModelName, Option<Digest>, Option<Digest>, Option<Digest>);
+/// A request: Seq and time since the one before, place of its shape, answer.
+type SavedRow = (u64, i64, usize, Option<SavedAnswer>);
 
-/// A request: Seq, time, place of its shape, answer.
-type SavedRow = (Seq, Time, usize, Option<SavedAnswer>);
-
-/// An answer: Seq, time, cost, and the five numbers of its usage.
-type SavedAnswer = (Seq, Time, u64, Option<[u64; 5]>);
+/// An answer: Seq and time since its request, cost, and the five numbers of its usage.
+type SavedAnswer = (u64, i64, u64, Option<[u64; 5]>);
 
 /// A row names a shape that is not there.
 #[derive(Debug, thiserror::Error)]
 #[error("a saved request names what is not saved with it")]
 pub(super) struct NoShape;
 
+/// Clocks may go back.
+fn since(time: Time, before: Time) -> i64 {
+    time.0.wrapping_sub(before.0).cast_signed()
+}
+
+fn after(time: Time, since: i64) -> Time {
+    Time(time.0.wrapping_add(since.cast_unsigned()))
+}
+
 impl From<RequestIndex> for SavedIndex {
     fn from(index: RequestIndex) -> Self {
         let RequestIndex { requests, users, recorded, returns, waits } = index;
-        let (mut shapes, mut places): (Vec<SavedShape>, BTreeMap<SavedShape, usize>) = (Vec::new(), BTreeMap::new());
+        let mut shapes: Vec<SharedProfile> = Vec::new();
+        let mut places: BTreeMap<Arc<SharedProfile>, usize> = BTreeMap::new();
+        let (mut seq, mut at) = (Seq::ZERO, Time(0));
         let row = |request: IndexedRequest| {
-            // The number is the place in the list.
-            let IndexedRequest { number: _, seq, at, recorded, purpose, attempt, agent, model, answer, .. } = request;
-            let IndexedRequest { agent_profile, tools, options, .. } = request;
-            let shape = (recorded, purpose, attempt, agent, model, agent_profile, tools, options);
-            let place = *places.entry(shape).or_insert_with_key(|shape| {
-                shapes.push(shape.clone());
+            let place = *places.entry(request.shape).or_insert_with_key(|shape| {
+                shapes.push((**shape).clone());
                 shapes.len() - 1
             });
             let usage = |usage: Usage| {
                 let Usage { input, output, reasoning, cache_read, cache_write } = usage;
                 [input, output, reasoning, cache_read, cache_write]
             };
-            (seq, at, place, answer.map(|end| (end.seq, end.at, end.cost, end.usage.map(usage))))
+            let answer = |end: RequestEnd| {
+                let (seq, at) = (end.seq.0.wrapping_sub(request.seq.0), since(end.at, request.at));
+                (seq, at, end.cost, end.usage.map(usage))
+            };
+            // The number is the place in the list.
+            let row = (request.seq.0.wrapping_sub(seq.0), since(request.at, at), place, request.answer.map(answer));
+            (seq, at) = (request.seq, request.at);
+            row
         };
         let requests = requests.into_iter().map(row).collect();
         Self { shapes, requests, users, recorded, returns, waits }
@@ -61,9 +74,12 @@ impl TryFrom<SavedIndex> for RequestIndex {
 
     fn try_from(saved: SavedIndex) -> Result<Self, NoShape> {
         let SavedIndex { shapes, requests, users, recorded, returns, waits } = saved;
-        let request = |(number, (seq, at, place, answer)): (u64, SavedRow)| {
+        let shapes: Vec<Arc<SharedProfile>> = shapes.into_iter().map(Arc::new).collect();
+        let (mut before, mut time) = (Seq::ZERO, Time(0));
+        let request = |(number, (distance, delay, place, answer)): (u64, SavedRow)| {
             let shape = shapes.get(place).cloned().ok_or(NoShape)?;
-            let (recorded, purpose, attempt, agent, model, agent_profile, tools, options) = shape;
+            let (seq, at) = (Seq(before.0.wrapping_add(distance)), after(time, delay));
+            (before, time) = (seq, at);
             let usage = |[input, output, reasoning, cache_read, cache_write]: [u64; 5]| Usage {
                 input,
                 output,
@@ -71,22 +87,13 @@ impl TryFrom<SavedIndex> for RequestIndex {
                 cache_read,
                 cache_write,
             };
-            let end = |(seq, at, cost, tokens): SavedAnswer| RequestEnd { seq, at, usage: tokens.map(usage), cost };
-            let answer = answer.map(end);
-            Ok(IndexedRequest {
-                number,
-                seq,
-                at,
-                recorded,
-                purpose,
-                attempt,
-                agent,
-                model,
-                agent_profile,
-                tools,
-                options,
-                answer,
-            })
+            let answer = answer.map(|(distance, delay, cost, tokens): SavedAnswer| RequestEnd {
+                seq: Seq(seq.0.wrapping_add(distance)),
+                at: after(at, delay),
+                usage: tokens.map(usage),
+                cost,
+            });
+            Ok(IndexedRequest { number, seq, at, shape, answer })
         };
         let requests = (1..).zip(requests).map(request).collect::<Result<_, _>>()?;
         Ok(Self { requests, users, recorded, returns, waits })

@@ -6,6 +6,7 @@ use core::borrow::Borrow;
 use core::fmt;
 use core::marker::PhantomData;
 use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The most entries of a chunk; one more, and it is split in two.
@@ -151,7 +152,9 @@ impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for SharedMap<K, V> {
 
 impl<K: Serialize, V: Serialize> Serialize for SharedMap<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.iter())
+        let mut map = serializer.serialize_map(Some(self.len))?;
+        self.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
+        map.end()
     }
 }
 
@@ -203,7 +206,9 @@ impl<T: Ord + Clone> SharedSet<T> {
 
 impl<T: Eq + Serialize> Serialize for SharedSet<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|(item, ())| item))
+        let mut list = serializer.serialize_seq(Some(self.0.len))?;
+        self.0.iter().try_for_each(|(item, ())| list.serialize_element(item))?;
+        list.end()
     }
 }
 

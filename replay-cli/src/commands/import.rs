@@ -17,6 +17,7 @@ use crate::progress::Bar;
 use crate::style::{Emphasis, counted};
 use annals_core::Time;
 use annals_host::Signals;
+use annals_host::project::root;
 use annals_import::{ImportFollower, ImportOptions, ImportReport, ImportSource, Selection};
 use annals_inspect::reader::Reader;
 use annals_store::{EventLog, OpenMode};
@@ -187,7 +188,7 @@ async fn save_views(reader: &Reader, report: &ImportReport) -> Result<(), CliErr
     for one in report.sessions.iter().filter(|one| one.new > 0) {
         let Some(head) = reader.log().head(one.session).await? else { continue };
         if head.next.0 >= LONG {
-            reader.session_at(one.session, head.next).save_views().await?;
+            reader.session_at(one.session, head.next).save_views(&|directory| root(Path::new(directory))).await?;
         }
     }
     Ok(())

@@ -33,7 +33,7 @@ pub struct SystemClock {
 impl SystemClock {
     /// In the host's zone.
     pub fn local() -> Self {
-        Self { zone: TimeZone::system() }
+        Self { zone: system_zone() }
     }
 
     /// In a configured zone, such as `Europe/Lisbon`.
@@ -43,6 +43,40 @@ impl SystemClock {
     pub fn in_zone(name: &str) -> Result<Self, jiff::Error> {
         Ok(Self { zone: TimeZone::get(name)? })
     }
+}
+
+/// The host's zone: that of the variable `TZ`, else of `/etc/localtime`.
+pub fn system_zone() -> TimeZone {
+    // The library finds the same, after it has listed every folder of the database of zones.
+    named_zone().unwrap_or_else(TimeZone::system)
+}
+
+/// The zone whose file `TZ` names or `/etc/localtime` links to, if it is where zones usually are.
+fn named_zone() -> Option<TimeZone> {
+    if std::env::var_os("TZDIR").is_some() {
+        return None;
+    }
+    let name = match std::env::var_os("TZ") {
+        None => linked_name(std::fs::read_link("/etc/localtime").ok()?.to_str()?)?.to_owned(),
+        Some(set) if set.is_empty() || set == "UTC" => return Some(TimeZone::UTC),
+        Some(set) => variable_name(set.to_str()?)?.to_owned(),
+    };
+    TimeZone::tzif(&name, &std::fs::read(format!("/usr/share/zoneinfo/{name}")).ok()?).ok()
+}
+
+/// The name of a zone in the path of its file.
+fn linked_name(path: &str) -> Option<&str> {
+    let (_, name) = path.rsplit_once("zoneinfo/")?;
+    let is_plain = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte))
+    };
+    name.split('/').all(is_plain).then_some(name)
+}
+
+/// The name of a zone in `TZ`. Without a slash it may be a rule, such as `EST5EDT`; other rules have a comma.
+fn variable_name(set: &str) -> Option<&str> {
+    let is_plain = |set: &&str| set.split('/').count() > 1 && linked_name(&format!("zoneinfo/{set}")).is_some();
+    linked_name(set).or_else(|| Some(set).filter(is_plain))
 }
 
 /// The longest single wait: after a change of the host's clock, or a suspended machine, the time is looked at again.
@@ -105,5 +139,32 @@ mod tests {
     #[tokio::test]
     async fn a_moment_that_has_passed_is_there_at_once() {
         SystemClock::local().sleep_until(Time(0)).await;
+    }
+
+    #[test]
+    fn a_zone_is_named_by_a_link_or_by_a_variable_that_is_no_rule() {
+        for (path, name) in [
+            ("/usr/share/zoneinfo/Europe/Berlin", Some("Europe/Berlin")),
+            ("../usr/share/zoneinfo/UTC", Some("UTC")),
+            ("/usr/share/zoneinfo/../../x", None),
+            ("/opt/zone", None),
+        ] {
+            assert_eq!(linked_name(path), name, "{path}");
+        }
+        for (set, name) in [
+            ("America/Argentina/Buenos_Aires", Some("America/Argentina/Buenos_Aires")),
+            ("/usr/share/zoneinfo/Asia/Tokyo", Some("Asia/Tokyo")),
+            ("EST5EDT", None),
+            ("EST5EDT,M3.2.0/2,M11.1.0", None),
+            (":Europe/Berlin", None),
+            ("/etc/passwd", None),
+        ] {
+            assert_eq!(variable_name(set), name, "{set}");
+        }
+    }
+
+    #[test]
+    fn the_zone_of_the_host_is_the_one_that_the_library_finds() {
+        assert_eq!(system_zone(), TimeZone::system());
     }
 }

@@ -218,7 +218,7 @@ pub async fn compactions(asked: Question<NewestAsked>) -> Result<AsJson<Vec<List
 /// `GET /v1/sessions/{session}/usage`
 pub async fn usage(asked: Question<AtCut>) -> Result<AsJson<Value>, ApiProblem> {
     let past = asked.past(asked.given.at).await?;
-    Ok(AsJson(past.audited_usage(asked.reader(), &|directory| root(Path::new(directory))).await?))
+    Ok(AsJson(past.audited_usage(&|directory| root(Path::new(directory))).await?))
 }
 
 /// `GET /v1/sessions/{session}/verify`

@@ -1,12 +1,12 @@
 //! Import: an export back into a log, with the digests that it had.
 
 use super::ExportBlobs;
-use super::line::{Ancestor, Header, HeaderKeys, Line};
+use super::line::{Ancestor, Header, HeaderKeys, Line, digest_of};
 use super::verify::{Flaw, VerifyReport, verify_file};
 use super::{OnProgress, Progress};
 use crate::append_rules::NO_KEY;
 use crate::log::{AppendError, Appended, Draft, EventLog};
-use annals_core::exported::{Unprovable, digest_of_line};
+use annals_core::exported::Unprovable;
 use annals_core::{
     AbsentText, Batch, BlobHash, Digest, Disclosure, FillError, FillKeys, KnownText, Seq, SessionId, SessionKey,
 };
@@ -205,19 +205,15 @@ impl<'a> Import<'a> {
                 section.blobs.take(found, blob.text);
                 Ok(())
             }
-            Line::Batch { mut batch, value, named, .. } => {
+            Line::Batch { mut batch, texts } => {
                 let key = section.keys.take(&batch);
                 let (session, seq, expected) = (batch.session, batch.first, batch.digest);
-                // The same rule, of what was read instead of the line; the line says what is wrong.
-                let found = match batch.compute_digest(key.as_ref(), &section.blobs) {
-                    Ok(found) if found == expected => found,
-                    _ => digest_of_line(&value, key.as_ref(), &section.blobs).map_err(|error| match error {
-                        Unprovable::Key => damaged(Flaw::Key { reason: error.to_string() }),
-                        Unprovable::Blob(blob) => {
-                            ImportError::Append { line, source: AppendError::MissingBlob { session, seq, blob } }
-                        }
-                    })?,
-                };
+                let found = digest_of(&batch, key.as_ref(), &section.blobs).map_err(|error| match error {
+                    Unprovable::Key => damaged(Flaw::Key { reason: error.to_string() }),
+                    Unprovable::Blob(blob) => {
+                        ImportError::Append { line, source: AppendError::MissingBlob { session, seq, blob } }
+                    }
+                })?;
                 if found != expected {
                     let flaw = Flaw::Digest { session, seq, expected, found };
                     return Err(damaged(self.forged(&batch, key).await.unwrap_or(flaw)));
@@ -229,7 +225,7 @@ impl<'a> Import<'a> {
                     section.ancestors.push(Ancestor { session: before, cut: batch.first });
                 }
                 section.last = Some((batch.session, batch.next(), batch.digest));
-                self.put(line, &batch, named.into_iter().map(|named| named.blob).collect()).await?;
+                self.put(line, &batch, texts.blobs.into_iter().map(|named| named.blob).collect()).await?;
                 self.append(line, batch, key).await
             }
             Line::Opaque { reason, .. } => Err(damaged(Flaw::Line { reason })),

@@ -1,13 +1,12 @@
 //! The lines of an export. Every line is canonical JSON (RFC 8785), so a session has exactly one export.
 
 use super::verify::Flaw;
-use annals_core::exported::{ExportedText, visit_texts};
-use annals_core::{Batch, BlobHash, BlobRef, Digest, Event, Seq, SessionId, SessionKey, canonical};
+use annals_core::exported::{LineTexts, Unprovable, digest_of_line};
+use annals_core::{Batch, BlobHash, BlobRef, Blobs, Digest, Event, Seq, SessionId, SessionKey, canonical};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 
 /// The number of this format, kept in every header.
 pub const FORMAT: u32 = 2;
@@ -95,12 +94,8 @@ pub(crate) enum Line {
     },
     Batch {
         batch: Batch,
-        /// The line itself.
-        value: Value,
-        /// The blobs that it names.
-        named: Vec<BlobRef>,
-        /// How many texts it has, withheld ones included.
-        texts: u64,
+        /// What the line says of its texts.
+        texts: LineTexts,
     },
     /// A Batch with an event that is not one of the catalogue.
     Opaque {
@@ -141,30 +136,35 @@ impl Line {
     }
 
     fn batch(text: &str, value: Value) -> Result<Self, Flaw> {
-        let (mut value, mut named, mut texts) = (value, Vec::new(), 0);
-        let counting = visit_texts(&mut value, &mut |_, _, text| {
-            texts += 1;
-            if let ExportedText::Blob(blob) = text {
-                named.push(blob);
-            }
-            Ok::<_, Infallible>(None)
-        });
-        let Ok(()) = counting;
-        let read = Batch::from_json(value.clone()).map_err(|error| error.to_string()).and_then(|batch| {
+        let read = Batch::from_line(value).map_err(|error| error.to_string()).and_then(|(batch, texts)| {
             match batch.to_canonical() {
-                Ok(canonical) if canonical == text => Ok(batch),
+                Ok(canonical) if canonical == text => Ok(Self::Batch { batch, texts }),
                 Ok(_) => Err("an event does not have the members of its type".into()),
                 Err(error) => Err(error.to_string()),
             }
         });
-        let reason = match read {
-            Ok(batch) => return Ok(Self::Batch { batch, value, named, texts }),
-            Err(reason) => reason,
-        };
-        is_canonical(text, Ok(canonical::value(&value)))?;
-        match Envelope::deserialize(&value) {
-            Ok(envelope) => Ok(Self::Opaque { envelope, reason }),
-            Err(_) => Err(Flaw::Line { reason }),
+        read.or_else(|reason| {
+            let value: Value = serde_json::from_str(text).map_err(|error| Flaw::Line { reason: error.to_string() })?;
+            is_canonical(text, Ok(canonical::value(&value)))?;
+            match Envelope::deserialize(&value) {
+                Ok(envelope) => Ok(Self::Opaque { envelope, reason }),
+                Err(_) => Err(Flaw::Line { reason }),
+            }
+        })
+    }
+}
+
+/// The digest of a batch that was read from a line, with this key and these blobs.
+///
+/// # Errors
+/// When it cannot be computed.
+pub(crate) fn digest_of(batch: &Batch, key: Option<&SessionKey>, blobs: &dyn Blobs) -> Result<Digest, Unprovable> {
+    match batch.compute_digest(key, blobs) {
+        Ok(found) if found == batch.digest => Ok(found),
+        // The rule of the format alone says what is wrong.
+        _ => {
+            let line = batch.to_canonical().ok().and_then(|line| serde_json::from_str(&line).ok());
+            digest_of_line(&line.unwrap_or_default(), key, blobs)
         }
     }
 }
@@ -244,10 +244,9 @@ mod tests {
             let batch = Batch::seal(&KEY, &NoBlobs, session(1), Seq(0), Time(5), None, events).unwrap().batch;
             let line = batch.to_canonical().unwrap();
             assert_eq!(batch.compute_digest(&KEY, &NoBlobs).unwrap(), batch.digest);
-            let Line::Batch { batch: read, value, named, texts } = Line::read(line.as_bytes()).unwrap() else {
-                panic!("{line}")
-            };
-            assert!(named.is_empty() && texts > 0);
+            let Line::Batch { batch: read, texts } = Line::read(line.as_bytes()).unwrap() else { panic!("{line}") };
+            assert!(texts.blobs.is_empty() && texts.count > 0);
+            let value = serde_json::from_str(&line).unwrap();
             assert_eq!(digest_of_line(&value, Some(&KEY), &NoBlobs), Ok(batch.digest));
             assert_eq!(read, batch);
         }

@@ -168,11 +168,12 @@ impl<V: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Views<V> {
         until: Seq,
         after: Option<Seq>,
     ) -> Option<(V, Seq)> {
-        let Saved { seq, digest, bytes } = self.cache.as_ref()?.nearest(session, fold, until)?;
+        let saved = self.cache.as_ref()?.nearest(session, fold, until)?;
+        let Saved { seq, digest, .. } = saved;
         if after.is_some_and(|after| seq <= after) || self.digest_before(session, seq).await != Some(digest) {
             return None;
         }
-        Some((serde_json::from_slice(&bytes).ok()?, seq))
+        Some((saved.view()?, seq))
     }
 
     /// The digest of the batch that ends at a place.

@@ -7,7 +7,7 @@
 //! The pages of a parent are those of its forks, up to the cut.
 
 use super::Views;
-use crate::cache::{FoldVersion, Saved};
+use crate::cache::{FoldVersion, Saved, decode, encode};
 use crate::{ReadError, Slice};
 use annals_core::{BlobHash, Blobs, Digest, Record, Seq, SessionId};
 use serde::de::DeserializeOwned;
@@ -105,7 +105,7 @@ impl Views {
         let mut from = Seq::ZERO;
         for sealed in directory.sealed.iter().take(known) {
             let kept = self.cache.as_ref().and_then(|cache| cache.get_page(&sealed.page));
-            let kept = kept.and_then(|bytes| serde_json::from_slice::<P>(&bytes).ok());
+            let kept = kept.and_then(|bytes| decode::<P>(&bytes));
             page = match kept {
                 Some(kept) => kept,
                 None => self.page_again(session, from, sealed, page).await?,
@@ -160,7 +160,7 @@ impl Views {
         }
         page.close(&watched);
         if let Some(cache) = self.cache.as_ref().filter(|cache| cache.keeps() && !watched.missed())
-            && let Ok(bytes) = serde_json::to_vec(&page)
+            && let Ok(bytes) = encode(&page)
             && let Err(error) = cache.put_page(&bytes)
         {
             tracing::warn!(%session, %from, %error, "a page of an index could not be saved");
@@ -235,8 +235,7 @@ impl Views {
     /// Keeps a full page; whether that went well.
     fn seal<P: Page>(&self, directory: &mut PageDirectory, slice: &Slice, page: &P) -> bool {
         let Some(cache) = &self.cache else { return false };
-        let bytes = serde_json::to_vec(page).map_err(std::io::Error::other);
-        match bytes.and_then(|bytes| cache.put_page(&bytes)) {
+        match encode(page).and_then(|bytes| cache.put_page(&bytes)) {
             Ok(page) => {
                 directory.sealed.push(SealedPage { until: slice.until, digest: slice.batch.digest, page });
                 true

@@ -49,7 +49,7 @@ async fn material(shape: Shape) -> Material {
     let until = log.head(session()).await.unwrap().unwrap().next;
     let reader = Reader::new(log, Some(Arc::new(ViewCache::in_memory())), "memory".into());
     let past = reader.session_at(session(), until);
-    past.save_views().await.unwrap();
+    past.save_views(&|directory| directory.into()).await.unwrap();
     reader.catalogue().await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     let place = IndexPlace::in_store(dir.path());

@@ -38,6 +38,7 @@ pub enum Question {
     Show,
     Seen,
     Usage,
+    Safety,
     Statistics,
     Requests,
     Rebuilt,
@@ -68,13 +69,14 @@ pub enum Question {
 }
 
 /// Each question, and how the records that it reads and the bytes that it allocates may grow.
-pub const QUESTIONS: [(Question, Growth, Growth); 30] = {
+pub const QUESTIONS: [(Question, Growth, Growth); 31] = {
     use Growth::{Flat, Linear, PerRecord};
     [
         (Question::Show, Flat, Flat),
         // A saved view lists every request.
         (Question::Seen, Flat, Linear),
         (Question::Usage, Flat, Flat),
+        (Question::Safety, Flat, Flat),
         // Ids that were used are part of the saved counts, and marks of requests of the saved list.
         (Question::Statistics, Flat, Linear),
         (Question::Requests, Flat, Linear),
@@ -135,6 +137,7 @@ impl Question {
             Self::Show => assert!(past.log().batch_at(past.session, Seq(past.until.0 / 2)).await.unwrap().is_some()),
             Self::Seen => assert!(past.seen(past.until).await.unwrap().history.selected().next().is_some()),
             Self::Usage => assert!(past.usage().await.unwrap().total.attempts > 0),
+            Self::Safety => assert!(past.safety(&|directory| directory.into()).await.unwrap().calls > 100),
             Self::Statistics => assert_eq!(past.statistics().await.unwrap().events, past.until.0),
             Self::Requests => assert!(!past.requests(false).await.unwrap().is_empty()),
             Self::Rebuilt => {

@@ -19,11 +19,11 @@ pub async fn run(target: &Target, cli: &CommandContext, out: &mut (dyn Write + S
     let at = SessionAt::from(&found);
     let project = |directory: &str| root(Path::new(directory));
     if cli.style.json {
-        json::object(out, &at.audited_usage(&found.reader, &project).await?)?;
+        json::object(out, &at.audited_usage(&project).await?)?;
         return Ok(Verdict::Fine);
     }
     let usage = at.usage().await?;
-    let safety = at.safety(&found.reader, &project).await?;
+    let safety = at.safety(&project).await?;
     if usage.total.attempts == 0 && usage.total.cost == 0 {
         cli.remark("no usage recorded");
         counts(&safety, &cli.style, out)?;

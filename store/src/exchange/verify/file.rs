@@ -173,11 +173,11 @@ impl File {
                     section.waiting.push((line, blob.blob));
                 }
             }
-            Ok(Line::Batch { batch, named, texts, .. }) => {
-                self.texts.take(&batch, texts);
+            Ok(Line::Batch { batch, texts }) => {
+                self.texts.take(&batch, texts.count);
                 self.report.note_erasure(&batch, &annals_core::NoBlobs);
                 let Some(section) = &mut self.section else { return };
-                section.batch(&mut self.report, line, &batch, found, &named);
+                section.batch(&mut self.report, line, &batch, found, &texts.blobs);
                 note_kept(&mut self.report, self.kept, batch.digest, batch.next());
             }
             Ok(Line::Opaque { envelope, reason }) => {

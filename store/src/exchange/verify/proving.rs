@@ -1,10 +1,9 @@
 //! The digests of the batches of a file: proved with the keys of the header and the blobs before them.
 
 use super::report::Flaw;
-use crate::exchange::line::{HeaderKeys, Line};
-use annals_core::exported::{Unprovable, digest_of_line};
-use annals_core::{BlobHash, Digest, SessionKey};
-use serde_json::Value;
+use crate::exchange::line::{HeaderKeys, Line, digest_of};
+use annals_core::exported::Unprovable;
+use annals_core::{Batch, BlobHash, Digest, SessionKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
@@ -59,10 +58,10 @@ impl ProvingContext {
                     self.blobs.put(*found, text)?;
                 }
             }
-            Ok(Line::Batch { batch, named, .. }) => {
+            Ok(Line::Batch { batch, texts }) => {
                 job.tells = self.has_header;
                 job.key = self.keys.take(batch);
-                for blob in named.iter().map(|named| named.blob).collect::<BTreeSet<_>>() {
+                for blob in texts.blobs.iter().map(|named| named.blob).collect::<BTreeSet<_>>() {
                     job.texts.extend(self.blobs.get(&blob)?.map(|text| (blob, text.to_string())));
                 }
             }
@@ -78,7 +77,7 @@ impl ProvingContext {
 /// Computes the digests of lines on every core, in order.
 pub(super) fn digests(lines: &[Result<Line, Flaw>], jobs: &[DigestInputs]) -> Vec<ComputedDigest> {
     let prove = |(line, job): (&Result<Line, Flaw>, &DigestInputs)| match line {
-        Ok(Line::Batch { value, .. }) => job.prove(value),
+        Ok(Line::Batch { batch, .. }) => job.prove(batch),
         _ => ComputedDigest::default(),
     };
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -107,8 +106,8 @@ pub(super) fn digests(lines: &[Result<Line, Flaw>], jobs: &[DigestInputs]) -> Ve
 }
 
 impl DigestInputs {
-    fn prove(&self, line: &Value) -> ComputedDigest {
-        let digest = digest_of_line(line, self.key.as_ref(), &self.texts);
+    fn prove(&self, batch: &Batch) -> ComputedDigest {
+        let digest = digest_of(batch, self.key.as_ref(), &self.texts);
         let mut found = ComputedDigest { digest: digest.as_ref().ok().copied(), ..self.found.clone() };
         if self.tells && digest == Err(Unprovable::Key) {
             let reason =
