@@ -183,7 +183,6 @@ fn plain(value: &mut Value, event: u32, place: &mut String, found: &mut LineText
             if let Some(text) = members.remove("text") {
                 *value = text;
             }
-            return;
         }
         Value::Object(members) if members.len() <= 4 => {
             let note = |known| TextState { event, place: place.as_str().into(), known };
