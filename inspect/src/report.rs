@@ -74,7 +74,14 @@ pub struct ReportData {
     /// What verifying the export that is in the file gave.
     pub verified: VerifyReport,
     /// The sub-agents that it started, and theirs.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "reports"))]
     pub subagents: Vec<ReportData>,
+}
+
+/// Reports in a report have its own schema.
+#[cfg(feature = "schema")]
+fn reports(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "array", "items": {"$ref": "#"}})
 }
 
 /// The session that a report is about.

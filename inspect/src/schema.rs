@@ -181,7 +181,9 @@ mod tests {
         for name in NAMES.iter().chain(&ANSWERS).copied().chain(Kind::ALL.iter().map(|kind| kind.name())) {
             let schema = named(name).unwrap_or_default();
             assert_eq!(schema["title"], name);
-            assert!(!schema.to_string().contains("$ref"), "{name} refers to nothing: {schema}");
+            // A report has reports in it: the root of its own schema.
+            let elsewhere = schema.to_string().replace(r##""$ref":"#""##, "");
+            assert!(!elsewhere.contains("$ref"), "{name} refers to nothing: {schema}");
         }
         assert!(
             named("all").is_some_and(|all| all["properties"].as_object().is_some_and(|it| it.len() == NAMES.len()))

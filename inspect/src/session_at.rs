@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Wanted records that are read at a time at most.
 const PAGE: usize = 256;
 /// How many records fill a page of an index.
-const LEAF: u64 = 2_048;
+const LEAF: u64 = 512;
 
 /// The past of one session up to a cut.
 #[derive(Clone)]

@@ -22,14 +22,15 @@ impl KeyReader {
         let done = Arc::new(AtomicBool::new(false));
         let is_done = Arc::clone(&done);
         let thread = std::thread::spawn(move || {
-            let mut ahead = true;
+            // What is there at once was typed ahead.
+            let mut patience = Duration::ZERO;
             while !is_done.load(Ordering::Relaxed) {
-                let event = match poll(PATIENCE) {
+                let event = match poll(patience) {
                     Ok(false) => {
-                        ahead = false;
+                        patience = PATIENCE;
                         continue;
                     }
-                    Ok(true) if ahead => read().map(typed_ahead),
+                    Ok(true) if patience.is_zero() => read().map(typed_ahead),
                     Ok(true) => read(),
                     Err(error) => Err(error),
                 };

@@ -2,8 +2,9 @@
 
 use crate::recorded::TestSession;
 use crate::story::story;
-use annals_core::{Record, Seq};
+use annals_core::{Digest, Record, Seq};
 use annals_projections::Projection;
+use annals_store::cache::Saved;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -52,6 +53,9 @@ where
     }
 }
 
+/// Why a view cannot be saved although JSON could hold it.
+const BY_POSITION: &str = "saved views are written by position: without #[serde(flatten)], #[serde(untagged)], skip_serializing_if and JSON values";
+
 /// What of the laws does not hold.
 fn holds<P>(session: &TestSession) -> Result<(), String>
 where
@@ -60,9 +64,12 @@ where
     let whole: P = session.fold();
     same("the same records gave two views", session.fold(), &whole)?;
     for (cut, half) in session.every_cut::<P>() {
-        let saved = serde_json::to_vec(&half).map_err(|error| format!("the view cannot be saved as JSON: {error}"))?;
-        let resumed: P = serde_json::from_slice(&saved)
-            .map_err(|error| format!("the view that was saved before event {cut} cannot be read back: {error}"))?;
+        // As a store saves views.
+        let saved = Saved::of(cut, Digest([0; 32]), &half)
+            .map_err(|error| format!("the view cannot be saved before event {cut}: {error}; {BY_POSITION}"))?;
+        let resumed: P = saved
+            .view()
+            .ok_or_else(|| format!("the view that was saved before event {cut} cannot be read back; {BY_POSITION}"))?;
         same(&format!("saved before event {cut} and read back, it is another view"), resumed.clone(), &half)?;
         let rest = || session.records().filter(|record| record.seq >= cut);
         let halves = format!("folded up to event {cut} and then on, it is not the view of the whole");
@@ -118,6 +125,7 @@ mod tests {
     use super::*;
     use annals_core::event::{InputAdmitted, InputPromoted, ToolCalled, ToolSettled};
     use serde::Deserialize;
+    use std::collections::BTreeMap;
 
     fn broken<P>() -> String
     where
@@ -142,6 +150,30 @@ mod tests {
                 self.0.pop().expect("a call before its result");
             }
         }
+    }
+
+    /// A member that JSON would hold, and a view by position does not.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    struct Flattened {
+        #[serde(flatten)]
+        tools: BTreeMap<String, u64>,
+    }
+
+    impl Projection for Flattened {
+        const NAME: &'static str = "flattened";
+        const VERSION: u32 = 1;
+
+        fn apply(&mut self, record: &Record<'_>) {
+            if let Some(called) = record.event.payload::<ToolCalled>() {
+                *self.tools.entry(called.name.clone()).or_default() += 1;
+            }
+        }
+    }
+
+    #[test]
+    fn a_view_that_cannot_be_saved_by_position_is_named() {
+        let broken = broken::<Flattened>();
+        assert!(broken.contains("cannot be saved before event") && broken.contains("serde(flatten)"), "{broken}");
     }
 
     /// Prompts, of which the unanswered one is not saved.

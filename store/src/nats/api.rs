@@ -30,11 +30,15 @@ impl ApiError {
         match self {
             Self::NoAnswer(_) => true,
             // Insufficient resources, no cluster leader, not available, no quorum, peers offline, stream offline.
-            Self::Refused { code, .. } => [10008, 10009, 10023, 10004, 10074, 10118].contains(code),
+            Self::Refused { code, .. } if [10008, 10009, 10023, 10004, 10074, 10118].contains(code) => true,
+            // No server for a stream: for good, or since servers that were just started have not met yet.
+            Self::Refused { code, description } => *code == NO_PEERS && description.contains("offline"),
         }
     }
 }
 
+/// No servers can hold a stream.
+const NO_PEERS: u64 = 10005;
 /// There is no such message.
 pub const NO_MESSAGE: u64 = 10037;
 /// There is no message of this number.
@@ -215,4 +219,16 @@ const fn unlimited() -> i64 {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
 const fn is_false(value: &bool) -> bool {
     !*value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_have_not_met_yet_are_waited_for_and_missing_ones_are_not() {
+        let refused = |description: &str| ApiError::Refused { code: NO_PEERS, description: description.to_owned() };
+        assert!(refused("no suitable peers for placement, peer offline").is_passing());
+        assert!(!refused("no suitable peers for placement, insufficient storage").is_passing());
+    }
 }
