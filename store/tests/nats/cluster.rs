@@ -61,7 +61,7 @@ impl Cluster {
         Self::start_all(servers, jetstream, more, "", &|_, _, port| port)
     }
 
-    /// With routes that go elsewhere: `through` gives where one server connects to another, whose port it is told.
+    /// With routes that go elsewhere: `through` gives where one server connects to another, whose port it gets.
     pub fn start_through(servers: usize, through: &dyn Fn(usize, usize, u16) -> u16) -> Option<Self> {
         // Servers tell each other where others are: a port that nobody listens on.
         let [nowhere] = free_ports();

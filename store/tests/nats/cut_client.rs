@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// Stands between a client and a server, and cuts every connection when told to.
+/// Stands between a client and a server, and cuts every connection on demand.
 async fn proxy(to: u16) -> (u16, Arc<Notify>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (port, cut) = (listener.local_addr().unwrap().port(), Arc::new(Notify::new()));

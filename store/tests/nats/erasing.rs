@@ -194,7 +194,7 @@ pub async fn dying_proxy(to: u16, changes: i64) -> (u16, Arc<Notify>) {
     (port, died)
 }
 
-/// Stands between a client and a server, and stops before the n-th message that changes something: for good, or until it is told to
+/// Stands between a client and a server, and stops before the n-th message that changes something: for good, or until it may
 /// continue. Gives its port, and what hears of the stop and of the end of it.
 pub async fn stopping_proxy(to: u16, changes: i64, continues: bool) -> (u16, Arc<Notify>, Arc<Notify>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

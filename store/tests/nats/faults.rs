@@ -47,7 +47,7 @@ impl Faults {
     }
 }
 
-/// Writers that append until they are told to end, to sessions of their own and to one.
+/// Writers that append until they are stopped, to sessions of their own and to one.
 pub struct Load {
     own: Vec<JoinHandle<(SessionId, Vec<Digest>)>>,
     shared: Vec<JoinHandle<Vec<Digest>>>,

@@ -4,7 +4,7 @@ use super::command::{Annals, ends, text};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What only the sub-agent was told, and what only it answered: invented.
+/// What only the sub-agent was asked, and what only it answered: invented.
 const KEY: &str = "ghp_aZ81kQm3RtY7wLx0Bv5Nc9Hd2Jf6Sg4PqEuI";
 const ANSWER: &str = "four files";
 

@@ -51,32 +51,32 @@ fn waits_for(words: &[String]) -> &'static str {
 fn joined(words: &[String], piped: &str) -> Option<String> {
     let piped = piped.trim_end();
     let placed = words.iter().any(|word| word == "-");
-    let told: Vec<&str> = words.iter().map(|word| if word == "-" { piped } else { word }).collect();
-    let told = told.join(" ");
-    let told = match (placed || piped.trim().is_empty(), told.is_empty()) {
-        (true, _) => told,
+    let prompt: Vec<&str> = words.iter().map(|word| if word == "-" { piped } else { word }).collect();
+    let prompt = prompt.join(" ");
+    let prompt = match (placed || piped.trim().is_empty(), prompt.is_empty()) {
+        (true, _) => prompt,
         (false, true) => piped.to_owned(),
-        (false, false) => format!("{told}\n\n{piped}"),
+        (false, false) => format!("{prompt}\n\n{piped}"),
     };
-    Some(told.trim().to_owned()).filter(|told| !told.is_empty())
+    Some(prompt.trim().to_owned()).filter(|prompt| !prompt.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::joined;
 
-    fn told(words: &[&str], piped: &str) -> Option<String> {
+    fn prompt(words: &[&str], piped: &str) -> Option<String> {
         joined(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), piped)
     }
 
     #[test]
     fn a_prompt_is_its_words_and_what_comes_through_the_pipe() {
-        assert_eq!(told(&["fix", "the test"], "").as_deref(), Some("fix the test"));
-        assert_eq!(told(&["why does this fail"], "error\n").as_deref(), Some("why does this fail\n\nerror"));
-        assert_eq!(told(&[], "only this\n").as_deref(), Some("only this"));
-        assert_eq!(told(&["-"], "only this\n").as_deref(), Some("only this"));
-        assert_eq!(told(&["say", "-", "twice"], "it\n").as_deref(), Some("say it twice"));
-        assert_eq!(told(&["what is a - b"], "").as_deref(), Some("what is a - b"));
-        assert_eq!(told(&[], " \n"), None);
+        assert_eq!(prompt(&["fix", "the test"], "").as_deref(), Some("fix the test"));
+        assert_eq!(prompt(&["why does this fail"], "error\n").as_deref(), Some("why does this fail\n\nerror"));
+        assert_eq!(prompt(&[], "only this\n").as_deref(), Some("only this"));
+        assert_eq!(prompt(&["-"], "only this\n").as_deref(), Some("only this"));
+        assert_eq!(prompt(&["say", "-", "twice"], "it\n").as_deref(), Some("say it twice"));
+        assert_eq!(prompt(&["what is a - b"], "").as_deref(), Some("what is a - b"));
+        assert_eq!(prompt(&[], " \n"), None);
     }
 }
