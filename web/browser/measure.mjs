@@ -32,18 +32,26 @@ function storeOf(annals, events) {
   return store;
 }
 
+/** Notes, from the start of the navigation, when the timeline and the view are drawn. Runs in the page before its script. */
+const watching = () => {
+  if (window !== window.top) return;
+  window.drawn = {};
+  const look = () => {
+    const panel = document.querySelector('.panel');
+    if (!window.drawn.timeline && document.querySelector('.turn:not(.hole)')) window.drawn.timeline = performance.now();
+    if (panel && !/^Loading/.test(panel.textContent) && !panel.querySelector('[aria-busy=true]')) window.drawn.view ??= performance.now();
+    if (!window.drawn.timeline || !window.drawn.view) requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+};
+
 /** From the navigation to the drawn timeline, and to the drawn view. */
 async function painted(page, link) {
   await page.goto('about:blank');
-  const began = performance.now();
   await page.goto(link);
-  await page.waitForSelector('.turn:not(.hole)');
-  const timeline = performance.now() - began;
-  await page.waitForFunction(() => {
-    const panel = document.querySelector('.panel');
-    return panel && !/^Loading/.test(panel.textContent) && !panel.querySelector('[aria-busy=true]');
-  }, null, { polling: 'raf' });
-  return { timeline, whole: performance.now() - began };
+  await page.waitForFunction(() => window.drawn.timeline && window.drawn.view, null, { polling: 50 });
+  const { timeline, view } = await page.evaluate(() => window.drawn);
+  return { timeline, whole: Math.max(timeline, view) };
 }
 
 /** From a key to the moved marker, and to the drawn view at the new place; null if there is no place to go to. */
@@ -73,8 +81,9 @@ async function measured(annals, store) {
   const rows = JSON.parse(execFileSync(annals, ['sessions', '--all', '--json', '--store', store], { env }));
   const session = rows.sort((a, b) => b.next - a.next)[0];
   const server = await serveStore({ annals, store, env });
-  const browser = await open(server.origin);
+  const browser = await open(server.origin, { guarded: process.env.PAGE === 'dist' });
   const page = await browser.page();
+  await page.addInitScript(watching);
   let bytes = 0;
   page.on('requestfinished', async (request) => { bytes += (await request.sizes().catch(() => ({ responseBodySize: 0 }))).responseBodySize; });
   const link = (at) => `${server.origin}/#token=${server.token}&/s/${session.id}${at}?tab=${TAB}`;

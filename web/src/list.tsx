@@ -1,16 +1,16 @@
 // The sessions of the store: filter, spending, and a text search with jump.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Api } from './api';
 import { ago, brief, count, dollars, oneLine, plural, short } from './format';
 import { linkTo } from './route';
 import { NewSession } from './start';
-import type { Hit, Info, SessionPage, SessionRow } from './types';
+import type { Hit, SessionPage, SessionRow } from './types';
 import { Empty, Panel, typing, useLoad, Virtual } from './ui';
 
 const ROW = 46;
 const PAGE = 200;
 
-export function SessionList({ api, info, query, search }: { api: Api; info: Info; query: string; search: (query: string) => void }) {
+export function SessionList({ api, write, query, search }: { api: Api; write: boolean; query: string; search: (query: string) => void }) {
   const [rows, setRows] = useState<SessionRow[]>([]);
   const [total, setTotal] = useState<number | null>(null);
   const [next, setNext] = useState<string | null>(null);
@@ -19,9 +19,11 @@ export function SessionList({ api, info, query, search }: { api: Api; info: Info
   const [chosen, setChosen] = useState(0);
   const field = useRef<HTMLInputElement>(null);
   const loading = useRef(false);
+  // Only typing is waited for.
+  const first = useRef(true);
   const texts = query.startsWith('/') ? query.slice(1).trim() : '';
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (texts) return;
     const ending = new AbortController();
     const timer = setTimeout(() => {
@@ -35,7 +37,8 @@ export function SessionList({ api, info, query, search }: { api: Api; info: Info
         },
         (problem: Error) => ending.signal.aborted || setError(problem.message),
       );
-    }, 120);
+    }, first.current ? 0 : 120);
+    first.current = false;
     return () => {
       clearTimeout(timer);
       ending.abort();
@@ -93,7 +96,7 @@ export function SessionList({ api, info, query, search }: { api: Api; info: Info
         <output aria-live="polite">
           {texts ? '' : total === null ? '' : `${plural(total, 'session')}${spent ? ` · ${dollars(spent)}${next ? ' so far' : ''}` : ''}`}
         </output>
-        {info.write && <NewSession api={api} directories={[...new Set(rows.map((row) => row.directory))].slice(0, 50)} />}
+        {write && <NewSession api={api} directories={[...new Set(rows.map((row) => row.directory))].slice(0, 50)} />}
       </div>
       {error && <p class="problem" role="alert">{error}</p>}
       {texts ? <Hits api={api} text={texts} /> : (

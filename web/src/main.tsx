@@ -1,11 +1,11 @@
 // The page of `annals serve` and of reports: the list of sessions, and one session at any place.
 import { render } from 'preact';
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { Api, keepToken, Problem, takeToken } from './api';
 import { Help } from './help';
 import { SessionList } from './list';
 import { QuestionBar } from './permissions';
-import { isReport, openReport } from './report';
+import { isReport, openReport, type Report } from './report';
 import { format, linkTo, parse, type Route } from './route';
 import { SessionPage } from './session';
 import type { Info } from './types';
@@ -30,9 +30,9 @@ function App() {
   const [route, setRoute] = useState<Route>(() => parse(location.hash));
   const [help, setHelp] = useState(false);
   const [colours, setColours] = useState(theme);
-  const [api, setApi] = useState<Api | null>(null);
-  // The session of a report.
-  const [only, setOnly] = useState<string | null>(null);
+  const [report, setReport] = useState<Report | null>(null);
+  // What is shown is asked for at once, beside what the server says of itself.
+  const api = useMemo(() => (isReport() ? report?.api ?? null : token ? new Api(token) : null), [token, report]);
 
   useEffect(() => {
     const changed = () => {
@@ -59,21 +59,18 @@ function App() {
     if (!isReport()) return;
     openReport().then(
       (found) => {
-        setOnly(found.session);
         setInfo(found.info);
-        setApi(found.api);
+        setReport(found);
       },
       (error: Error) => setProblem(`The data of this report cannot be read: ${error.message}`),
     );
   }, []);
 
-  useEffect(() => {
-    if (!token || isReport()) return;
-    const made = new Api(token);
-    made.get<Info>('/info').then(
+  useLayoutEffect(() => {
+    if (!api || isReport()) return;
+    api.get<Info>('/info').then(
       (found) => {
         setInfo(found);
-        setApi(made);
         setProblem(null);
       },
       (error: Error) => {
@@ -84,13 +81,13 @@ function App() {
         } else setProblem(error.message);
       },
     );
-  }, [token]);
+  }, [api]);
 
   const search = useCallback((query: string) => {
     history.replaceState(null, '', format({ page: 'sessions', query }));
     setRoute({ page: 'sessions', query });
   }, []);
-  const shown = useMemo(() => (only !== null && route.page === 'sessions' ? parse(linkTo(only)) : route), [only, route]);
+  const shown = useMemo(() => (report && route.page === 'sessions' ? parse(linkTo(report.session)) : route), [report, route]);
   const turn = () => {
     const next = { auto: 'light', light: 'dark', dark: 'auto' }[colours] ?? 'auto';
     localStorage.setItem(THEME, next);
@@ -110,12 +107,12 @@ function App() {
       </header>
       {api && info?.write && <QuestionBar api={api} />}
       {help && <Help close={() => setHelp(false)} />}
-      {!api || !info ? (
+      {!api || (problem && !info) ? (
         !token && !isReport() ? <Enter problem={problem} take={(given) => { keepToken(given); setProblem(null); setToken(given); }} /> : <main class="page">{problem ? <p class="problem" role="alert">{problem}</p> : <p class="empty">Loading…</p>}</main>
       ) : shown.page === 'sessions' ? (
-        <SessionList api={api} info={info} query={shown.query} search={search} />
+        <SessionList api={api} write={info?.write ?? false} query={shown.query} search={search} />
       ) : (
-        <SessionPage key={shown.place.session} api={api} info={info} route={shown} />
+        <SessionPage key={shown.place.session} api={api} write={info?.write ?? false} route={shown} />
       )}
     </>
   );

@@ -31,7 +31,9 @@ async function block(id: string): Promise<Uint8Array<ArrayBuffer> | null> {
 
 export const isReport = (): boolean => document.getElementById('annals-data') !== null;
 
-export async function openReport(): Promise<{ api: Api; info: Info; session: string }> {
+export interface Report { api: Api; info: Info; session: string }
+
+export async function openReport(): Promise<Report> {
   const bytes = await block('annals-data');
   const data = JSON.parse(new TextDecoder().decode(bytes ?? new Uint8Array())) as Data;
   if (data.format !== FORMAT) throw new Error('This report was written by another version of annals.');

@@ -9,7 +9,7 @@ import { Scrubber } from './scrubber';
 import { SessionStore } from './store';
 import { TabPanel } from './tabs';
 import { Timeline } from './timeline';
-import type { EventPage, Info, LogEvent } from './types';
+import type { EventPage, LogEvent } from './types';
 import { brief } from './tabs/event';
 import { typing, useLoad } from './ui';
 
@@ -20,12 +20,14 @@ const NAMES: Record<string, string> = {
   usage: 'Usage', cache: 'Cache', compactions: 'Compactions', files: 'Files', events: 'Events', verify: 'Verify',
 };
 
-export function SessionPage({ api, info, route }: { api: Api; info: Info; route: SessionRoute }) {
+export function SessionPage({ api, write, route }: { api: Api; write: boolean; route: SessionRoute }) {
   const id = route.place.session;
   const store = useMemo(() => new SessionStore(api, id), [api, id]);
   const [version, setVersion] = useState(0);
   const [error, setError] = useState<string | null>(null);
-  const [at, setAt] = useState(route.place.at ?? 0);
+  // Null until somebody moves.
+  const [chosen, setAt] = useState<number | null>(null);
+  const at = chosen ?? store.start;
   const [tab, setTab] = useState(route.tab);
   const [mark, setMark] = useState(route.mark);
   const [current, setCurrent] = useState(-1);
@@ -47,15 +49,13 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
     setAt(wanted);
   }, [store]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     let gone = false;
-    store.open().then(
+    store.open(route.place.at).then(
       () => {
         if (gone) return;
-        const wanted = route.place.at ?? store.head.seq;
-        store.reach(wanted).catch((problem: Error) => setError(problem.message));
+        store.reach(store.start).catch((problem: Error) => setError(problem.message));
         store.sketch().catch(() => {});
-        store.snap(Math.min(wanted, store.head.seq)).then((seq) => !gone && go(seq)).catch(() => go(wanted));
       },
       (problem: Error) => gone || setError(problem.message),
     );
@@ -81,7 +81,7 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
     return () => clearTimeout(timer);
   }, [at, tab, mark, store.session, route]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     let gone = false;
     const here = store.indexAt(at);
     setCurrent(here);
@@ -170,7 +170,7 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
     } else if (event.key === 'g') {
       event.preventDefault();
       setGoing(true);
-    } else if (event.key === 'i' && info.write) {
+    } else if (event.key === 'i' && write) {
       event.preventDefault();
       document.querySelector<HTMLElement>('.actions textarea')?.focus();
     } else if (event.key === '/') {
@@ -261,7 +261,7 @@ export function SessionPage({ api, info, route }: { api: Api; info: Info; route:
           ))}
         </div>
         <Live texts={onItsWay} />
-        {info.write && <Actions api={api} id={id} at={at} head={store.head.seq} say={setSay} />}
+        {write && <Actions api={api} id={id} at={at} head={store.head.seq} say={setSay} />}
       </div>
     </main>
   );

@@ -5,11 +5,15 @@ import type { Axis, CutPage, Head, Session, TimelinePage, Turn } from './types';
 
 const PAGE = 64;
 const CUTS = 512;
+/** A place after every event. */
+const END = Number.MAX_SAFE_INTEGER;
 /** How many turns of a sub-agent are shown in its call at most. */
 const NESTED = 20;
 
 export class SessionStore {
   session: Session | null = null;
+  /** The Cut that is looked at first, once the session is open: its end, or that of the link. */
+  start = 0;
   /** By index; holes are not loaded yet. */
   turns: (Turn | undefined)[] = [];
   total = 0;
@@ -36,12 +40,27 @@ export class SessionStore {
     for (const listener of this.listeners) listener();
   }
 
-  async open(): Promise<Session> {
-    this.session = await this.api.get<Session>(of(this.id));
-    this.head = this.session.head;
-    this.total = this.session.turns;
+  /** Opens the session at the place of a link, or at its end. The turns there and the Cuts around it are asked for at the same time. */
+  async open(wanted: number | null): Promise<void> {
+    this.reaching = { at: END, page: this.reached(wanted ?? END) };
+    this.reaching.page.catch(() => {});
+    const cuts = wanted === null ? null : this.cuts(wanted).catch(() => null);
+    const session = await this.api.get<Session>(of(this.id));
+    this.took(session);
+    this.start = this.head.seq;
+    if (wanted !== null && wanted < this.head.seq) {
+      const page = await cuts;
+      if (page) this.surrounded(page);
+      this.start = await this.snap(wanted).catch(() => wanted);
+    }
+    if (this.reaching) this.reaching.at = this.start;
+    this.session = session;
     this.changed();
-    return this.session;
+  }
+
+  private took(session: Session): void {
+    this.head = session.head;
+    this.total = session.turns;
   }
 
   /** Loads where everything is on the axis. */
@@ -57,7 +76,7 @@ export class SessionStore {
     if (known) return known;
     const loading = this.api
       .get<TimelinePage>(of(this.id, '/timeline'), { from: start, limit: PAGE })
-      .then((page) => this.took(page, start))
+      .then((page) => this.loadedTurns(page, start))
       .catch((error: unknown) => {
         this.pending.delete(start);
         throw error;
@@ -66,7 +85,7 @@ export class SessionStore {
     return loading;
   }
 
-  private took(page: TimelinePage, start: number): void {
+  private loadedTurns(page: TimelinePage, start: number): void {
     page.turns.forEach((turn, at) => (this.turns[start + at] = turn));
     this.total = page.total_turns;
     this.changed();
@@ -106,19 +125,19 @@ export class SessionStore {
     const next = this.turns[known + 1];
     if (turn && (turn.first < at || known === 0) && (known + 1 >= this.total || (next && next.first >= at))) return known;
     if (this.reaching?.at !== at) this.reaching = { at, page: this.reached(at) };
-    const { from } = await this.reaching.page;
-    return Math.max(from, this.indexAt(at));
+    const { page } = this.reaching;
+    try {
+      return Math.max((await page).from, this.indexAt(at));
+    } finally {
+      if (this.reaching?.page === page) this.reaching = null;
+    }
   }
 
   private async reached(at: number): Promise<TimelinePage> {
-    try {
-      const page = await this.api.get<TimelinePage>(of(this.id, '/timeline'), { at, limit: PAGE });
-      this.pending.set(page.from, Promise.resolve());
-      this.took(page, page.from);
-      return page;
-    } finally {
-      if (this.reaching?.at === at) this.reaching = null;
-    }
+    const page = await this.api.get<TimelinePage>(of(this.id, '/timeline'), { at, limit: PAGE });
+    this.pending.set(page.from, Promise.resolve());
+    this.loadedTurns(page, page.from);
+    return page;
   }
 
   /** The Cut `step` places away. */
@@ -142,9 +161,17 @@ export class SessionStore {
     return cuts[index] ?? cuts[index - 1] ?? this.head.seq;
   }
 
-  private async around(at: number): Promise<void> {
+  private cuts(at: number): Promise<CutPage & { from: number }> {
     const from = Math.max(0, at - CUTS / 2);
-    const page = await this.api.get<CutPage>(of(this.id, '/cuts'), { from, limit: CUTS });
+    return this.api.get<CutPage>(of(this.id, '/cuts'), { from, limit: CUTS }).then((page) => ({ ...page, from }));
+  }
+
+  private async around(at: number): Promise<void> {
+    this.surrounded(await this.cuts(at));
+  }
+
+  private surrounded(page: CutPage & { from: number }): void {
+    const { from } = page;
     const last = page.cuts[page.cuts.length - 1] ?? from;
     const window = { from, to: page.next === null ? Math.max(this.head.seq, last) : last, cuts: page.cuts };
     if (window.to === this.head.seq && page.next === null && last < this.head.seq) window.cuts.push(this.head.seq);
@@ -176,7 +203,9 @@ export class SessionStore {
   /** Takes up what was appended since: forgets what may have changed. */
   async grown(): Promise<void> {
     const before = this.total;
-    await this.open();
+    this.session = await this.api.get<Session>(of(this.id));
+    this.took(this.session);
+    this.changed();
     for (const start of [...this.pending.keys()]) if (start + PAGE >= before) this.pending.delete(start);
     if (this.window.to >= 0) this.window = { from: 0, to: -1, cuts: [] };
     await this.page(Math.max(0, before - 1));

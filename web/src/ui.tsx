@@ -1,6 +1,6 @@
 // Small components that every part uses. All text of a log passes `visible` and is a text node.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Problem } from './api';
 import { visible } from './format';
 
@@ -40,7 +40,8 @@ const RUSH = 120;
 export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>, wait = 0): Loaded<T> {
   const [state, setState] = useState<Loaded<T> & { key: string | null }>({ data: null, error: null, loading: true, key: null });
   const changed = useRef(-Infinity);
-  useEffect(() => {
+  // Before the frame is drawn, not after it.
+  useLayoutEffect(() => {
     if (key === null) return;
     const ending = new AbortController();
     setState((before) => ({ ...before, loading: true }));
@@ -105,7 +106,7 @@ export function Virtual({ count, height, version, row, label, focus, seen, class
   };
   const first = Math.max(0, find(view.top - 200));
   const last = Math.min(count, find(view.top + view.size + 200) + 1);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = box.current!;
     const measure = () => setView({ top: element.scrollTop, size: element.clientHeight });
     const watching = new ResizeObserver(measure);
@@ -113,8 +114,11 @@ export function Virtual({ count, height, version, row, label, focus, seen, class
     measure();
     return () => watching.disconnect();
   }, []);
-  useEffect(() => seen?.(first, last), [first, last, count]);
   useEffect(() => {
+    // Else it is about to be drawn somewhere else.
+    if (Math.abs(box.current!.scrollTop - view.top) < 1) seen?.(first, last);
+  }, [first, last, count, view.top]);
+  useLayoutEffect(() => {
     const element = box.current!;
     if (focus === null || focus < 0 || focus >= count) return;
     const top = tops[focus]!;

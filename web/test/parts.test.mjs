@@ -96,7 +96,7 @@ function server(n) {
     get: async (path, query = {}) => {
       asked.push(path);
       if (path.endsWith('/timeline')) {
-        const from = query.at === undefined ? query.from : Math.floor(Math.max(0, Math.ceil(query.at / 10) - 1) / query.limit) * query.limit;
+        const from = query.at === undefined ? query.from : Math.floor(Math.max(0, Math.ceil(Math.min(query.at, n * 10) / 10) - 1) / query.limit) * query.limit;
         return { from, turns: Array.from({ length: Math.min(query.limit, n - from) }, (_, at) => turn(from + at)), next: null, total_turns: n, head: n * 10 };
       }
       if (path.endsWith('/axis')) {
@@ -115,7 +115,7 @@ function server(n) {
 test('moving in a session of a million events asks for a few pages', async () => {
   const mock = server(100_000);
   const session = new store.SessionStore(mock, 'x');
-  await session.open();
+  await session.open(null);
   assert.equal(await session.reach(654_321), 65_432);
   assert.equal(await session.turn(654_321, 1), 654_331);
   assert.equal(await session.turn(654_325, -1), 654_321);
@@ -125,12 +125,33 @@ test('moving in a session of a million events asks for a few pages', async () =>
   assert.equal(at, 500_500);
   for (let step = 0; step < 500; step++) at = await session.step(at, -1);
   assert.equal(at, 500_000);
-  assert.ok(mock.asked.length < 12, `${mock.asked.length} requests`);
+  assert.ok(mock.asked.length <= 12, `${mock.asked.length} requests`);
+});
+
+test('a session is opened at its end, or at the Cut of a link, with what is there asked for at once', async () => {
+  const mock = server(1000);
+  const end = new store.SessionStore(mock, 'x');
+  await end.open(null);
+  assert.equal(end.start, 10_000);
+  assert.equal(await end.reach(end.start), 999);
+  assert.deepEqual(mock.asked, ['/sessions/x/timeline', '/sessions/x']);
+  mock.asked.length = 0;
+  const link = new store.SessionStore(mock, 'x');
+  const opening = link.open(5005);
+  assert.equal(mock.asked.length, 3);
+  await opening;
+  assert.equal(link.start, 5005);
+  assert.equal(await link.reach(link.start), 500);
+  assert.equal(await link.step(link.start, 1), 5006);
+  assert.equal(mock.asked.length, 3);
+  const beyond = new store.SessionStore(mock, 'x');
+  await beyond.open(20_000);
+  assert.equal(beyond.start, 10_000);
 });
 
 test('the next error is found on a later page, and none is said to be none', async () => {
   const session = new store.SessionStore(server(700), 'x');
-  await session.open();
+  await session.open(null);
   assert.equal(await session.error(0), 2998);
   assert.equal(await session.error(2998), 5998);
   assert.equal(await session.error(5998), null);
@@ -140,7 +161,7 @@ test('the next error is found on a later page, and none is said to be none', asy
 
 test('the ends of a session are no further than its first and last Cut', async () => {
   const session = new store.SessionStore(server(3), 'x');
-  await session.open();
+  await session.open(null);
   assert.equal(await session.step(30, 1), 30);
   assert.equal(await session.step(1, -1), 1);
   assert.equal(await session.turn(30, 1), 30);
