@@ -108,12 +108,12 @@ pub async fn ask(past: &SessionAt, asking: Asking) -> Result<Cached, AskError> {
     // One more: the first that is shown is compared with it.
     let count = asking.last.map_or(usize::MAX, |last| last.saturating_add(1));
     let turns = steps.requests.iter().rev().filter(|step| step.purpose == Purpose::Turn).take(count);
-    let mut turns: Vec<IndexedRequest> = turns.cloned().collect();
+    let mut turns: Vec<IndexedRequest> = turns.collect();
     turns.reverse();
     let mut answer = Cached { requests: Vec::new(), damaged: 0, breaks: 0, price: 0, lacks: BTreeSet::new() };
     let mut prefixes = Prefixes::default();
     let mut open: Vec<(usize, Seq, Seq, cause::Differs)> = Vec::new();
-    each_request(past, &turns, |step, built, epoch| {
+    each_request(past, turns, |step, built, epoch| {
         let (request, lacks) = match built {
             Ok(built) => built,
             Err(error) => {

@@ -177,7 +177,8 @@ impl SessionAt {
         let mut pool = Pool::default();
         let shown = self.shown(from, &mut pool).await?;
         let steps = self.steps().await?;
-        let wanted: Vec<IndexedRequest> = steps.requests.iter().filter(|step| step.seq >= from).cloned().collect();
+        let wanted: Vec<IndexedRequest> =
+            steps.requests.range(steps.requests.before(from), steps.requests.len()).collect();
         let mut requests: Vec<ListedRequest> = self.requests(false).await?;
         requests.retain(|request| request.seq >= from);
         let is_whole = verified.withheld.is_none();
@@ -264,7 +265,7 @@ impl SessionAt {
         let mut recorded: Vec<IndexedRequest> = steps.iter().filter(|step| step.recorded).cloned().collect();
         recorded.drain(..recorded.len().saturating_sub(REQUESTS));
         let mut rebuilt = Vec::new();
-        each_request(self, &recorded, |step, built, _| {
+        each_request(self, recorded, |step, built, _| {
             let (Ok((built, _)), Some(row)) = (built, listed.iter_mut().find(|row| row.seq == step.seq)) else {
                 return;
             };

@@ -109,14 +109,15 @@ pub type Built<'a> = Result<(BuiltRequest<'a>, BTreeSet<Lack>), BuildError>;
 /// When the log cannot be read.
 pub async fn each_request(
     past: &SessionAt,
-    steps: &[IndexedRequest],
+    steps: impl IntoIterator<Item = IndexedRequest>,
     mut visit: impl FnMut(&IndexedRequest, Built<'_>, Option<Seq>),
 ) -> Result<(), AskError> {
-    let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Ok(()) };
-    let mut fold = RequestFold::new(past.seen(first.seq).await?);
-    let mut ahead = steps.iter().peekable();
-    let mut pages = past.log().pages(past.session, first.seq..last.seq.plus(1).min(past.until));
-    while let Some(slices) = pages.next_page().await? {
+    let mut ahead = steps.into_iter().peekable();
+    let Some(first) = ahead.peek().map(|first| first.seq) else { return Ok(()) };
+    let mut fold = RequestFold::new(past.seen(first).await?);
+    let mut pages = past.log().pages(past.session, first..past.until);
+    while ahead.peek().is_some() {
+        let Some(slices) = pages.next_page().await? else { break };
         for record in slices.iter().flat_map(Slice::records) {
             if let Some(step) = ahead.next_if(|step| step.seq == record.seq) {
                 let sent = match record.event {
@@ -124,7 +125,7 @@ pub async fn each_request(
                     _ => None,
                 };
                 let epoch = fold.view.epochs.current.as_ref().map(|epoch| epoch.mark.seq);
-                visit(step, build(step, sent, &mut fold, past.blobs()), epoch);
+                visit(&step, build(&step, sent, &mut fold, past.blobs()), epoch);
             }
             fold.apply(&record);
             fold.restore(past, &record).await?;

@@ -109,9 +109,9 @@ pub(super) fn failed(step: &IndexedRequest, error: &BuildError) -> Value {
 /// not contain is listed with the reason.
 async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, AskError> {
     let steps = past.steps().await?;
-    let before = steps.requests.partition_point(|step| step.seq < until);
+    let before = steps.requests.range(0, steps.requests.before(until));
     let mut requests = Vec::new();
-    each_request(past, steps.requests.get(..before).unwrap_or_default(), |step, built, _| {
+    each_request(past, before, |step, built, _| {
         let (seq, purpose) = (step.seq, step.purpose);
         let item = match &built {
             Ok((request, lacks)) => {
@@ -134,9 +134,9 @@ async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, Ask
 /// When the log cannot be read.
 pub async fn bodies(past: &SessionAt, until: Seq, mut visit: impl FnMut(&str)) -> Result<(), AskError> {
     let steps = past.steps().await?;
-    let before = steps.requests.partition_point(|step| step.seq < until);
+    let before = steps.requests.range(0, steps.requests.before(until));
     let mut texts = RequestTexts::default();
-    each_request(past, steps.requests.get(..before).unwrap_or_default(), |step, built, _| {
+    each_request(past, before, |step, built, _| {
         visit(texts.body(step, &built));
     })
     .await

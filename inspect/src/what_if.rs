@@ -54,7 +54,7 @@ struct Measured {
 pub async fn ask(past: &SessionAt, question: &WhatIf, known: KnownModel<'_>) -> Result<WhatIfAnswer, AskError> {
     let steps = past.steps().await?;
     let numbered: Vec<(u64, IndexedRequest)> = (1..)
-        .zip(steps.requests.iter().cloned())
+        .zip(steps.requests.iter())
         .filter(|(_, step)| step.purpose == Purpose::Turn && step.seq < past.until)
         .collect();
     let found = change_places(past, &question.changes).await?;

@@ -218,11 +218,11 @@ async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>) -> R
 fn carried(stay: &mut Stay, steps: &RequestIndex, until: Seq) {
     let from = stay.entered.seq;
     let until = stay.left.as_ref().map_or(until, |left| left.fact.seq);
-    let within = |step: &&IndexedRequest| step.seq >= from && step.seq < until;
+    let within = |step: &IndexedRequest| step.seq >= from && step.seq < until;
     // A configuration enters with the request that names it, so that this one is within.
-    let entering = steps.requests.iter().find(|step| step.seq == from);
-    let first = entering.or(steps.first_after(from)).filter(within);
-    stay.first = first.map(|step| step.number);
+    let entering = steps.requests.get(steps.requests.before(from)).filter(|step| step.seq == from);
+    let first = entering.or_else(|| steps.first_after(from)).filter(within);
+    stay.first = first.as_ref().map(|step| step.number);
     stay.last = first.and_then(|_| steps.last_before(until)).filter(within).map(|step| step.number).or(stay.first);
 }
 

@@ -12,7 +12,7 @@ pub use span::{Actor, RequestSpan, Sort};
 use super::{AskError, Asked, Fact, IndexedRequest, Lack, RequestIndex, SessionAt};
 use annals_core::Seq;
 use annals_core::event::Purpose;
-use annals_projections::Request;
+use annals_projections::{Request, SharedProfile};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -106,7 +106,7 @@ pub async fn ask_page(
             newest.ok_or(missing(1))?
         }
     };
-    let asked = past.request(step).await?;
+    let asked = past.request(&step).await?;
     let all = span::spans(&asked.request, &asked.view, &asked.step, &steps);
     let of = all.len() as u64;
     let characters = (page != SpanPage::ALL).then(|| {
@@ -188,7 +188,7 @@ async fn since(
         if looked_at.replace(before.number) == Some(before.number) {
             continue;
         }
-        let earlier = past.request(before).await?;
+        let earlier = past.request(&before).await?;
         let there: HashSet<_> = identities(&earlier.request, &earlier, steps);
         open.retain(|at, span| {
             let stands = there.contains(&span.identity());
@@ -208,16 +208,15 @@ fn identities(request: &Request, asked: &Asked, steps: &RequestIndex) -> HashSet
 /// The first of the run of turn requests, ending with this one, that were given the same recorded thing.
 fn run_of_set(past: &SessionAt, asked: &Asked, steps: &RequestIndex, set: &span::Set, text: &str) -> u64 {
     let now = asked.step.number;
-    let earlier = steps.requests.iter().rev().filter(|step| step.number <= now && step.purpose == asked.step.purpose);
-    let same = |step: &&IndexedRequest| match set {
-        span::Set::Agent(digest) => step.agent_profile == Some(*digest),
-        span::Set::Options(digest) => step.options == Some(*digest),
-        span::Set::Tools(digest) if step.tools == Some(*digest) => true,
+    let same = |shape: &SharedProfile| match set {
+        span::Set::Agent(digest) => shape.agent_profile == Some(*digest),
+        span::Set::Options(digest) => shape.options == Some(*digest),
+        span::Set::Tools(digest) if shape.tools == Some(*digest) => true,
         // Another set may hold the same tool.
-        span::Set::Tools(_) => step
+        span::Set::Tools(_) => shape
             .tools
             .and_then(|digest| asked.view.profiles.tools.get(&digest))
             .is_some_and(|tools| tools.iter().any(|tool| span::tool_text(tool, past.blobs()) == text)),
     };
-    earlier.take_while(same).last().map_or(now, |step| step.number)
+    steps.requests.run(now, asked.step.purpose, same).unwrap_or(now)
 }

@@ -1,6 +1,8 @@
 //! The requests of a session, numbered, and the events that may bring content back into the model's view.
 
-mod saved;
+mod list;
+
+pub use list::RequestList;
 
 use crate::Projection;
 use alloc::sync::Arc;
@@ -118,10 +120,9 @@ impl Deref for IndexedRequest {
 
 /// Every request of a session (inherited ones are not included), and the events that may change what one contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "saved::SavedIndex", try_from = "saved::SavedIndex")]
 pub struct RequestIndex {
     /// In order; the number of a request is its place plus 1.
-    pub requests: Vec<IndexedRequest>,
+    pub requests: RequestList,
     /// Promotions of user messages, in order, inherited ones included: what `user` in a revert counts.
     pub users: Vec<Seq>,
     /// Hash and first Seq of each recorded profile, tool set and set of options, sorted by hash.
@@ -134,7 +135,7 @@ pub struct RequestIndex {
 
 impl RequestIndex {
     /// The request with a number, from 1.
-    pub fn get(&self, number: u64) -> Option<&IndexedRequest> {
+    pub fn get(&self, number: u64) -> Option<IndexedRequest> {
         self.requests.get(usize::try_from(number.checked_sub(1)?).ok()?)
     }
 
@@ -144,28 +145,22 @@ impl RequestIndex {
     }
 
     /// The first turn request after an event.
-    pub fn first_after(&self, seq: Seq) -> Option<&IndexedRequest> {
-        let from = self.requests.partition_point(|request| request.seq <= seq);
-        self.requests.get(from..)?.iter().find(|request| request.purpose == Purpose::Turn)
+    pub fn first_after(&self, seq: Seq) -> Option<IndexedRequest> {
+        let from = self.requests.before(seq.plus(1));
+        self.requests.range(from, self.requests.len()).find(|request| request.purpose == Purpose::Turn)
     }
 
     /// The last turn request before an event.
-    pub fn last_before(&self, seq: Seq) -> Option<&IndexedRequest> {
-        let until = self.requests.partition_point(|request| request.seq < seq);
-        self.requests.get(..until)?.iter().rev().find(|request| request.purpose == Purpose::Turn)
+    pub fn last_before(&self, seq: Seq) -> Option<IndexedRequest> {
+        self.requests.range(0, self.requests.before(seq)).rev().find(|request| request.purpose == Purpose::Turn)
     }
 
     /// The index of the events before `until`, of a log without inherited ones there. It cannot be extended.
     #[must_use]
     pub fn before(&self, until: Seq) -> Self {
         let part = |list: &[Seq]| list.get(..list.partition_point(|seq| *seq < until)).unwrap_or_default().to_vec();
-        let requests = self.requests.get(..self.requests.partition_point(|request| request.seq < until));
-        let cut = |request: &IndexedRequest| IndexedRequest {
-            answer: request.answer.filter(|answer| answer.seq < until),
-            ..request.clone()
-        };
         Self {
-            requests: requests.unwrap_or_default().iter().map(cut).collect(),
+            requests: self.requests.until(until),
             users: part(&self.users),
             recorded: self.recorded.iter().filter(|(_, seq)| *seq < until).copied().collect(),
             returns: part(&self.returns),
@@ -180,11 +175,7 @@ impl RequestIndex {
     }
 
     fn push(&mut self, record: &Record<'_>, shape: SharedProfile) {
-        // Summaries and titles are between turns.
-        let near = self.requests.iter().rev().take(4).find(|request| *request.shape == shape);
-        let shape = near.map_or_else(|| Arc::new(shape), |near| near.shape.clone());
-        let number = self.requests.len() as u64 + 1;
-        self.requests.push(IndexedRequest { number, seq: record.seq, at: record.at, shape, answer: None });
+        self.requests.push(record.seq, record.at, shape);
     }
 
     fn record(&mut self, digest: Option<Digest>, seq: Seq) {
@@ -196,10 +187,7 @@ impl RequestIndex {
 
     /// Ends the newest request of one of these purposes, unless it has ended.
     fn end(&mut self, record: &Record<'_>, purposes: &[Purpose], usage: Option<Usage>, cost: u64) {
-        let request = self.requests.iter_mut().rev().find(|request| purposes.contains(&request.purpose));
-        if let Some(request) = request.filter(|request| request.answer.is_none()) {
-            request.answer = Some(RequestEnd { seq: record.seq, at: record.at, usage, cost });
-        }
+        self.requests.end(purposes, RequestEnd { seq: record.seq, at: record.at, usage, cost });
     }
 
     fn session(&mut self, record: &Record<'_>, event: &SessionEvent) {
@@ -274,7 +262,7 @@ impl RequestIndex {
 
 impl Projection for RequestIndex {
     const NAME: &'static str = "request-index";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;

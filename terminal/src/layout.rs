@@ -45,22 +45,24 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
             continue;
         }
         let indent: String = line.chars().take_while(|c| *c == ' ').take(width / 2).collect();
-        let mut current = indent.clone();
+        let (mut current, mut used) = (indent.clone(), indent.len());
         let mut empty = true;
         for word in line.trim_start().split(' ') {
-            if !empty && columns(&current) + 1 + columns(word) > width {
+            let wide = columns(word);
+            if !empty && used + 1 + wide > width {
                 lines.push(std::mem::replace(&mut current, indent.clone()));
-                empty = true;
+                (used, empty) = (indent.len(), true);
             }
             if !empty {
                 current.push(' ');
+                used += 1;
             }
             empty = false;
-            if columns(&current) + columns(word) <= width || is_copied_whole(word) {
+            if used + wide <= width || is_copied_whole(word) {
                 current.push_str(word);
+                used += wide;
                 continue;
             }
-            let mut used = columns(&current);
             for c in word.chars() {
                 let wide = escape::width(c);
                 if used + wide > width {
@@ -70,6 +72,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
                 current.push(c);
                 used += wide;
             }
+            // Characters that are drawn as one are narrower together.
+            used = columns(&current);
         }
         lines.push(current);
     }

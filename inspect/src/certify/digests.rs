@@ -51,7 +51,7 @@ pub(super) async fn of_views(past: &SessionAt) -> Result<(BTreeMap<String, Diges
     }
     let steps = past.steps().await?;
     let (mut requests, mut bodies, mut texts) = (ListDigest::begin(), Vec::new(), views::RequestTexts::default());
-    each_request(past, &steps.requests, |step, built, _| {
+    each_request(past, steps.requests.iter(), |step, built, _| {
         requests.item(texts.item(step, &built));
         bodies.push(Digest::of(texts.body(step, &built).as_bytes()));
     })

@@ -76,7 +76,7 @@ pub async fn requests(past: (&SessionAt, u64), other: (&SessionAt, u64)) -> Resu
         let steps = past.steps().await?;
         let count = steps.requests.len() as u64;
         let missing = AskError::NoStep { session: past.session, wanted: number, count };
-        let asked = past.request(steps.get(number).ok_or(missing)?).await?;
+        let asked = past.request(&steps.get(number).ok_or(missing)?).await?;
         lacks.extend(asked.lacks);
         sides.push((asked.step, told(&asked.request)));
     }

@@ -108,6 +108,23 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         None
     }
 
+    /// Adds an entry whose key is mostly greater than all others, as in what was written in order.
+    fn append(&mut self, key: K, value: V) {
+        if self.chunks.last().and_then(|chunk| chunk.last()).is_some_and(|(last, _)| *last >= key) {
+            self.insert(key, value);
+            return;
+        }
+        match self.chunks.last_mut().filter(|last| last.len() < CHUNK) {
+            Some(last) => Arc::make_mut(last).push((key, value)),
+            None => {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                chunk.push((key, value));
+                self.chunks.push(Arc::new(chunk));
+            }
+        }
+        self.len += 1;
+    }
+
     /// Keeps the entries that a condition holds for.
     pub fn retain(&mut self, keep: impl Fn(&K, &V) -> bool) {
         for chunk in &mut self.chunks {
@@ -177,7 +194,7 @@ impl<'de, K: Ord + Clone + Deserialize<'de>, V: Clone + Deserialize<'de>> Visito
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<SharedMap<K, V>, A::Error> {
         let mut map = SharedMap::new();
         while let Some((key, value)) = entries.next_entry()? {
-            map.insert(key, value);
+            map.append(key, value);
         }
         Ok(map)
     }
@@ -231,7 +248,7 @@ impl<'de, T: Ord + Clone + Deserialize<'de>> Visitor<'de> for ReadItems<T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<SharedSet<T>, A::Error> {
         let mut set = SharedSet(SharedMap::new());
         while let Some(item) = items.next_element()? {
-            set.insert(item);
+            set.0.append(item, ());
         }
         Ok(set)
     }
@@ -241,6 +258,7 @@ impl<'de, T: Ord + Clone + Deserialize<'de>> Visitor<'de> for ReadItems<T> {
 mod tests {
     use super::*;
     use alloc::collections::BTreeMap;
+    use alloc::format;
     use alloc::string::{String, ToString};
     use proptest::prelude::*;
 
@@ -268,6 +286,8 @@ mod tests {
             prop_assert_eq!(map.len(), model.len());
             let json = serde_json::to_string(&map).unwrap();
             prop_assert_eq!(&json, &serde_json::to_string(&model).unwrap());
+            let reversed: Vec<String> = model.iter().rev().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+            prop_assert_eq!(&serde_json::from_str::<SharedMap<String, u8>>(&format!("{{{}}}", reversed.join(","))).unwrap(), &map);
             prop_assert_eq!(serde_json::from_str::<SharedMap<String, u8>>(&json).unwrap(), map);
         }
     }

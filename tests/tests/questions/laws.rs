@@ -183,7 +183,8 @@ async fn a_command_judges_views_on_stdin_as_git_does() {
 async fn recorded_requests_are_compared_as_their_digests_say() {
     let past = eventful().await.past().await;
     let steps = past.steps().await.unwrap();
-    for pair in steps.requests.windows(2) {
+    let requests: Vec<_> = steps.requests.iter().collect();
+    for pair in requests.windows(2) {
         let (one, other) = (past.request(&pair[0]).await.unwrap(), past.request(&pair[1]).await.unwrap());
         let found = diff::requests((&past, pair[0].number), (&past, pair[1].number)).await.unwrap();
         assert_eq!(found.first.is_none(), one.request.digest() == other.request.digest());

@@ -124,7 +124,7 @@ async fn what_is_held_in_memory_changes_no_answer() {
             let (index, anew) = (held.steps().await.unwrap(), scratch.steps().await.unwrap());
             assert_eq!(index.requests, anew.requests, "{} at {cut}", past.session);
             assert_eq!((&index.users, &index.returns), (&anew.users, &anew.returns), "{} at {cut}", past.session);
-            for step in &anew.requests {
+            for step in anew.requests.iter() {
                 let of = |digest| (index.recorded_at(digest), anew.recorded_at(digest));
                 assert!(
                     [step.agent_profile, step.tools, step.options].into_iter().flatten().map(of).all(|(a, b)| a == b)
