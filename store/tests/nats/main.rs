@@ -10,6 +10,7 @@ mod lagging;
 mod leases;
 mod links;
 mod logins;
+mod lost_packets;
 mod membership;
 mod partitions;
 mod refusals;

@@ -2,6 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::faults::{Faults, Load, fill};
+use crate::links::{Heal, Links};
 use annals_store::nats::{NatsAddress, NatsCreate, NatsLog, NatsOptions, create};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -101,6 +102,51 @@ async fn a_server_is_replaced_by_another_one_while_many_append() {
     let nodes: Vec<usize> = (faults.rounds.min(2) as usize..cluster.nodes.len()).collect();
     let fresh = NatsLog::open(&cluster.address_at(&address.name, &nodes), NatsOptions::default()).await.unwrap();
     load.end(&fresh).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_is_cut_off_is_replaced_and_comes_back_while_many_append() {
+    let Some((mut cluster, links)) = Links::start(4) else { return };
+    let faults = Faults::of_environment();
+    // Three replicas on four servers: one is free to take a place.
+    let address = cluster.address("moved");
+    let wanted = NatsCreate { replicas: Some(3), shards: Some(1), monitors: cluster.monitors(), accept_unsynced: false };
+    create(&address, &wanted, NatsOptions::default()).await.unwrap();
+    let [sessions, ..] = &streams_of(&address)[..] else { panic!("streams") };
+    fill(&NatsLog::open(&address, NatsOptions::default()).await.unwrap(), faults.fill).await;
+    let load = Load::start(&(0..4).map(|node| cluster.address_at(&address.name, &[node])).collect::<Vec<_>>()).await;
+    for round in 0..faults.rounds {
+        let heal = if round % 2 == 0 { Heal::Late } else { Heal::Reset };
+        let leader = cluster.leader(sessions).expect("a leader");
+        let client = async_nats::connect(format!("127.0.0.1:{}", cluster.nodes[leader].client)).await.unwrap();
+        let replicas = current(&client, sessions).await;
+        // The leader itself every second time.
+        let follower = replicas.iter().map(|name| node_of(name)).find(|node| *node != leader).expect("a follower");
+        let gone = if round % 2 == 0 { follower } else { leader };
+        links.cut_off(gone);
+        let rest: Vec<usize> = (0..4).filter(|node| *node != gone).collect();
+        load.goes_on(rest.clone()).await;
+        let client = async_nats::connect(format!("127.0.0.1:{}", cluster.nodes[rest[0]].client)).await.unwrap();
+        let peer = json!({ "peer": format!("n{}", gone + 1) });
+        let removed = ask(&client, &format!("$JS.API.STREAM.PEER.REMOVE.{sessions}"), peer).await;
+        assert_eq!(removed["success"], true, "{removed}");
+        let left: Vec<String> = rest.iter().map(|node| format!("n{}", node + 1)).collect();
+        let left: Vec<&str> = left.iter().map(String::as_str).collect();
+        eprintln!("round {round}: n{} is cut off, and replaced; then {heal:?}", gone + 1);
+        await_servers(&client, std::slice::from_ref(sessions), &left).await;
+        load.goes_on(rest).await;
+        // It takes itself for a replica still.
+        links.heal(heal);
+        load.goes_on(0..4).await;
+        cluster.await_healthy();
+        await_servers(&client, std::slice::from_ref(sessions), &left).await;
+    }
+    load.end(&NatsLog::open(&address, NatsOptions::default()).await.unwrap()).await;
+}
+
+/// The place of a server by its name.
+fn node_of(name: &str) -> usize {
+    name.trim_start_matches('n').parse::<usize>().unwrap() - 1
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
