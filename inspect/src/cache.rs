@@ -9,12 +9,14 @@ mod prefix;
 
 pub use cause::Cause;
 
-use super::{AskError, Fact, IndexedRequest, Lack, RequestIndex, SessionAt, each_request};
+use super::{AskError, Fact, IndexedRequest, Lack, RequestIndex, SessionAt};
+use crate::request::{Walked, walk};
 use annals_core::event::{Purpose, Usage};
 use annals_core::{Digest, Seq};
+use annals_projections::SharedProfile;
 pub(crate) use prefix::Prefixes;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a provider's cache could keep of a session's requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -99,78 +101,136 @@ pub struct Asking {
     pub ttl_ms: u64,
 }
 
+/// What all requests that were visited come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CacheTotals {
+    /// How many requests there were.
+    pub requests: u64,
+    /// How many of them cannot be rebuilt: the log is damaged.
+    pub damaged: u64,
+    /// How many broke the prefix.
+    pub breaks: u64,
+    /// What the breaks cost together, in nano-dollars, as far as prices were recorded.
+    pub price: u64,
+    /// What the log lacks for a complete answer.
+    pub lacks: BTreeSet<Lack>,
+}
+
 /// Answers what a cache could keep. One fold from the view before the first request that is shown.
 ///
 /// # Errors
 /// When the log cannot be read.
 pub async fn ask(past: &SessionAt, asking: Asking) -> Result<Cached, AskError> {
-    let steps = past.steps().await?;
-    // One more: the first that is shown is compared with it.
-    let count = asking.last.map_or(usize::MAX, |last| last.saturating_add(1));
-    let turns = steps.requests.iter().rev().filter(|step| step.purpose == Purpose::Turn).take(count);
-    let mut turns: Vec<IndexedRequest> = turns.collect();
-    turns.reverse();
-    let mut answer = Cached { requests: Vec::new(), damaged: 0, breaks: 0, price: 0, lacks: BTreeSet::new() };
-    let mut prefixes = Prefixes::default();
-    let mut open: Vec<(usize, Seq, Seq, cause::Differs)> = Vec::new();
-    each_request(past, turns, |step, built, epoch| {
-        let (request, lacks) = match built {
-            Ok(built) => built,
-            Err(error) => {
-                answer.requests.push(Shared::damaged(step, error.to_string()));
-                return;
-            }
-        };
-        answer.lacks.extend(lacks.iter().copied());
-        let before = prefixes.before().map(|before| before.seq);
-        let (shared, differs) = prefixes.next(step, &request, lacks, epoch, asking.ttl_ms);
-        if let (Some(differs), Some(before)) = (differs, before) {
-            open.push((answer.requests.len(), before, step.seq, differs));
-        }
-        answer.requests.push(shared);
-    })
-    .await?;
-    for (at, from, until, differs) in open {
-        let mut between = Vec::new();
-        past.each(from, until, |record| between.extend(cause::Between::of(record, past.session))).await?;
-        let (cause, fact) = differs.explain(&between);
-        if let Some(broken) = answer.requests.get_mut(at).and_then(|shared| shared.broken.as_mut()) {
-            (broken.cause, broken.fact) = (cause, fact);
-        }
-    }
-    named(past, &steps, &mut answer).await?;
-    if asking.last.is_some_and(|last| answer.requests.len() > last) {
-        answer.requests.remove(0);
-    }
-    answer.damaged = answer.requests.iter().filter(|shared| shared.anomaly.is_some()).count() as u64;
-    answer.breaks = answer.requests.iter().filter(|shared| shared.broken.is_some()).count() as u64;
-    answer.price = answer.requests.iter().filter_map(|shared| shared.broken.as_ref()?.price).sum();
-    if answer.requests.iter().any(|shared| shared.step.answer.is_some() && shared.usage.is_none()) {
-        answer.lacks.insert(Lack::Usage);
-    }
-    Ok(answer)
+    let mut requests = Vec::new();
+    let totals = each(past, asking, |shared| {
+        requests.push(shared);
+        Ok::<(), AskError>(())
+    });
+    let CacheTotals { damaged, breaks, price, lacks, .. } = totals.await?;
+    Ok(Cached { requests, damaged, breaks, price, lacks })
 }
 
-/// Names the events that no look between two requests finds: where what a request was given again had been recorded.
-async fn named(past: &SessionAt, steps: &RequestIndex, answer: &mut Cached) -> Result<(), AskError> {
-    let recorded = |digest: Option<Digest>| digest.and_then(|digest| steps.recorded_at(digest));
-    let given = |shared: &Shared| match shared.broken.as_ref().filter(|broken| broken.fact.is_none())?.cause {
-        Cause::Tools => recorded(shared.step.tools),
-        Cause::AgentText | Cause::AgentSwitch => recorded(shared.step.agent_profile),
-        _ => None,
+/// The same request by request, each as soon as it is compared.
+///
+/// # Errors
+/// When the log cannot be read, or the visitor has enough.
+pub async fn each<E: From<AskError>>(
+    past: &SessionAt,
+    asking: Asking,
+    mut visit: impl FnMut(Shared) -> Result<(), E>,
+) -> Result<CacheTotals, E> {
+    let steps = past.steps().await.map_err(AskError::from)?;
+    let is_turn = |step: &IndexedRequest| step.purpose == Purpose::Turn;
+    let newest = asking.last.map(|last| {
+        // One more: the first that is shown is compared with it.
+        let turns = steps.requests.iter().rev().filter(is_turn).take(last.saturating_add(1));
+        let mut turns: Vec<IndexedRequest> = turns.collect();
+        turns.reverse();
+        turns
+    });
+    let mut unseen = newest.as_ref().zip(asking.last).map_or(0, |(turns, last)| turns.len().saturating_sub(last));
+    let shapes: Vec<&SharedProfile> = match &newest {
+        Some(turns) => turns.iter().map(|step| &*step.shape).collect(),
+        None => steps.requests.shapes().collect(),
     };
-    let options = |shared: &Shared| recorded(shared.step.options).filter(|_| shared.options_differ);
-    let wanted: BTreeSet<Seq> = answer.requests.iter().flat_map(|it| [given(it), options(it)]).flatten().collect();
-    let facts = past.facts(&wanted).await?;
-    let fact = |seq: Option<Seq>| seq.and_then(|seq| facts.get(&seq).copied());
-    for shared in &mut answer.requests {
-        shared.options_fact = fact(options(shared));
-        let given = fact(given(shared));
-        if let Some(broken) = &mut shared.broken {
-            broken.fact = broken.fact.or(given);
+    let facts = recorded(past, &steps, &shapes).await?;
+    let turns: Box<dyn Iterator<Item = IndexedRequest> + Send> = match newest.clone() {
+        Some(turns) => Box::new(turns.into_iter()),
+        None => Box::new(steps.requests.iter().filter(is_turn)),
+    };
+    let fact = |digest: Option<Digest>| facts.get(&steps.recorded_at(digest?)?).copied();
+    let (mut prefixes, mut between) = (Prefixes::default(), Vec::new());
+    let mut totals = CacheTotals::default();
+    walk(past, turns, |walked| {
+        let (step, built, epoch) = match walked {
+            Walked::Request { step, built, epoch } => (step, built, epoch),
+            Walked::Event(record) => {
+                between.extend(cause::Between::of(record, past.session));
+                return Ok(());
+            }
+        };
+        let shared = match built {
+            Err(error) => Shared::damaged(step, error.to_string()),
+            Ok((request, lacks)) => {
+                totals.lacks.extend(lacks.iter().copied());
+                let (mut shared, differs) = prefixes.next(step, &request, lacks, epoch, asking.ttl_ms);
+                if let (Some(differs), Some(broken)) = (differs, &mut shared.broken) {
+                    (broken.cause, broken.fact) = differs.explain(&between);
+                }
+                between.clear();
+                shared.options_fact = fact(step.options).filter(|_| shared.options_differ);
+                if let Some(broken) = shared.broken.as_mut().filter(|broken| broken.fact.is_none()) {
+                    // No event between the two says it: where what the request was given again had been recorded.
+                    broken.fact = match broken.cause {
+                        Cause::Tools => fact(step.tools),
+                        Cause::AgentText | Cause::AgentSwitch => fact(step.agent_profile),
+                        _ => None,
+                    };
+                }
+                shared
+            }
+        };
+        if unseen > 0 {
+            unseen -= 1;
+            return Ok(());
+        }
+        totals.add(&shared);
+        visit(shared)
+    })
+    .await?;
+    Ok(totals)
+}
+
+/// The events that recorded what these requests were given.
+async fn recorded(
+    past: &SessionAt,
+    steps: &RequestIndex,
+    shapes: &[&SharedProfile],
+) -> Result<BTreeMap<Seq, Fact>, AskError> {
+    let digests = shapes.iter().flat_map(|shape| [shape.tools, shape.agent_profile, shape.options]).flatten();
+    let wanted: BTreeSet<Seq> = digests.filter_map(|digest| steps.recorded_at(digest)).collect();
+    Ok(past.facts(&wanted).await?)
+}
+
+impl Cached {
+    /// What its requests come to.
+    pub fn totals(&self) -> CacheTotals {
+        let Self { requests, damaged, breaks, price, lacks } = self;
+        let requests = requests.len() as u64;
+        CacheTotals { requests, damaged: *damaged, breaks: *breaks, price: *price, lacks: lacks.clone() }
+    }
+}
+
+impl CacheTotals {
+    fn add(&mut self, shared: &Shared) {
+        self.requests += 1;
+        self.damaged += u64::from(shared.anomaly.is_some());
+        self.breaks += u64::from(shared.broken.is_some());
+        self.price += shared.broken.as_ref().and_then(|broken| broken.price).unwrap_or_default();
+        if shared.step.answer.is_some() && shared.usage.is_none() {
+            self.lacks.insert(Lack::Usage);
         }
     }
-    Ok(())
 }
 
 impl Shared {

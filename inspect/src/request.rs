@@ -3,7 +3,7 @@
 use super::{AskError, IndexedRequest, SessionAt};
 use crate::request_fold::RequestFold;
 use annals_core::event::{AgentProfile, ModelProfile, Purpose, RequestOptions, RequestSent, StepEvent};
-use annals_core::{Blobs, Digest, Event, RequestId, Seq};
+use annals_core::{Blobs, Digest, Event, Record, RequestId, Seq};
 use annals_projections::{BuildError, BuiltRequest, Request, SessionView};
 use annals_store::Slice;
 use serde::Serialize;
@@ -101,6 +101,14 @@ impl SessionAt {
 /// What a visit gets: the request and what the log lacks of it, or why it cannot be rebuilt.
 pub type Built<'a> = Result<(BuiltRequest<'a>, BTreeSet<Lack>), BuildError>;
 
+/// What a walk along the requests of a session meets.
+pub(crate) enum Walked<'a> {
+    /// A request, and the event that opened its baseline.
+    Request { step: &'a IndexedRequest, built: Built<'a>, epoch: Option<Seq> },
+    /// An event, the one that recorded a request included.
+    Event(&'a Record<'a>),
+}
+
 /// Visits every request of `steps` in order, each with the event that opened its baseline: one fold for all of them, and each
 /// request shares what did not change with the one before it. One that a damaged log does not give back is visited like the
 /// others.
@@ -112,12 +120,27 @@ pub async fn each_request(
     steps: impl IntoIterator<Item = IndexedRequest>,
     mut visit: impl FnMut(&IndexedRequest, Built<'_>, Option<Seq>),
 ) -> Result<(), AskError> {
+    walk(past, steps, |walked| {
+        if let Walked::Request { step, built, epoch } = walked {
+            visit(step, built, epoch);
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// The same, with every event between the first and the last of them, until the visitor has enough.
+pub(crate) async fn walk<E: From<AskError>>(
+    past: &SessionAt,
+    steps: impl IntoIterator<Item = IndexedRequest>,
+    mut visit: impl FnMut(Walked<'_>) -> Result<(), E>,
+) -> Result<(), E> {
     let mut ahead = steps.into_iter().peekable();
     let Some(first) = ahead.peek().map(|first| first.seq) else { return Ok(()) };
-    let mut fold = RequestFold::new(past.seen(first).await?);
+    let mut fold = RequestFold::new(past.seen(first).await.map_err(AskError::from)?);
     let mut pages = past.log().pages(past.session, first..past.until);
     while ahead.peek().is_some() {
-        let Some(slices) = pages.next_page().await? else { break };
+        let Some(slices) = pages.next_page().await.map_err(AskError::from)? else { break };
         for record in slices.iter().flat_map(Slice::records) {
             if let Some(step) = ahead.next_if(|step| step.seq == record.seq) {
                 let sent = match record.event {
@@ -125,10 +148,11 @@ pub async fn each_request(
                     _ => None,
                 };
                 let epoch = fold.view.epochs.current.as_ref().map(|epoch| epoch.mark.seq);
-                visit(&step, build(&step, sent, &mut fold, past.blobs()), epoch);
+                visit(Walked::Request { step: &step, built: build(&step, sent, &mut fold, past.blobs()), epoch })?;
             }
+            visit(Walked::Event(&record))?;
             fold.apply(&record);
-            fold.restore(past, &record).await?;
+            fold.restore(past, &record).await.map_err(AskError::from)?;
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ mod words;
 
 pub use occurrence::{Missed, Reason, Through};
 
-use super::{AskError, Fact, IndexedRequest, RequestIndex, SessionAt};
+use super::{AskError, Fact, RequestIndex, SessionAt};
 use annals_core::event::{
     CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, Purpose, SessionEvent, StepEvent,
 };
@@ -20,7 +20,7 @@ use annals_store::ReadError;
 use holds::Holds;
 use occurrence::{Holder, Occurrence};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where and when a text was in the model's view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -158,6 +158,12 @@ struct TextSearch<'a> {
     history: History,
     epochs: Epochs,
     found: Vec<TextMatch>,
+    /// The places in `found` of those that requests name.
+    configured: Vec<usize>,
+    /// The places in `found` of the others, by what they are in.
+    placed: BTreeMap<Seq, Vec<usize>>,
+    /// Those of the others that are in view.
+    in_view: BTreeSet<usize>,
 }
 
 struct TextMatch {
@@ -198,6 +204,9 @@ async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>) -> R
         history: History::default(),
         epochs: Epochs::default(),
         found: Vec::new(),
+        configured: Vec::new(),
+        placed: BTreeMap::new(),
+        in_view: BTreeSet::new(),
     };
     match wanted {
         Some(wanted) => past.at(wanted, |record| fold.apply(record)).await?,
@@ -208,22 +217,23 @@ async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>) -> R
         found.into_iter().partition(|it| !it.sighting.stays.is_empty());
     unseen.iter().for_each(|found| holds.miss(found.sighting.fact, Reason::NotSent));
     let mut sightings: Vec<Sighting> = seen.into_iter().map(|found| found.sighting).collect();
+    let turns = steps.requests.iter().filter(|step| step.purpose == Purpose::Turn);
+    let turns: Vec<(Seq, u64)> = turns.map(|step| (step.seq, step.number)).collect();
     for stay in sightings.iter_mut().flat_map(|sighting| &mut sighting.stays) {
-        carried(stay, &steps, past.until);
+        carried(stay, &turns, past.until);
     }
     Ok(When { text: text.to_owned(), sightings, missed: holds.missed() })
 }
 
 /// Which requests carried it: the turn requests between entering and leaving.
-fn carried(stay: &mut Stay, steps: &RequestIndex, until: Seq) {
-    let from = stay.entered.seq;
-    let until = stay.left.as_ref().map_or(until, |left| left.fact.seq);
-    let within = |step: &IndexedRequest| step.seq >= from && step.seq < until;
+fn carried(stay: &mut Stay, turns: &[(Seq, u64)], until: Seq) {
     // A configuration enters with the request that names it, so that this one is within.
-    let entering = steps.requests.get(steps.requests.before(from)).filter(|step| step.seq == from);
-    let first = entering.or_else(|| steps.first_after(from)).filter(within);
-    stay.first = first.as_ref().map(|step| step.number);
-    stay.last = first.and_then(|_| steps.last_before(until)).filter(within).map(|step| step.number).or(stay.first);
+    let from = turns.partition_point(|(seq, _)| *seq < stay.entered.seq);
+    let until = stay.left.as_ref().map_or(until, |left| left.fact.seq);
+    let until = turns.partition_point(|(seq, _)| *seq < until);
+    let carried = turns.get(from..until).unwrap_or_default();
+    stay.first = carried.first().map(|(_, number)| *number);
+    stay.last = carried.last().map(|(_, number)| *number);
 }
 
 impl TextSearch<'_> {
@@ -231,30 +241,48 @@ impl TextSearch<'_> {
         self.history.apply(record);
         self.epochs.apply(record);
         let fact = Fact::of(record, self.past.session);
-        let kept = self.holds.take(record, fact);
-        let added = !kept.is_empty();
-        for kept in kept {
-            let Occurrence { holder, fact, through } = kept;
+        let first_new = self.found.len();
+        for Occurrence { holder, fact, through } in self.holds.take(record, fact) {
             let turn = self.steps.turn(record.seq);
+            match holder.place() {
+                Some(place) => self.placed.entry(place).or_default().push(self.found.len()),
+                None => self.configured.push(self.found.len()),
+            }
             self.found.push(TextMatch { holder, sighting: Sighting { fact, through, turn, stays: Vec::new() } });
         }
+        let new = first_new..self.found.len();
         if let Event::Step(StepEvent::RequestSent(sent)) = record.event
             && sent.purpose == Purpose::Turn
         {
-            for found in self.found.iter_mut().filter(|found| found.holder.is_configured()) {
-                found.see(found.holder.is_named_by(sent), fact, LeftBy::Reconfigured);
+            for at in &self.configured {
+                if let Some(found) = self.found.get_mut(*at) {
+                    found.see(found.holder.is_named_by(sent), fact, LeftBy::Reconfigured);
+                }
             }
             return;
         }
-        let by = changes(record.event);
-        // An event that adds a message adds it to what is selected: nothing else has to be looked at.
-        if by.is_none() && !added {
+        let Some(by) = changes(record.event) else {
+            // An event that adds a message adds it to what is selected: nothing else has to be looked at.
+            new.for_each(|at| self.look(at, fact, LeftBy::Revert));
             return;
-        }
-        let selected: BTreeSet<Seq> = self.history.selected().map(|message| message.seq).collect();
-        for found in self.found.iter_mut().filter(|found| !found.holder.is_configured()) {
-            let here = found.holder.is_in_view(&self.history, &self.epochs, &selected);
-            found.see(here, fact, by.unwrap_or(LeftBy::Revert));
+        };
+        // What is in view may have left it; what is selected now may have come back.
+        let mut looked_at: BTreeSet<usize> = self.in_view.clone();
+        let baseline = self.epochs.current.as_ref().map(|epoch| epoch.mark.seq);
+        let places = self.history.selected().map(|message| message.seq).chain(baseline);
+        looked_at.extend(places.filter_map(|place| self.placed.get(&place)).flatten());
+        looked_at.into_iter().for_each(|at| self.look(at, fact, by));
+    }
+
+    /// Looks whether something that was found is in view.
+    fn look(&mut self, at: usize, fact: Fact, by: LeftBy) {
+        let Some(found) = self.found.get_mut(at).filter(|found| found.holder.place().is_some()) else { return };
+        let here = found.holder.is_in_view(&self.history, &self.epochs);
+        found.see(here, fact, by);
+        if here {
+            self.in_view.insert(at);
+        } else {
+            self.in_view.remove(&at);
         }
     }
 }

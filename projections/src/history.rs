@@ -67,6 +67,24 @@ impl History {
         first.chain(self.kept_from(from))
     }
 
+    /// Whether a message is selected.
+    pub fn selects(&self, seq: Seq) -> bool {
+        let Some(message) = self.messages.get(seq) else { return false };
+        let standing = self.standing();
+        let is_kept = standing.is_none_or(|compacted| seq >= compacted.first_kept);
+        match &message.body {
+            Body::System { .. } if is_kept => self.baseline.is_none_or(|baseline| seq > baseline),
+            Body::System { .. } => self.baseline.is_some_and(|baseline| seq > baseline),
+            body if is_kept && is_said(body) => true,
+            body => {
+                let Some(compacted) = standing else { return false };
+                let is_pinned = self.is_pinned(seq);
+                let is_replayed = || compacted.replayed.iter().any(|input| input.seq == seq);
+                compacted.seq == seq || (!is_kept && is_said(body) && is_pinned) || (!is_pinned && is_replayed())
+            }
+        }
+    }
+
     fn selected_before_kept(&self) -> impl Iterator<Item = &Message> {
         let standing = self.standing();
         let older = standing.map_or(0, |compacted| self.older_than(compacted.first_kept));

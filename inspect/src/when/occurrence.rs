@@ -5,7 +5,6 @@ use annals_core::event::RequestSent;
 use annals_core::{CallId, Digest, Seq};
 use annals_projections::{Body, Content, Epochs, History};
 use serde::Serialize;
-use std::collections::BTreeSet;
 
 /// What a text came through.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -126,11 +125,6 @@ pub(super) enum Holder {
 }
 
 impl Holder {
-    /// Whether requests name it, so that they alone say whether it is in view.
-    pub(super) fn is_configured(&self) -> bool {
-        matches!(self, Self::Agent(_) | Self::Tools(_))
-    }
-
     pub(super) fn is_named_by(&self, sent: &RequestSent) -> bool {
         match self {
             Self::Agent(digest) => sent.agent_profile == *digest,
@@ -139,11 +133,20 @@ impl Holder {
         }
     }
 
-    pub(super) fn is_in_view(&self, history: &History, epochs: &Epochs, selected: &BTreeSet<Seq>) -> bool {
+    /// What has to be in view for it to be: a message, or the event that opened a baseline; `None` where requests name it, so that
+    /// they alone say whether it is in view.
+    pub(super) fn place(&self) -> Option<Seq> {
         match self {
-            Self::Message(message) => selected.contains(message),
+            Self::Message(seq) | Self::Result { message: seq, .. } | Self::Baseline(seq) => Some(*seq),
+            Self::Agent(_) | Self::Tools(_) => None,
+        }
+    }
+
+    pub(super) fn is_in_view(&self, history: &History, epochs: &Epochs) -> bool {
+        match self {
+            Self::Message(message) => history.selects(*message),
             Self::Result { message, call, in_ends } => {
-                selected.contains(message) && is_read(history, *message, call, *in_ends)
+                history.selects(*message) && is_read(history, *message, call, *in_ends)
             }
             Self::Baseline(seq) => epochs.current.as_ref().is_some_and(|epoch| epoch.mark.seq == *seq),
             Self::Agent(_) | Self::Tools(_) => false,

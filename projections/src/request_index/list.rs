@@ -60,6 +60,11 @@ impl RequestList {
         }
     }
 
+    /// What they have in common with others, each once.
+    pub fn shapes(&self) -> impl Iterator<Item = &SharedProfile> {
+        self.shapes.iter().map(|shape| &**shape)
+    }
+
     /// All of them, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = IndexedRequest> + '_ {
         self.range(0, self.len())

@@ -69,7 +69,7 @@ proptest! {
         let marks: Vec<Seq> = view.requests.marks.iter().map(|mark| mark.seq).collect();
         prop_assert_eq!(recorded, marks);
         prop_assert!(index.requests.iter().zip(1..).all(|(request, number)| request.number == number));
-        prop_assert!(index.requests.is_sorted_by_key(|request| request.seq));
+        prop_assert!(index.requests.iter().is_sorted_by_key(|request| request.seq));
         let turns = index.requests.iter().filter(|it| it.recorded && it.purpose == Purpose::Turn).count() as u64;
         prop_assert_eq!(statistics.requests, turns);
         prop_assert_eq!(index.users.len() as u64, statistics.turns);
@@ -87,7 +87,7 @@ proptest! {
         let (parent, fork) = (of::<RequestIndex>(&log), forked(&log));
         let mut child = parent.clone();
         fork.records().for_each(|record| child.apply(&record));
-        prop_assert_eq!(&child.requests, &Vec::new());
+        prop_assert!(child.requests.is_empty());
         prop_assert_eq!(&child.users, &parent.users);
         prop_assert_eq!(child.returns.last(), Some(&fork.first));
         let mut timeline = of::<Timeline>(&log);

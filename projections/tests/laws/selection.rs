@@ -1,9 +1,10 @@
 //! What the history reports about changes of its selection.
 
 use super::story::{Writer, commands};
-use annals_core::Batch;
+use annals_core::{Batch, Seq};
 use annals_projections::{History, Message};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 proptest! {
     #[test]
@@ -13,6 +14,11 @@ proptest! {
         for record in log.iter().flat_map(Batch::records) {
             let changed = history.take(&record);
             let now: Vec<Message> = history.selected().cloned().collect();
+            let selected: BTreeSet<Seq> = now.iter().map(|message| message.seq).collect();
+            for message in history.messages().iter() {
+                prop_assert_eq!(history.selects(message.seq), selected.contains(&message.seq), "{}", message.seq);
+            }
+            prop_assert!(!history.selects(Seq(u64::MAX)));
             let mut expected = before;
             if let Some(place) = changed {
                 while expected.pop_if(|message| message.seq >= place).is_some() {}

@@ -1,6 +1,7 @@
 //! `annals cache`
 
 use crate::command_context::{CommandContext, Target};
+use crate::draw::cache::CacheTable;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use annals_inspect::{SessionAt, cache};
@@ -29,11 +30,15 @@ pub struct Args {
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let past = SessionAt::from(&cli.target(&args.target).await?);
     let asking = cache::Asking { last: args.last, ttl_ms: args.ttl.saturating_mul(1_000) };
-    let answer = cache::ask(&past, asking).await?;
-    if cli.style.json {
+    let totals = if cli.style.json {
+        let answer = cache::ask(&past, asking).await?;
         json::object(out, &answer)?;
+        answer.totals()
     } else {
-        crate::draw::cache::draw(&answer, &cli.style, out)?;
-    }
-    Ok(Verdict::bad_if(answer.damaged > 0 || (args.deny_breaks && answer.breaks > 0)))
+        let mut table = CacheTable::new(&cli.style, out);
+        let totals = cache::each(&past, asking, |shared| table.row(shared).map_err(CliError::from)).await?;
+        table.end(&totals)?;
+        totals
+    };
+    Ok(Verdict::bad_if(totals.damaged > 0 || (args.deny_breaks && totals.breaks > 0)))
 }

@@ -110,7 +110,8 @@ async fn a_server_that_is_cut_off_is_replaced_and_comes_back_while_many_append()
     let faults = Faults::of_environment();
     // Three replicas on four servers: one is free to take a place.
     let address = cluster.address("moved");
-    let wanted = NatsCreate { replicas: Some(3), shards: Some(1), monitors: cluster.monitors(), accept_unsynced: false };
+    let wanted =
+        NatsCreate { replicas: Some(3), shards: Some(1), monitors: cluster.monitors(), accept_unsynced: false };
     create(&address, &wanted, NatsOptions::default()).await.unwrap();
     let [sessions, ..] = &streams_of(&address)[..] else { panic!("streams") };
     fill(&NatsLog::open(&address, NatsOptions::default()).await.unwrap(), faults.fill).await;

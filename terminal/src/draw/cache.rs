@@ -3,67 +3,123 @@
 use crate::layout::{columns, pad, wrap};
 use crate::style::{Emphasis, Style, counted, duration, money, size, thousands};
 use annals_inspect::Lack;
-use annals_inspect::cache::{Break, Cached, Cause, Shared};
+use annals_inspect::cache::{Break, CacheTotals, Cached, Cause, Shared};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 const HEADS: [&str; 7] = ["request", "event", "size", "tokens", "shared", "blocks", "cache read"];
 
+/// So many rows decide how wide the columns are.
+const MEASURED: usize = 512;
+
+/// The table, drawn while requests are compared.
+pub struct CacheTable<'a> {
+    out: &'a mut (dyn Write + Send),
+    style: &'a Style,
+    widths: [usize; 7],
+    /// The first rows, until the columns are known.
+    waiting: Vec<Shared>,
+    is_begun: bool,
+}
+
 /// Draws the answer.
-pub fn draw(cached: &Cached, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    lacking(&cached.lacks, style, out)?;
-    let rows: Vec<[String; 7]> = cached.requests.iter().map(cells).collect();
-    let mut widths = HEADS.map(columns);
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(columns(cell));
-        }
+pub fn draw(cached: &Cached, style: &Style, out: &mut (dyn Write + Send)) -> io::Result<()> {
+    let mut table = CacheTable::new(style, out);
+    cached.requests.iter().try_for_each(|shared| table.row(shared.clone()))?;
+    table.end(&cached.totals())
+}
+
+impl<'a> CacheTable<'a> {
+    /// An empty table.
+    pub fn new(style: &'a Style, out: &'a mut (dyn Write + Send)) -> Self {
+        Self { out, style, widths: HEADS.map(columns), waiting: Vec::new(), is_begun: false }
     }
-    // A narrow line has no sizes: tokens say as much.
-    let is_narrow = widths.iter().sum::<usize>() + 2 * (widths.len() - 1) > style.width;
-    let line = |cells: &[String; 7]| {
-        let shown = HEADS.iter().zip(cells).zip(widths).filter(|((head, _), _)| !is_narrow || **head != "size");
+
+    /// Draws the next request.
+    ///
+    /// # Errors
+    /// When the output fails.
+    pub fn row(&mut self, shared: Shared) -> io::Result<()> {
+        if self.is_begun {
+            return self.draw(&shared);
+        }
+        self.waiting.push(shared);
+        if self.waiting.len() < MEASURED { Ok(()) } else { self.begin() }
+    }
+
+    /// Ends the table with what all requests come to.
+    ///
+    /// # Errors
+    /// When the output fails.
+    pub fn end(mut self, totals: &CacheTotals) -> io::Result<()> {
+        // Of a long answer this is known only now.
+        lacking(&totals.lacks, self.style, self.out)?;
+        if !self.is_begun {
+            self.begin()?;
+        }
+        let price = match totals.price {
+            0 => String::new(),
+            price => format!(", {} more than with an unbroken prefix", money(price)),
+        };
+        let emphasis = if totals.breaks == 0 && totals.damaged == 0 { Emphasis::Good } else { Emphasis::Bad };
+        let damaged = match totals.damaged {
+            0 => String::new(),
+            damaged => format!(", {damaged} of them damaged"),
+        };
+        let requests = counted(totals.requests, "request");
+        let total = format!("{} in {requests}{damaged}{price}", counted(totals.breaks, "break"));
+        writeln!(self.out, "{}", self.style.paint(emphasis, &total))
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        self.is_begun = true;
+        let waiting = std::mem::take(&mut self.waiting);
+        for row in waiting.iter().map(cells) {
+            for (width, cell) in self.widths.iter_mut().zip(&row) {
+                *width = (*width).max(columns(cell));
+            }
+        }
+        let heads = self.line(&HEADS.map(str::to_owned));
+        writeln!(self.out, "{}", self.style.paint(Emphasis::Dim, &heads))?;
+        waiting.iter().try_for_each(|shared| self.draw(shared))
+    }
+
+    fn line(&self, cells: &[String; 7]) -> String {
+        // A narrow line has no sizes: tokens say as much.
+        let is_narrow = self.widths.iter().sum::<usize>() + 2 * (self.widths.len() - 1) > self.style.width;
+        let shown = HEADS.iter().zip(cells).zip(self.widths).filter(|((head, _), _)| !is_narrow || **head != "size");
         let cells: Vec<String> = shown.map(|((_, cell), width)| format!("{cell:>width$}")).collect();
         cells.join(if is_narrow { " " } else { "  " })
-    };
-    writeln!(out, "{}", style.paint(Emphasis::Dim, &line(&HEADS.map(str::to_owned))))?;
-    for (shared, row) in cached.requests.iter().zip(&rows) {
-        writeln!(out, "{}", line(row))?;
+    }
+
+    fn draw(&mut self, shared: &Shared) -> io::Result<()> {
+        let line = self.line(&cells(shared));
+        writeln!(self.out, "{line}")?;
         if let Some(broken) = &shared.broken {
-            let indent = widths[0] + 2;
-            for (at, text) in wrap(&words(broken, shared), style.width.saturating_sub(indent + 7)).iter().enumerate() {
-                let label = if at == 0 { "break" } else { "" };
-                let emphasis = if at == 0 { Emphasis::Bad } else { Emphasis::Plain };
-                writeln!(out, "{:indent$}{}  {}", "", style.paint(emphasis, &pad(label, 5)), text.trim_start())?;
-            }
+            self.note(("break", Emphasis::Bad, Emphasis::Plain), &words(broken, shared))?;
         }
         if let Some(anomaly) = &shared.anomaly {
-            let indent = widths[0] + 2;
-            for (at, text) in wrap(anomaly, style.width.saturating_sub(indent + 9)).iter().enumerate() {
-                let label = if at == 0 { "anomaly" } else { "" };
-                writeln!(out, "{:indent$}{}  {}", "", style.paint(Emphasis::Bad, &pad(label, 7)), text.trim_start())?;
-            }
+            self.note(("anomaly", Emphasis::Bad, Emphasis::Bad), anomaly)?;
         }
         if shared.options_differ {
-            let indent = widths[0] + 2;
             let event = shared.options_fact.map(|fact| format!(" · {} at event {}", fact.kind, fact.seq));
             let line = format!("request options changed{}", event.unwrap_or_default());
-            writeln!(out, "{:indent$}{}", "", style.paint(Emphasis::Warn, &line))?;
+            let indent = self.widths[0] + 2;
+            writeln!(self.out, "{:indent$}{}", "", self.style.paint(Emphasis::Warn, &line))?;
         }
+        Ok(())
     }
-    let price = match cached.price {
-        0 => String::new(),
-        price => format!(", {} more than with an unbroken prefix", money(price)),
-    };
-    let emphasis = if cached.breaks == 0 && cached.damaged == 0 { Emphasis::Good } else { Emphasis::Bad };
-    let damaged = match cached.damaged {
-        0 => String::new(),
-        damaged => format!(", {damaged} of them damaged"),
-    };
-    let requests = counted(rows.len() as u64, "request");
-    let total = format!("{} in {requests}{damaged}{price}", counted(cached.breaks, "break"));
-    writeln!(out, "{}", style.paint(emphasis, &total))?;
-    Ok(())
+
+    /// What is said of a row, below it: its label, how that is drawn, and how the label of further lines is.
+    fn note(&mut self, (label, first, rest): (&str, Emphasis, Emphasis), text: &str) -> io::Result<()> {
+        let (indent, wide) = (self.widths[0] + 2, columns(label));
+        for (at, text) in wrap(text, self.style.width.saturating_sub(indent + wide + 2)).iter().enumerate() {
+            let (label, emphasis) = if at == 0 { (label, first) } else { ("", rest) };
+            let label = self.style.paint(emphasis, &pad(label, wide));
+            writeln!(self.out, "{:indent$}{label}  {}", "", text.trim_start())?;
+        }
+        Ok(())
+    }
 }
 
 /// Says what the log lacks.

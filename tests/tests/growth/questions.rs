@@ -45,6 +45,7 @@ pub enum Question {
     Why,
     WhyText,
     When,
+    WhenCommon,
     DiffViews,
     TranscriptBegin,
     Transcript,
@@ -69,7 +70,7 @@ pub enum Question {
 }
 
 /// Each question, and how the records that it reads and the bytes that it allocates may grow.
-pub const QUESTIONS: [(Question, Growth, Growth); 31] = {
+pub const QUESTIONS: [(Question, Growth, Growth); 32] = {
     use Growth::{Flat, Linear, PerRecord};
     [
         (Question::Show, Flat, Flat),
@@ -85,6 +86,7 @@ pub const QUESTIONS: [(Question, Growth, Growth); 31] = {
         (Question::WhyText, Flat, Linear),
         // All events that change what the model sees are read.
         (Question::When, Linear, Linear),
+        (Question::WhenCommon, Linear, Linear),
         (Question::DiffViews, Flat, PerRecord),
         (Question::TranscriptBegin, Flat, Flat),
         (Question::Transcript, Linear, Linear),
@@ -147,6 +149,7 @@ impl Question {
             Self::Why => assert!(past.why(None, None).await.unwrap().of > 0),
             Self::WhyText => assert!(!past.why(None, Some("Prompt")).await.unwrap().spans.is_empty()),
             Self::When => assert_eq!(past.when("Prompt 101:").await.unwrap().sightings.len(), 1),
+            Self::WhenCommon => assert!(past.when("Prompt").await.unwrap().sightings.len() > 100),
             Self::DiffViews => assert!(!past.diff_views(Seq(last.0 - 100)).await.unwrap().is_empty()),
             Self::TranscriptBegin => assert_eq!(messages(past, reader, 40).await, 40),
             Self::Transcript => assert!(messages(past, reader, usize::MAX).await > 300),
