@@ -99,8 +99,13 @@ impl SessionAt {
     /// When the log cannot be read.
     pub async fn requests(&self, prove: bool) -> Result<Vec<ListedRequest>, ReadError> {
         if !prove {
-            let marks = self.request_marks().await?.into_iter().enumerate();
-            return Ok(marks.map(|(at, mark)| ListedRequest::of(at + 1, mark)).collect());
+            let saved = self.saved::<Requests>().await?;
+            return Ok(saved
+                .marks
+                .iter()
+                .enumerate()
+                .map(|(at, mark)| ListedRequest::of(at + 1, mark.clone()))
+                .collect());
         }
         let proofs = prove_all(self, false).await?.into_iter().enumerate();
         let listed = proofs.map(|(at, proof)| {
@@ -116,9 +121,10 @@ impl SessionAt {
     /// # Errors
     /// When there is no such request, it cannot be rebuilt, or the log cannot be read.
     pub async fn rebuilt_request(&self, number: usize) -> Result<RebuiltRequest, RebuildError> {
-        let marks = self.request_marks().await?;
-        let none = RebuildError::NoRequest { session: self.session, wanted: number, count: marks.len() };
-        let Some(mark) = number.checked_sub(1).and_then(|at| marks.into_iter().nth(at)) else { return Err(none) };
+        let saved = self.saved::<Requests>().await?;
+        let none = RebuildError::NoRequest { session: self.session, wanted: number, count: saved.marks.len() };
+        let mark = number.checked_sub(1).and_then(|at| saved.marks.get(at)).cloned();
+        let Some(mark) = mark else { return Err(none) };
         let slice = self.log().batch_at(self.session, mark.seq).await?;
         let record = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
         let Some(Event::Step(StepEvent::RequestSent(sent))) = record.map(|record| record.event) else {
@@ -131,10 +137,6 @@ impl SessionAt {
         let sent = (**sent).clone();
         let recorded = RecordedBody::of(self, mark.seq, &sent).await?;
         Ok(RebuiltRequest { session: self.session, mark, sent, request, withheld, recorded })
-    }
-
-    async fn request_marks(&self) -> Result<Vec<RequestMark>, ReadError> {
-        Ok(self.saved::<Requests>().await?.marks.iter().cloned().collect())
     }
 
     async fn withheld(&self) -> Result<WithheldBefore, ReadError> {

@@ -164,6 +164,8 @@ struct TextSearch<'a> {
     placed: BTreeMap<Seq, Vec<usize>>,
     /// Those of the others that are in view.
     in_view: BTreeSet<usize>,
+    /// Whether messages that a compaction covered are evicted, so that a long session costs no more than what is in view.
+    evicts: bool,
 }
 
 struct TextMatch {
@@ -196,21 +198,12 @@ pub async fn ask_all(past: &SessionAt, text: &str) -> Result<When, AskError> {
 /// The answer that some records give; without any named, all of them.
 async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>) -> Result<When, AskError> {
     let steps = past.steps().await?;
-    let holds = Holds::new(text, past.blobs());
-    let mut fold = TextSearch {
-        past,
-        steps: &steps,
-        holds,
-        history: History::default(),
-        epochs: Epochs::default(),
-        found: Vec::new(),
-        configured: Vec::new(),
-        placed: BTreeMap::new(),
-        in_view: BTreeSet::new(),
-    };
-    match wanted {
-        Some(wanted) => past.at(wanted, |record| fold.apply(record)).await?,
-        None => past.each(Seq::ZERO, past.until, |record| fold.apply(record)).await?,
+    let mut fold = TextSearch::new(past, &steps, text, true);
+    fold.read(wanted).await?;
+    if fold.history.is_stale() {
+        // A revert, a pin or an undone compaction returned what had been evicted.
+        fold = TextSearch::new(past, &steps, text, false);
+        fold.read(wanted).await?;
     }
     let TextSearch { found, mut holds, .. } = fold;
     let (seen, unseen): (Vec<TextMatch>, Vec<TextMatch>) =
@@ -236,7 +229,42 @@ fn carried(stay: &mut Stay, turns: &[(Seq, u64)], until: Seq) {
     stay.last = carried.last().map(|(_, number)| *number);
 }
 
-impl TextSearch<'_> {
+impl<'a> TextSearch<'a> {
+    fn new(past: &'a SessionAt, steps: &'a RequestIndex, text: &'a str, evicts: bool) -> Self {
+        Self {
+            past,
+            steps,
+            holds: Holds::new(text, past.blobs()),
+            history: History::default(),
+            epochs: Epochs::default(),
+            found: Vec::new(),
+            configured: Vec::new(),
+            placed: BTreeMap::new(),
+            in_view: BTreeSet::new(),
+            evicts,
+        }
+    }
+
+    async fn read(&mut self, wanted: Option<&BTreeSet<Seq>>) -> Result<(), ReadError> {
+        let past = self.past;
+        match wanted {
+            Some(wanted) => past.at(wanted, |record| self.take(record)).await,
+            None => past.each(Seq::ZERO, past.until, |record| self.take(record)).await,
+        }
+    }
+
+    fn take(&mut self, record: &Record<'_>) {
+        if self.history.is_stale() {
+            return;
+        }
+        self.apply(record);
+        if self.evicts
+            && matches!(record.event, Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_)))
+        {
+            self.history.evict();
+        }
+    }
+
     fn apply(&mut self, record: &Record<'_>) {
         self.history.apply(record);
         self.epochs.apply(record);
