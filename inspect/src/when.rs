@@ -179,7 +179,7 @@ struct TextMatch {
 /// When the log cannot be read.
 pub async fn ask(past: &SessionAt, text: &str) -> Result<When, AskError> {
     let wanted = words::wanted(past, text).await?;
-    told(past, text, wanted.as_ref()).await
+    told(past, text, wanted.as_ref(), true).await
 }
 
 /// Makes the index of words, where pages are kept.
@@ -187,18 +187,18 @@ pub(crate) async fn index(past: &SessionAt) -> Result<(), ReadError> {
     words::index(past).await
 }
 
-/// The same answer from all records: what the index must agree with.
+/// The same answer from all records, with everything in memory: what the index and evicting must agree with.
 ///
 /// # Errors
 /// When the log cannot be read.
 pub async fn ask_all(past: &SessionAt, text: &str) -> Result<When, AskError> {
-    told(past, text, None).await
+    told(past, text, None, false).await
 }
 
 /// The answer that some records give; without any named, all of them.
-async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>) -> Result<When, AskError> {
+async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>, evicts: bool) -> Result<When, AskError> {
     let steps = past.steps().await?;
-    let mut fold = TextSearch::new(past, &steps, text, true);
+    let mut fold = TextSearch::new(past, &steps, text, evicts);
     fold.read(wanted).await?;
     if fold.history.is_stale() {
         // A revert, a pin or an undone compaction returned what had been evicted.

@@ -20,10 +20,27 @@ export const CLIP = 100_000;
 export const LINE = 400;
 
 export class Api {
+  /** Answers that were asked for before the part that shows them was there, each for the next one who asks. */
+  private readonly early = new Map<string, Promise<unknown>>();
+
   constructor(readonly token: string) {}
 
   async get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {
-    return (await this.ask('GET', withQuery(path, query), signal)).json() as Promise<T>;
+    const asked = withQuery(path, query);
+    const early = this.early.get(asked) as Promise<T> | undefined;
+    if (!early) return (await this.ask('GET', asked, signal)).json() as Promise<T>;
+    this.early.delete(asked);
+    return early;
+  }
+
+  /** Asks already. Gives a function that says under which query somebody will ask for it, if it is another one. */
+  ahead(path: string, query: Query): (known: Query) => void {
+    const answer = this.get<unknown>(path, query);
+    answer.catch(() => {});
+    this.early.set(withQuery(path, query), answer);
+    return (known) => {
+      if (this.early.delete(withQuery(path, query))) this.early.set(withQuery(path, known), answer);
+    };
   }
 
   async bytes(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {

@@ -50,6 +50,11 @@ export class ReportApi extends Api {
     this.sessions = new Map([data, ...data.subagents].map((one) => [one.session.session, new ReportSession(one)]));
   }
 
+  /** Everything is here. */
+  override ahead(): () => void {
+    return () => {};
+  }
+
   override async get<T>(path: string, query: Query = {}): Promise<T> {
     const [session, rest] = this.named(path);
     return session.answer(rest, query) as T;

@@ -8,6 +8,7 @@ import { format, linkTo, TABS, type Place, type Route } from './route';
 import { Scrubber } from './scrubber';
 import { SessionStore } from './store';
 import { TabPanel } from './tabs';
+import { seenAt } from './tabs/seen';
 import { Timeline } from './timeline';
 import type { EventPage, LogEvent } from './types';
 import { brief } from './tabs/event';
@@ -51,7 +52,9 @@ export function SessionPage({ api, write, route }: { api: Api; write: boolean; r
 
   useLayoutEffect(() => {
     let gone = false;
-    store.open(route.place.at).then(
+    // The view that is shown first, too, where it is the usual one.
+    const seen = route.tab === 'seen' ? api.ahead(of(id, '/why'), seenAt(route.place.at)) : null;
+    store.open(route.place.at, (start) => seen?.(seenAt(start))).then(
       () => {
         if (gone) return;
         store.reach(store.start).catch((problem: Error) => setError(problem.message));

@@ -40,8 +40,11 @@ export class SessionStore {
     for (const listener of this.listeners) listener();
   }
 
-  /** Opens the session at the place of a link, or at its end. The turns there and the Cuts around it are asked for at the same time. */
-  async open(wanted: number | null): Promise<void> {
+  /**
+   * Opens the session at the place of a link, or at its end. The turns there and the Cuts around it are asked for at the same time.
+   * `opened` is called with the place before anything is drawn.
+   */
+  async open(wanted: number | null, opened?: (start: number) => void): Promise<void> {
     this.reaching = { at: END, page: this.reached(wanted ?? END) };
     this.reaching.page.catch(() => {});
     const cuts = wanted === null ? null : this.cuts(wanted).catch(() => null);
@@ -55,6 +58,7 @@ export class SessionStore {
     }
     if (this.reaching) this.reaching.at = this.start;
     this.session = session;
+    opened?.(this.start);
     this.changed();
   }
 

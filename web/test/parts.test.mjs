@@ -167,6 +167,24 @@ test('the ends of a session are no further than its first and last Cut', async (
   assert.equal(await session.turn(30, 1), 30);
 });
 
+test('what was asked ahead is answered once, also under the query that is known later', async () => {
+  const asked = [];
+  globalThis.fetch = async (path) => {
+    asked.push(path);
+    return { ok: true, json: async () => asked.length };
+  };
+  const server = new api.Api('token');
+  const known = server.ahead('/why', { at: null, limit: 1 });
+  known({ at: 30, limit: 1 });
+  assert.equal(await server.get('/why', { at: 30, limit: 1 }), 1);
+  assert.deepEqual(asked, ['/v1/why?limit=1']);
+  assert.equal(await server.get('/why', { at: 30, limit: 1 }), 2);
+  server.ahead('/why', { at: 7 });
+  assert.equal(await server.get('/why', { at: 7 }), 3);
+  known({ at: 8 });
+  assert.equal(await server.get('/why', { at: 8 }), 4);
+});
+
 test('a query leaves out what is not given', () => {
   assert.equal(api.withQuery('/why', { at: 0, text: null, q: 'a&b' }), '/why?at=0&q=a%26b');
 });

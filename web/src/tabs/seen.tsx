@@ -25,11 +25,14 @@ const FIRST = 60;
 const LAST = 140;
 const MORE = 400;
 
+/** What is asked at a Cut; at the end of the session without one. */
+export const seenAt = (at: number | null) => ({ at, limit: FIRST, last: LAST, clip: CLIP });
+
 export function Seen({ api, id, at, go }: TabProps) {
   const [find, setFind] = useState('');
   const [open, setOpen] = useState<string | null>(null);
   const wanted = find.trim();
-  const loaded = useLoad(`${id}@${at} ${wanted}`, (signal) => api.get<Why>(of(id, '/why'), { at, limit: FIRST, last: LAST, clip: CLIP, ...(wanted ? { text: wanted } : {}) }, signal), wanted ? 200 : PAUSE);
+  const loaded = useLoad(`${id}@${at} ${wanted}`, (signal) => api.get<Why>(of(id, '/why'), { ...seenAt(at), ...(wanted ? { text: wanted } : {}) }, signal), wanted ? 200 : PAUSE);
   return (
     <Panel loaded={loaded}>
       {(why) => {
