@@ -41,7 +41,8 @@ export function SessionPage({ api, write, route }: { api: Api; write: boolean; r
   place.current = at;
   const following = useRef(route.place.at === null);
 
-  useEffect(() => store.subscribe(() => setVersion(store.version)), [store]);
+  // Before the session is asked for: in a report the answer is there at once.
+  useLayoutEffect(() => store.subscribe(() => setVersion(store.version)), [store]);
 
   const go = useCallback((seq: number) => {
     const wanted = Math.max(0, Math.min(seq, store.head.seq));

@@ -14,15 +14,15 @@ use std::time::Duration;
 const ROUNDS: [(u64, Duration); 4] = [
     (2, Duration::from_secs(20)),
     (20, Duration::from_secs(15)),
-    (100, Duration::from_secs(8)),
+    (99, Duration::from_secs(8)),
     (50, Duration::from_secs(10)),
 ];
 
 /// Drops so many of a hundred packets, whatever they are.
 fn drop_packets(percent: u64) {
     let rules = format!(
-        "add table ip lost\ndelete table ip lost\ntable ip lost {{ chain input {{ type filter hook input priority 0; \
-         numgen random mod 100 < {percent} drop; }} }}\n"
+        "add table ip lost\nflush table ip lost\nadd chain ip lost input {{ type filter hook input priority 0; }}\n\
+         add rule ip lost input numgen random mod 100 < {percent} drop\n"
     );
     let mut nft = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).spawn().expect("nft (nftables)");
     nft.stdin.take().unwrap().write_all(rules.as_bytes()).unwrap();
