@@ -23,8 +23,12 @@ impl<T: Serialize> IntoAnswer for Clipped<T> {
     }
 }
 
-/// Cuts every text that is longer than `limit` characters; each then ends with how many were cut.
+/// No text is cut after fewer characters: names, ids and digests stay what they are.
+const LEAST: usize = 128;
+
+/// Cuts every text that is longer than `limit` characters, at least 128; each then ends with how many were cut.
 pub fn clip(value: &mut Value, limit: usize) {
+    let limit = limit.max(LEAST);
     match value {
         Value::String(text) => {
             // A character has at least one byte.
@@ -49,11 +53,18 @@ mod tests {
 
     #[test]
     fn long_texts_end_with_how_much_was_cut_and_others_stay() {
-        let mut value = json!({"a": ["äöüß", "äöü"], "b": {"c": "123456", "d": 7}});
-        clip(&mut value, 3);
-        assert_eq!(
-            value,
-            json!({"a": ["äöü… [1 more characters]", "äöü"], "b": {"c": "123… [3 more characters]", "d": 7}})
-        );
+        let [long, fits] = [201, 200].map(|count| "ä".repeat(count));
+        let mut value = json!({"a": [long, fits], "b": {"c": format!("{fits}123456"), "d": 7}});
+        clip(&mut value, 200);
+        let cut = |count: u32| format!("{fits}… [{count} more characters]");
+        assert_eq!(value, json!({"a": [cut(1), fits], "b": {"c": cut(6), "d": 7}}));
+    }
+
+    #[test]
+    fn names_ids_and_digests_are_never_cut() {
+        let mut value = json!({"kind": "model-profile", "digest": "0".repeat(64), "text": "x".repeat(500)});
+        clip(&mut value, 0);
+        let text = format!("{}… [372 more characters]", "x".repeat(128));
+        assert_eq!(value, json!({"kind": "model-profile", "digest": "0".repeat(64), "text": text}));
     }
 }

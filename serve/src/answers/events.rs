@@ -24,7 +24,7 @@ pub struct EventsAsked {
     /// Whether a stream also brings pieces of answers that are not in the log yet, as messages `delta` and `settled` without an id
     /// (false).
     pub deltas: Option<bool>,
-    /// The most characters of a text; what is cut is said at its end (all).
+    /// The most characters of a text, at least 128; what is cut is said at its end (all).
     pub clip: Option<usize>,
 }
 

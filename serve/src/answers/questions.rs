@@ -40,7 +40,7 @@ pub struct WhyAsked {
     limit: Option<usize>,
     /// How many of the last parts are answered in addition (0).
     last: Option<usize>,
-    /// The most characters of a text; what is cut is said at its end (all).
+    /// The most characters of a text, at least 128; what is cut is said at its end (all).
     clip: Option<usize>,
 }
 
@@ -68,7 +68,7 @@ pub struct DiffAsked {
     step: Option<u64>,
     /// A request of `other`, or of this session.
     other_step: Option<u64>,
-    /// The most characters of a text; what is cut is said at its end (all).
+    /// The most characters of a text, at least 128; what is cut is said at its end (all).
     clip: Option<usize>,
 }
 
@@ -94,7 +94,7 @@ pub struct ViewAsked {
     last: Option<usize>,
     /// Of a list of messages only those of this type, such as `system` (all).
     only: Option<String>,
-    /// The most characters of a text; what is cut is said at its end (all).
+    /// The most characters of a text, at least 128; what is cut is said at its end (all).
     clip: Option<usize>,
 }
 
