@@ -15,7 +15,7 @@ proptest! {
             let changed = history.take(&record);
             let now: Vec<Message> = history.selected().cloned().collect();
             let selected: BTreeSet<Seq> = now.iter().map(|message| message.seq).collect();
-            for message in history.messages().iter() {
+            for message in history.messages() {
                 prop_assert_eq!(history.selects(message.seq), selected.contains(&message.seq), "{}", message.seq);
             }
             prop_assert!(!history.selects(Seq(u64::MAX)));
