@@ -76,7 +76,7 @@ pub use request::{
     Block, BuildError, BuiltRequest, LAST_STEP, LoweredMessage, Request, RequestBuilder, RequestHead, RequestMessage,
     RequestMessages, Role, Span, SystemText, ToolChoice, ToolResult, rebuild, wrapped,
 };
-pub use request_index::{IndexedRequest, RequestEnd, RequestIndex, RequestList, SharedProfile};
+pub use request_index::{IndexedRequest, IndexedRequests, RequestEnd, RequestIndex, SharedProfile};
 pub use requests::{RequestMark, Requests};
 pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
 pub use shared::{SharedMap, SharedSet, SharedVec, SharedVecIter};

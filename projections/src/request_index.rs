@@ -2,7 +2,7 @@
 
 mod list;
 
-pub use list::RequestList;
+pub use list::IndexedRequests;
 
 use crate::Projection;
 use alloc::sync::Arc;
@@ -122,7 +122,7 @@ impl Deref for IndexedRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestIndex {
     /// In order; the number of a request is its place plus 1.
-    pub requests: RequestList,
+    pub requests: IndexedRequests,
     /// Promotions of user messages, in order, inherited ones included: what `user` in a revert counts.
     pub users: Vec<Seq>,
     /// Hash and first Seq of each recorded profile, tool set and set of options, sorted by hash.

@@ -1,4 +1,4 @@
-//! A list of requests that is loaded as it was saved: all but the newest are packed rows, read when somebody asks for them.
+//! A list of requests that is loaded as it was saved: all but the newest are packed rows, decoded when they are asked for.
 
 use super::{IndexedRequest, RequestEnd, SharedProfile};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ const CHUNK: usize = 64;
 
 /// The requests of a session, in order. Clones share all but the newest ones.
 #[derive(Clone, Debug, Default)]
-pub struct RequestList {
+pub struct IndexedRequests {
     /// What requests have in common with others, by its place, and the places.
     shapes: Vec<Arc<SharedProfile>>,
     places: BTreeMap<Arc<SharedProfile>, u32>,
@@ -32,7 +32,7 @@ struct PackedRequests {
     /// The places of the shapes that occur in it.
     shapes: Vec<u32>,
     /// Its rows ([`SavedRow`]), as postcard writes them.
-    rows: Bytes,
+    rows: PackedRows,
 }
 
 /// A request: Seq and time since the one before, place of its shape, answer. Clocks may go back.
@@ -41,7 +41,7 @@ type SavedRow = (u64, i64, u32, Option<SavedAnswer>);
 /// An answer: Seq and time since its request, cost, and the five numbers of its usage.
 type SavedAnswer = (u64, i64, u64, Option<[u64; 5]>);
 
-impl RequestList {
+impl IndexedRequests {
     /// How many there are.
     pub const fn len(&self) -> usize {
         self.packed.len() * CHUNK + self.open.len()
@@ -205,7 +205,7 @@ impl RequestList {
         let rows = self.saved(requests);
         let shapes: BTreeSet<u32> = rows.iter().map(|(_, _, place, _)| *place).collect();
         // Rows of numbers can always be written.
-        let rows = Bytes(postcard::to_allocvec(&rows).unwrap_or_default());
+        let rows = PackedRows(postcard::to_allocvec(&rows).unwrap_or_default());
         PackedRequests { first, shapes: shapes.into_iter().collect(), rows }
     }
 
@@ -283,13 +283,13 @@ enum RunStart {
     In(usize),
 }
 
-impl PartialEq for RequestList {
+impl PartialEq for IndexedRequests {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())
     }
 }
 
-impl Eq for RequestList {}
+impl Eq for IndexedRequests {}
 
 fn since(time: Time, before: Time) -> i64 {
     time.0.wrapping_sub(before.0).cast_signed()
@@ -307,7 +307,7 @@ struct SavedList {
     open: Vec<SavedRow>,
 }
 
-impl Serialize for RequestList {
+impl Serialize for IndexedRequests {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let shapes = self.shapes.iter().map(|shape| (**shape).clone()).collect();
         let packed = self.packed.iter().map(|chunk| (**chunk).clone()).collect();
@@ -315,7 +315,7 @@ impl Serialize for RequestList {
     }
 }
 
-impl<'de> Deserialize<'de> for RequestList {
+impl<'de> Deserialize<'de> for IndexedRequests {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let SavedList { shapes, packed, open: rows } = SavedList::deserialize(deserializer)?;
         let shapes: Vec<Arc<SharedProfile>> = shapes.into_iter().map(Arc::new).collect();
@@ -330,35 +330,35 @@ impl<'de> Deserialize<'de> for RequestList {
 
 /// Bytes, which are saved as such.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Bytes(Vec<u8>);
+struct PackedRows(Vec<u8>);
 
-impl Serialize for Bytes {
+impl Serialize for PackedRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Bytes {
+impl<'de> Deserialize<'de> for PackedRows {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_byte_buf(BytesVisitor)
+        deserializer.deserialize_byte_buf(RowsVisitor)
     }
 }
 
-struct BytesVisitor;
+struct RowsVisitor;
 
-impl Visitor<'_> for BytesVisitor {
-    type Value = Bytes;
+impl Visitor<'_> for RowsVisitor {
+    type Value = PackedRows;
 
     fn expecting(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         formatter.write_str("bytes")
     }
 
-    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
-        Ok(Bytes(bytes.to_vec()))
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<PackedRows, E> {
+        Ok(PackedRows(bytes.to_vec()))
     }
 
-    fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<Bytes, E> {
-        Ok(Bytes(bytes))
+    fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<PackedRows, E> {
+        Ok(PackedRows(bytes))
     }
 }
 

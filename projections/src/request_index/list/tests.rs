@@ -35,7 +35,7 @@ proptest! {
         last in 0..450u64,
         odd in any::<bool>(),
     ) {
-        let (mut list, mut model) = (RequestList::default(), Vec::new());
+        let (mut list, mut model) = (IndexedRequests::default(), Vec::new());
         let (mut seq, mut clock) = (0, 1_000_000);
         for (number, is_end, distance) in steps {
             seq += distance + 1;
@@ -56,7 +56,7 @@ proptest! {
                 model.push(IndexedRequest { number: model.len() as u64 + 1, seq: place, at: time, shape, answer: None });
             }
         }
-        let saved: RequestList = postcard::from_bytes(&postcard::to_allocvec(&list).unwrap()).unwrap();
+        let saved: IndexedRequests = postcard::from_bytes(&postcard::to_allocvec(&list).unwrap()).unwrap();
         prop_assert_eq!(&saved, &list);
         prop_assert_eq!(postcard::to_allocvec(&saved).unwrap(), postcard::to_allocvec(&list).unwrap());
         for list in [&list, &saved] {
@@ -91,7 +91,7 @@ proptest! {
 
 #[test]
 fn a_shape_is_asked_about_once_in_a_run_and_a_request_is_a_few_bytes() {
-    let mut list = RequestList::default();
+    let mut list = IndexedRequests::default();
     for at in 0..100_000 {
         list.push(Seq(at * 6), Time(1_700_000_000_000 + at * 900), shape(0));
     }
