@@ -2,6 +2,7 @@
 
 use crate::command_context::CommandContext;
 use crate::error::CliError;
+use crate::style::Emphasis;
 use annals_core::SessionId;
 use annals_host::project::{ProjectFolder, ProjectScope, newest};
 use annals_inspect::reader::{FindError, Reader};
@@ -64,7 +65,7 @@ impl CommandContext {
         if catalogue.sessions.values().any(|entry| !entry.forgotten && here.contains(&entry.directory)) {
             return ProjectScope::In(here);
         }
-        self.remark("no session of this project; showing all projects");
+        self.remarks.say_once(Emphasis::Dim, "no session of this project; showing all projects");
         ProjectScope::All
     }
 }

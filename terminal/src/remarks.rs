@@ -3,6 +3,7 @@
 use crate::escape::{Escaping, EscapingWriter};
 use crate::layout::wrap;
 use crate::style::{Emphasis, Style};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,12 +24,14 @@ struct RemarkWriter {
     out: EscapingWriter<Box<dyn Write + Send>>,
     /// Those that wait while a pager has the terminal.
     held: Option<String>,
+    /// What is not said again.
+    said: BTreeSet<String>,
 }
 
 impl Remarks {
     /// Remarks on `out`; `watched`: whether it is a terminal.
     pub fn new(out: Box<dyn Write + Send>, style: Style, watched: bool) -> Self {
-        let out = RemarkWriter { out: EscapingWriter::new(out, Escaping::Text), held: None };
+        let out = RemarkWriter { out: EscapingWriter::new(out, Escaping::Text), held: None, said: BTreeSet::new() };
         Self { out: Arc::new(Mutex::new(out)), style, watched }
     }
 
@@ -66,6 +69,14 @@ impl Remarks {
             lines.push(pieces.join(&format!("\n{}", if at == 0 { indent.as_str() } else { "" })));
         }
         self.write(&format!("{name} {}\n", lines.join("\n")));
+    }
+
+    /// The same, if it was not said so before: of something that a command finds out for each of its sessions.
+    pub fn say_once(&self, emphasis: Emphasis, text: &str) {
+        let is_new = self.writer().said.insert(text.to_owned());
+        if is_new {
+            self.say(emphasis, text);
+        }
     }
 
     /// Writes without the program's name. What could steer a terminal is drawn visibly, as everywhere.

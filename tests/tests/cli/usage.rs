@@ -203,6 +203,8 @@ fn lists_and_last_mean_the_project_that_one_stands_in() {
     let count = |annals: &Annals, args: &[&str]| in_json(annals, args).as_array().map(Vec::len);
     let elsewhere = fine(&annals, &["sessions", "--json"]);
     assert_eq!(elsewhere.remarks, "annals: no session of this project; showing all projects\n");
+    let compared = fine(&annals, &["diff", "@last", "@last"]);
+    assert_eq!(compared.remarks.matches("no session of this project").count(), 1, "{}", compared.remarks);
     assert_eq!(count(&annals, &["sessions"]), Some(3));
     annals.environment.directory = here.clone();
     let found = in_json(&annals, &["sessions"]);
