@@ -226,7 +226,8 @@ impl CacheTotals {
         self.requests += 1;
         self.damaged += u64::from(shared.anomaly.is_some());
         self.breaks += u64::from(shared.broken.is_some());
-        self.price += shared.broken.as_ref().and_then(|broken| broken.price).unwrap_or_default();
+        let price = shared.broken.as_ref().and_then(|broken| broken.price).unwrap_or_default();
+        self.price = self.price.saturating_add(price);
         if shared.step.answer.is_some() && shared.usage.is_none() {
             self.lacks.insert(Lack::Usage);
         }

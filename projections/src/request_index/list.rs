@@ -73,7 +73,7 @@ impl IndexedRequests {
     /// Those at the places from `from` on, before `until`.
     pub fn range(&self, from: usize, until: usize) -> impl DoubleEndedIterator<Item = IndexedRequest> + '_ {
         let until = until.min(self.len()).max(from);
-        (from.div_euclid(CHUNK).min(self.packed.len())..until.div_ceil(CHUNK).min(self.packed.len() + 1)).flat_map(
+        ((from / CHUNK).min(self.packed.len())..until.div_ceil(CHUNK).min(self.packed.len() + 1)).flat_map(
             move |chunk| {
                 let (rows, first) = (self.chunk(chunk), chunk * CHUNK);
                 let (skipped, end) = (from.saturating_sub(first), until.saturating_sub(first));
