@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 const ROUNDS: usize = 7;
 const TASKS: usize = 64;
 
+/// Every order of three contestants: each comes behind each other one equally often, and so pays for what that one left behind.
+const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0], [1, 0, 2]];
+
 /// The records that a session of these sizes makes: what the rivals are given, ready to write.
 fn records(session: SessionId, count: usize, size: usize) -> Result<Vec<Record>, Box<dyn Error>> {
     let (mut prev, mut at, mut out) = (None, Seq::ZERO, Vec::with_capacity(count));
@@ -43,8 +46,7 @@ pub async fn one_writer(size: usize, count: usize) -> Result<(), Box<dyn Error>>
     let mut took: [Vec<Duration>; 3] = std::array::from_fn(|_| Vec::with_capacity(count));
     for (at, draft) in drafts(&records, size).into_iter().enumerate() {
         let (record, mut draft) = (&records[at..=at], Some(draft));
-        for turn in 0..took.len() {
-            let contestant = (at + turn) % took.len();
+        for contestant in ORDERS[at % ORDERS.len()] {
             let begin = Instant::now();
             match contestant {
                 0 => drop(log.append(draft.take().ok_or("each appends once")?).await?),

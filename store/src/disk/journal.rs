@@ -232,7 +232,11 @@ impl Journal {
         self.disk.sync_dir(&self.dir)?;
         let segment = Arc::new(Segment::new(first, false, path, file));
         self.push(segment.clone());
-        Ok(SegmentWriter::resume(segment, segment::HEADER as u64, bytes))
+        let mut writer = SegmentWriter::resume(segment, segment::HEADER as u64, bytes);
+        if first > 0 {
+            writer.zeros_ahead = AHEAD_MAX;
+        }
+        Ok(writer)
     }
 
     /// Reserves the next segment ahead of time.
@@ -303,12 +307,12 @@ pub struct SegmentWriter {
     zeros_ahead: usize,
 }
 
-/// The most of a segment that is filled with zeros at a time, before frames are written there. It takes some 2 ms, and the
+/// The most of a segment that is filled with zeros at a time, before frames are written there. It takes some 4 ms, and the
 /// next groups the half of what they take otherwise: more makes the one who waits for it wait longer, less makes more
-/// of them wait.
-const AHEAD_MAX: usize = 1024 * 1024;
+/// of them wait (groups of 8 KiB: one of 250).
+const AHEAD_MAX: usize = 2 * 1024 * 1024;
 
-/// How much it is at first: who writes little pays little, and never more than as much again as was written.
+/// How much it is in the first segment at first: who writes little pays little, and never more than as much again as was written.
 const FIRST_AHEAD: usize = 64 * 1024;
 
 /// The largest group for which that is worth while: what a larger one writes twice takes longer than it saves.
