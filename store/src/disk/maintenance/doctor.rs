@@ -15,7 +15,7 @@ use crate::disk::state::{StoreState, Tuning};
 use crate::disk::{DiskLog, OpenMode, Purpose};
 use crate::log::Position;
 use annals_core::{BlobHash, Blobs, Digest};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -217,12 +217,14 @@ impl StoreState {
         let next = self.lock().sessions.next;
         let mut examination = Examination { batches: seen.batches, gaps: seen.gaps, ..Examination::default() };
         let findings = &mut examination.findings;
-        let mut in_sled: BTreeMap<u64, Digest> = BTreeMap::new();
+        let mut only_in_sled = BTreeSet::new();
         let sled = self.sled();
         let broken = sled.as_ref().and_then(|sled| {
             sled.every(|key, frame| {
-                if let Some((frame, header)) = crate::disk::index::sled_tree::checked(key, frame) {
-                    in_sled.insert(frame.position, header.digest);
+                if let Some((frame, header)) = crate::disk::index::sled_tree::checked(key, frame)
+                    && seen.unmatched.take(frame.position, header.digest) == InJournal::Missing
+                {
+                    only_in_sled.insert(frame.position);
                 }
             })
         });
@@ -232,16 +234,15 @@ impl StoreState {
             }
             let missing = gaps.iter().fold(0u64, |sum, gap| sum.saturating_add(gap.end - gap.start));
             if missing > 0 {
-                let found: usize = gaps.into_iter().map(|gap| in_sled.range(gap).count()).sum();
+                let found: usize = gaps.into_iter().map(|gap| only_in_sled.range(gap).count()).sum();
                 findings.push(Finding::Segment { segment, missing, in_sled: found as u64 });
             }
         }
-        let beyond = in_sled.range(next..).count() as u64;
+        let beyond = only_in_sled.range(next..).count() as u64;
         if beyond > 0 {
             findings.push(Finding::JournalShort { batches: beyond });
         }
-        let wanted = seen.digests.range(..due.before).filter(|_| due.owned || sled.is_some());
-        let unwritten = wanted.filter(|(position, digest)| in_sled.get(position) != Some(digest)).count();
+        let unwritten = if due.owned || sled.is_some() { seen.unmatched.before(due.before) } else { 0 };
         if let Some(error) = broken {
             findings.push(Finding::SledBroken { reason: error.to_string() });
         } else if unwritten > 0 {
@@ -303,6 +304,7 @@ impl StoreState {
     fn survey(&self, progress: &mut dyn FnMut(usize, usize)) -> io::Result<JournalScan> {
         let mut seen = JournalScan::default();
         let segments = self.journal.segments();
+        seen.unmatched.first = segments.first().map_or(0, |(segment, _)| segment.first);
         let next = self.lock().sessions.next;
         for (index, (segment, end)) in segments.iter().enumerate() {
             progress(index, segments.len());
@@ -319,7 +321,7 @@ impl StoreState {
                     seen.gaps.push((Position(frame.position), Gap::decode(frame.payload)));
                 } else if let Some(stored) = decode(frame.bytes) {
                     seen.batches += 1;
-                    seen.digests.insert(frame.position, stored.batch.digest);
+                    seen.unmatched.put(frame.position, stored.batch.digest);
                     seen.blobs.extend(stored.batch.blobs().into_iter().map(|blob| blob.blob));
                 } else {
                     continue;
@@ -344,10 +346,69 @@ impl StoreState {
 struct JournalScan {
     batches: u64,
     gaps: Vec<(Position, Gap)>,
-    digests: BTreeMap<u64, Digest>,
+    unmatched: Unmatched,
     blobs: BTreeSet<BlobHash>,
     /// Path, whether the header holds, the positions that cannot be read.
     segments: Vec<(PathBuf, bool, Vec<Range<u64>>)>,
+}
+
+/// The batches of the journal that no record of sled was found equal to yet, by position: half of each digest, which nobody can forge
+/// either, so that a million take 17 MB.
+#[derive(Debug, Default)]
+struct Unmatched {
+    /// Where the journal begins.
+    first: u64,
+    /// From there on; `None` where the journal holds no batch.
+    digests: Vec<Option<HalfDigest>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HalfDigest {
+    Unmatched([u8; 16]),
+    Matched,
+}
+
+/// What the journal has at a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InJournal {
+    /// A batch.
+    Batch,
+    /// Nothing, at a place where it should have something.
+    Missing,
+    /// Nothing: it begins later.
+    Dropped,
+}
+
+impl Unmatched {
+    fn half(digest: Digest) -> HalfDigest {
+        let mut half = [0; 16];
+        half.copy_from_slice(&digest.0[..16]);
+        HalfDigest::Unmatched(half)
+    }
+
+    /// Notes a batch of the journal; positions come in order.
+    fn put(&mut self, position: u64, digest: Digest) {
+        let at = usize::try_from(position.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.digests.resize(at.max(self.digests.len()), None);
+        self.digests.push(Some(Self::half(digest)));
+    }
+
+    /// Notes a record of sled.
+    fn take(&mut self, position: u64, digest: Digest) -> InJournal {
+        let Some(at) = position.checked_sub(self.first) else { return InJournal::Dropped };
+        let here = usize::try_from(at).ok().and_then(|at| self.digests.get_mut(at)?.as_mut());
+        let Some(here) = here else { return InJournal::Missing };
+        if *here == Self::half(digest) {
+            *here = HalfDigest::Matched;
+        }
+        InJournal::Batch
+    }
+
+    /// How many before a position have no equal in sled.
+    fn before(&self, position: u64) -> usize {
+        let end = usize::try_from(position.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.digests.iter().take(end).filter(|half| matches!(half, Some(HalfDigest::Unmatched(_)))).count()
+    }
 }
 
 impl Finding {
