@@ -20,7 +20,7 @@ use annals_store::ReadError;
 use holds::Holds;
 use occurrence::{Holder, Occurrence};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Where and when a text was in the model's view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -160,8 +160,8 @@ struct TextSearch<'a> {
     found: Vec<TextMatch>,
     /// The places in `found` of those that requests name.
     configured: Vec<usize>,
-    /// The places in `found` of the others, by what they are in.
-    placed: BTreeMap<Seq, Vec<usize>>,
+    /// The places in `found` of the others, behind what they are in.
+    placed: BTreeSet<(Seq, usize)>,
     /// Those of the others that are in view.
     in_view: BTreeSet<usize>,
     /// Whether messages that a compaction covered are evicted, so that a long session costs no more than what is in view.
@@ -206,10 +206,14 @@ async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>, evic
         fold.read(wanted).await?;
     }
     let TextSearch { found, mut holds, .. } = fold;
-    let (seen, unseen): (Vec<TextMatch>, Vec<TextMatch>) =
-        found.into_iter().partition(|it| !it.sighting.stays.is_empty());
-    unseen.iter().for_each(|found| holds.miss(found.sighting.fact, Reason::NotSent));
-    let mut sightings: Vec<Sighting> = seen.into_iter().map(|found| found.sighting).collect();
+    // In the memory of what was found: a text may be in every event.
+    let seen = found.into_iter().filter_map(|TextMatch { sighting, .. }| {
+        if sighting.stays.is_empty() {
+            holds.miss(sighting.fact, Reason::NotSent);
+        }
+        Some(sighting).filter(|sighting| !sighting.stays.is_empty())
+    });
+    let mut sightings: Vec<Sighting> = seen.collect();
     let turns = steps.requests.iter().filter(|step| step.purpose == Purpose::Turn);
     let turns: Vec<(Seq, u64)> = turns.map(|step| (step.seq, step.number)).collect();
     for stay in sightings.iter_mut().flat_map(|sighting| &mut sighting.stays) {
@@ -239,7 +243,7 @@ impl<'a> TextSearch<'a> {
             epochs: Epochs::default(),
             found: Vec::new(),
             configured: Vec::new(),
-            placed: BTreeMap::new(),
+            placed: BTreeSet::new(),
             in_view: BTreeSet::new(),
             evicts,
         }
@@ -273,7 +277,9 @@ impl<'a> TextSearch<'a> {
         for Occurrence { holder, fact, through } in self.holds.take(record, fact) {
             let turn = self.steps.turn(record.seq);
             match holder.place() {
-                Some(place) => self.placed.entry(place).or_default().push(self.found.len()),
+                Some(place) => {
+                    self.placed.insert((place, self.found.len()));
+                }
                 None => self.configured.push(self.found.len()),
             }
             self.found.push(TextMatch { holder, sighting: Sighting { fact, through, turn, stays: Vec::new() } });
@@ -298,7 +304,8 @@ impl<'a> TextSearch<'a> {
         let mut looked_at: BTreeSet<usize> = self.in_view.clone();
         let baseline = self.epochs.current.as_ref().map(|epoch| epoch.mark.seq);
         let places = self.history.selected().map(|message| message.seq).chain(baseline);
-        looked_at.extend(places.filter_map(|place| self.placed.get(&place)).flatten());
+        let placed = |place| self.placed.range((place, 0)..=(place, usize::MAX)).map(|(_, at)| *at);
+        looked_at.extend(places.flat_map(placed));
         looked_at.into_iter().for_each(|at| self.look(at, fact, by));
     }
 
@@ -320,7 +327,11 @@ impl TextMatch {
         let stays = &mut self.sighting.stays;
         let open = stays.last_mut().filter(|stay| stay.left.is_none());
         match (open, here) {
-            (None, true) => stays.push(Stay { entered: fact, left: None, first: None, last: None }),
+            (None, true) => {
+                // Most places are in view once.
+                stays.reserve_exact(1);
+                stays.push(Stay { entered: fact, left: None, first: None, last: None });
+            }
             (Some(stay), false) => stay.left = Some(Left { fact, by }),
             (Some(_), true) | (None, false) => {}
         }
