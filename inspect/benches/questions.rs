@@ -92,7 +92,7 @@ async fn ask(question: &str, past: &SessionAt, reader: &Reader) -> Result<(), Fa
             past.usage().await?;
             past.safety(&|directory| directory.into()).await?;
         }
-        "requests" => drop(past.requests(false).await?),
+        "requests" => drop(past.requests().await?.iter().count()),
         "requests N" => drop(past.rebuilt_request(1).await?),
         "why" => drop(past.why(None, None).await?),
         "when" => drop(past.when("zzqqy").await?),

@@ -7,7 +7,7 @@ use crate::request_fold::RequestFold;
 use crate::withheld::{WithheldBefore, WithheldParts};
 use annals_core::event::{RequestSent, SessionEvent, StepEvent};
 use annals_core::{Blobs, Event, Seq, SessionId};
-use annals_projections::{Projection, Request, RequestMark, Requests};
+use annals_projections::{Request, RequestMark};
 use annals_providers::wire::encode;
 use annals_store::ReadError;
 
@@ -41,7 +41,7 @@ pub(crate) async fn prove_each(
     wire: bool,
     mut seen: impl FnMut(Seq, &Wire),
 ) -> Result<Vec<Proof>, ReadError> {
-    let (mut fold, mut requests) = (RequestFold::default(), Requests::default());
+    let mut fold = RequestFold::default();
     let (mut proofs, mut withheld): (Vec<Proof>, _) = (Vec::new(), WithheldBefore::default());
     let mut pieces = RecordedPieces::default();
     let mut pages = past.log().pages(past.session, Seq::ZERO..past.until);
@@ -52,7 +52,8 @@ pub(crate) async fn prove_each(
                 let proved = match record.event {
                     Event::Step(StepEvent::RequestSent(sent)) => {
                         let session = wire.then_some(past.session);
-                        Some(prove(&mut fold, sent, past.blobs(), session, withheld, &pieces))
+                        let proved = prove(&mut fold, sent, past.blobs(), session, withheld, &pieces);
+                        Some((proved, RequestMark::of(&record, sent)))
                     }
                     // What a fork inherits was sent by its parent.
                     Event::Session(SessionEvent::Forked(_)) => {
@@ -64,10 +65,9 @@ pub(crate) async fn prove_each(
                 if wire {
                     pieces.note(&record);
                 }
-                requests.apply(&record);
                 fold.apply(&record);
                 fold.restore(past, &record).await?;
-                if let (Some((result, wire)), Some(mark)) = (proved, requests.marks.pop()) {
+                if let Some(((result, wire), mark)) = proved {
                     let (flaw, withheld) = match result {
                         Ok(()) => (None, None),
                         Err(Unproved::Flaw(flaw)) => (Some(flaw), None),

@@ -179,8 +179,8 @@ impl SessionAt {
         let steps = self.steps().await?;
         let wanted: Vec<IndexedRequest> =
             steps.requests.range(steps.requests.before(from), steps.requests.len()).collect();
-        let mut requests: Vec<ListedRequest> = self.requests(false).await?;
-        requests.retain(|request| request.seq >= from);
+        let recorded = self.requests().await?;
+        let mut requests: Vec<ListedRequest> = recorded.iter().filter(|request| request.seq >= from).collect();
         let is_whole = verified.withheld.is_none();
         let rebuilt = self.rebuilt(&wanted, is_whole, &mut requests, &mut pool).await?;
         let bodies = ReportBodies::of(self, &wanted).await?;

@@ -10,6 +10,7 @@ use annals_projections::{BuildError, Request, RequestMark, Requests, Span, rebui
 use annals_store::ReadError;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// A recorded request in a list.
 #[derive(Clone, Debug, Serialize)]
@@ -48,6 +49,33 @@ impl ListedRequest {
         let RequestMark { seq, at, request, purpose, attempt, agent, model, digest } = mark;
         let (proved, withheld, flaw) = (None, None, None);
         Self { number, seq, at, request, purpose, attempt, agent, model, digest, proved, withheld, flaw }
+    }
+}
+
+/// The recorded requests of a session, read where they are asked for.
+#[derive(Clone, Debug)]
+pub struct RecordedRequests(Arc<Requests>);
+
+impl RecordedRequests {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.marks.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = ListedRequest> + '_ {
+        self.newest(self.len())
+    }
+
+    /// The newest `count` of them, in order.
+    pub fn newest(&self, count: usize) -> impl Iterator<Item = ListedRequest> + '_ {
+        let from = self.len().saturating_sub(count);
+        (from + 1..).zip(self.0.marks.range(from..self.len())).map(|(number, mark)| ListedRequest::of(number, mark))
     }
 }
 
@@ -93,20 +121,19 @@ pub enum RebuildError {
 }
 
 impl SessionAt {
-    /// Every recorded request; with `prove` each is rebuilt and its digest compared.
+    /// Every recorded request.
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn requests(&self, prove: bool) -> Result<Vec<ListedRequest>, ReadError> {
-        if !prove {
-            let saved = self.saved::<Requests>().await?;
-            return Ok(saved
-                .marks
-                .iter()
-                .enumerate()
-                .map(|(at, mark)| ListedRequest::of(at + 1, mark.clone()))
-                .collect());
-        }
+    pub async fn requests(&self) -> Result<RecordedRequests, ReadError> {
+        Ok(RecordedRequests(self.saved::<Requests>().await?))
+    }
+
+    /// Every recorded request, rebuilt, its digest compared.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn proved_requests(&self) -> Result<Vec<ListedRequest>, ReadError> {
         let proofs = prove_all(self, false).await?.into_iter().enumerate();
         let listed = proofs.map(|(at, proof)| {
             let proved = proof.withheld.is_none().then_some(proof.flaw.is_none());
@@ -123,7 +150,7 @@ impl SessionAt {
     pub async fn rebuilt_request(&self, number: usize) -> Result<RebuiltRequest, RebuildError> {
         let saved = self.saved::<Requests>().await?;
         let none = RebuildError::NoRequest { session: self.session, wanted: number, count: saved.marks.len() };
-        let mark = number.checked_sub(1).and_then(|at| saved.marks.get(at)).cloned();
+        let mark = number.checked_sub(1).and_then(|at| saved.marks.get(at));
         let Some(mark) = mark else { return Err(none) };
         let slice = self.log().batch_at(self.session, mark.seq).await?;
         let record = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));

@@ -69,7 +69,7 @@ fn views(view: &SessionView, requests_from: usize, blobs: &dyn Blobs) -> [(&'sta
 /// Everything that differs between two views of a session.
 pub fn changes(before: &SessionView, after: &SessionView, blobs: &dyn Blobs) -> Vec<Change> {
     let mut found = Vec::new();
-    let marks = before.requests.marks.iter().zip(&after.requests.marks);
+    let marks = before.requests.marks.iter().zip(after.requests.marks.iter());
     let same = marks.take_while(|(before, after)| before == after).count();
     for ((view, before), (_, after)) in views(before, same, blobs).into_iter().zip(views(after, same, blobs)) {
         compare(view, "", before, after, &mut found);

@@ -79,7 +79,7 @@ pub use request::{
 pub use request_index::{IndexedRequest, IndexedRequests, RequestEnd, RequestIndex, SharedProfile};
 pub use requests::{RequestMark, Requests};
 pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
-pub use shared::{SharedMap, SharedSet, SharedVec, SharedVecIter};
+pub use shared::{PackedVec, SharedMap, SharedSet, SharedVec, SharedVecIter};
 pub use shorten::{PRUNED, SHORTENED_ENDS, without_middle, without_middle_chars};
 pub use spending::{QUARTER_HOUR, SessionSpending, Spending, SpendingCell};
 pub use statistics::{Statistics, StatisticsSummary, ToolCount};

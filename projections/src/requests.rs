@@ -1,8 +1,8 @@
 //! Every request that was about to reach a provider: an index; [`crate::rebuild`] gives the request itself.
 
 use crate::Projection;
-use crate::shared::SharedVec;
-use annals_core::event::{Purpose, SessionEvent, StepEvent};
+use crate::shared::PackedVec;
+use annals_core::event::{Purpose, RequestSent, SessionEvent, StepEvent};
 use annals_core::{AgentName, Digest, Event, ModelName, Record, RequestId, Seq, Time};
 use serde::{Deserialize, Serialize};
 
@@ -27,11 +27,27 @@ pub struct RequestMark {
     pub digest: Digest,
 }
 
+impl RequestMark {
+    /// The mark of a request that a record holds.
+    pub fn of(record: &Record<'_>, sent: &RequestSent) -> Self {
+        Self {
+            seq: record.seq,
+            at: record.at,
+            request: sent.request,
+            purpose: sent.purpose,
+            attempt: sent.attempt,
+            agent: sent.agent.clone(),
+            model: sent.model.clone(),
+            digest: sent.digest,
+        }
+    }
+}
+
 /// Every request of a session, its own ones only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
     /// In order; after [`Requests::evict`] the newest ones.
-    pub marks: SharedVec<RequestMark>,
+    pub marks: PackedVec<RequestMark>,
     /// How many older marks were evicted.
     pub dropped: u64,
 }
@@ -40,27 +56,18 @@ impl Requests {
     /// Keeps the newest `keep` marks. Bounds a saved view.
     pub fn evict(&mut self, keep: usize) {
         let old = self.marks.len().saturating_sub(keep);
-        self.marks.drain_front(old);
+        self.marks.remove_front(old);
         self.dropped += old as u64;
     }
 }
 
 impl Projection for Requests {
     const NAME: &'static str = "requests";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::Step(StepEvent::RequestSent(sent)) => self.marks.push(RequestMark {
-                seq: record.seq,
-                at: record.at,
-                request: sent.request,
-                purpose: sent.purpose,
-                attempt: sent.attempt,
-                agent: sent.agent.clone(),
-                model: sent.model.clone(),
-                digest: sent.digest,
-            }),
+            Event::Step(StepEvent::RequestSent(sent)) => self.marks.push(RequestMark::of(record, sent)),
             Event::Session(SessionEvent::Forked(_)) => *self = Self::default(),
             Event::Session(
                 SessionEvent::Created(_)

@@ -1,12 +1,13 @@
 //! A list of requests that is loaded as it was saved: all but the newest are packed rows, decoded when they are asked for.
 
 use super::{IndexedRequest, RequestEnd, SharedProfile};
+use crate::shared::PackedBytes;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use annals_core::event::{Purpose, Usage};
 use annals_core::{Seq, Time};
-use serde::de::{Error as _, Visitor};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How many requests are packed together.
@@ -32,7 +33,7 @@ struct PackedRequests {
     /// The places of the shapes that occur in it.
     shapes: Vec<u32>,
     /// Its rows ([`SavedRow`]), as postcard writes them.
-    rows: PackedRows,
+    rows: PackedBytes,
 }
 
 /// A request: Seq and time since the one before, place of its shape, answer. Clocks may go back.
@@ -205,7 +206,7 @@ impl IndexedRequests {
         let rows = self.saved(requests);
         let shapes: BTreeSet<u32> = rows.iter().map(|(_, _, place, _)| *place).collect();
         // Rows of numbers can always be written.
-        let rows = PackedRows(postcard::to_allocvec(&rows).unwrap_or_default());
+        let rows = PackedBytes(postcard::to_allocvec(&rows).unwrap_or_default());
         PackedRequests { first, shapes: shapes.into_iter().collect(), rows }
     }
 
@@ -325,40 +326,6 @@ impl<'de> Deserialize<'de> for IndexedRequests {
         let list = Self { shapes, places, packed, open: Vec::new(), until: None };
         let open = list.read(first, rows).ok_or_else(|| D::Error::custom("a saved request names what is not saved"))?;
         Ok(Self { open, ..list })
-    }
-}
-
-/// Bytes, which are saved as such.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct PackedRows(Vec<u8>);
-
-impl Serialize for PackedRows {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for PackedRows {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_byte_buf(RowsVisitor)
-    }
-}
-
-struct RowsVisitor;
-
-impl Visitor<'_> for RowsVisitor {
-    type Value = PackedRows;
-
-    fn expecting(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        formatter.write_str("bytes")
-    }
-
-    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<PackedRows, E> {
-        Ok(PackedRows(bytes.to_vec()))
-    }
-
-    fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<PackedRows, E> {
-        Ok(PackedRows(bytes))
     }
 }
 

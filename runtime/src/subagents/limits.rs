@@ -49,7 +49,7 @@ fn caller(parent: &SessionView, child: SessionId) -> AgentName {
     let started = parent.session.children.iter().rfind(|one| one.child == child).map(|one| one.seq);
     let turns = parent.requests.marks.iter().filter(|mark| mark.purpose == Purpose::Turn);
     let mut before = turns.filter(|mark| started.is_none_or(|started| mark.seq < started));
-    before.next_back().map_or_else(|| parent.session.agent.clone(), |mark| mark.agent.clone())
+    before.next_back().map_or_else(|| parent.session.agent.clone(), |mark| mark.agent)
 }
 
 /// An agent as a child has it: without tasks and todos of its own, unless its rules allow them by name.

@@ -62,7 +62,7 @@ async fn passing_failures_are_retried_as_the_same_request() -> Tested {
     session.admit(NewInput::steer("go")).await?;
     assert_eq!(session.run().await?, Outcome::Idle);
     let view = session.view().await?;
-    let marks = &view.requests.marks;
+    let marks: Vec<_> = view.requests.marks.iter().collect();
     assert_eq!(marks.iter().map(|mark| mark.attempt).collect::<Vec<_>>(), [1, 2, 3]);
     assert!(marks.iter().all(|mark| mark.digest == marks[0].digest && mark.request == marks[0].request));
     assert_eq!(history(&session).await?, ["user go", "assistant stop: at last"]);

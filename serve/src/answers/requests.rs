@@ -22,10 +22,9 @@ pub struct RequestList {
 /// `GET /v1/sessions/{session}/requests`
 pub async fn requests(asked: Question<NewestAsked>) -> Result<AsJson<RequestList>, ApiProblem> {
     let past = asked.past(asked.given.at).await?;
-    let mut requests = past.requests(false).await?;
-    let total = requests.len();
-    requests.drain(..total.saturating_sub(asked.given.last.unwrap_or(NEWEST).min(NEWEST)));
-    Ok(AsJson(RequestList { requests, total }))
+    let recorded = past.requests().await?;
+    let requests = recorded.newest(asked.given.last.unwrap_or(NEWEST).min(NEWEST)).collect();
+    Ok(AsJson(RequestList { requests, total: recorded.len() }))
 }
 
 /// `GET /v1/sessions/{session}/requests/{number}`

@@ -146,7 +146,7 @@ impl Story {
         self.is_sound().await?;
         let view = self.session.view().await?;
         let mut bodies: Vec<Vec<u8>> = Vec::new();
-        for mark in &view.requests.marks {
+        for mark in view.requests.marks.iter() {
             let (before, _) = Views::new(self.log.clone(), None).whole(self.session.id(), mark.seq).await?;
             let batch = self.log.read(self.session.id(), mark.seq, 1).await?;
             let sent: Option<Box<RequestSent>> =

@@ -172,7 +172,7 @@ async fn history(session: &Session) -> Result<Vec<String>, Box<dyn std::error::E
 /// Rebuilds every request from the log, proves its digests, and gives how many there are.
 async fn rebuilt(log: &Arc<dyn EventLog>, session: &Session) -> Result<usize, Box<dyn std::error::Error>> {
     let marks = session.view().await?.requests.marks.clone();
-    for mark in &marks {
+    for mark in marks.iter() {
         let (before, _) = Views::new(log.clone(), None).whole(session.id(), mark.seq).await?;
         let batch = log.read(session.id(), mark.seq, 1).await?;
         let sent: Option<Box<RequestSent>> =
