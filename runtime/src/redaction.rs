@@ -35,6 +35,7 @@ pub(crate) use redacting::Redaction;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use pattern::SecretPattern;
+use redacting::CleanTexts;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -58,6 +59,8 @@ pub struct Redactor {
     /// Values, each with the kind that its placeholder names.
     values: Vec<(String, String)>,
     literals: Option<AhoCorasick>,
+    /// Texts in which all of this found nothing.
+    clean: CleanTexts,
 }
 
 /// A text without secrets.
@@ -72,8 +75,14 @@ pub struct Redacted<'t> {
 impl Default for Redactor {
     /// Knows the formats of common keys and no values.
     fn default() -> Self {
-        let mut redactor =
-            Self { patterns: formats::known(), hints: None, hinted: Vec::new(), values: Vec::new(), literals: None };
+        let mut redactor = Self {
+            patterns: formats::known(),
+            hints: None,
+            hinted: Vec::new(),
+            values: Vec::new(),
+            literals: None,
+            clean: CleanTexts::default(),
+        };
         redactor.index();
         redactor
     }
@@ -284,6 +293,8 @@ impl Redactor {
         let search = AhoCorasick::builder().ascii_case_insensitive(true).build(hints().map(|(_, hint)| hint)).ok();
         self.hinted = hinted;
         self.hints = search;
+        // It finds more than before.
+        self.clean = CleanTexts::default();
     }
 }
 

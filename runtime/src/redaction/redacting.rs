@@ -6,13 +6,13 @@ use super::{Redacted, Redactor};
 use crate::tools::ToolOutput;
 use annals_core::context::Observed;
 use annals_core::event::{Attachment, RedactionApplied, RequestOptions, ToolDefinition};
-use annals_core::{Event, Json, Text};
+use annals_core::{Digest, Event, Json, Text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The redaction of everything that one batch will contain. Without a redactor nothing is replaced.
 #[derive(Clone, Debug)]
@@ -98,10 +98,34 @@ impl Redaction {
         }
     }
 
-    /// Redacts the description and schema of a tool.
+    /// A text that every request of a session has.
+    pub(crate) fn repeated(&mut self, text: &mut Text) {
+        let known = self.known(TextForm::Plain, text.inline());
+        self.unless_clean(known, |it| it.text(text));
+    }
+
+    /// Redacts the description and schema of a tool, which every request of a session has.
     pub(crate) fn definition(&mut self, tool: &mut ToolDefinition) {
-        self.text(&mut tool.description);
-        self.json(&mut tool.schema);
+        self.repeated(&mut tool.description);
+        let known = self.known(TextForm::Json, tool.schema.0.inline());
+        self.unless_clean(known, |it| it.json(&mut tool.schema));
+    }
+
+    fn known(&self, form: TextForm, text: Option<&str>) -> Option<(CleanTexts, (TextForm, Digest))> {
+        Some((self.redactor.as_ref()?.clean.clone(), (form, Digest::of(text?.as_bytes()))))
+    }
+
+    /// Looks for secrets in a text unless it is known to have none.
+    fn unless_clean(&mut self, known: Option<(CleanTexts, (TextForm, Digest))>, look: impl FnOnce(&mut Self)) {
+        let Some((clean, key)) = known else { return look(self) };
+        if clean.holds(&key) {
+            return;
+        }
+        let before: u64 = self.counts.values().sum();
+        look(self);
+        if self.counts.values().sum::<u64>() == before {
+            clean.note(key);
+        }
     }
 
     /// The settings of a request.
@@ -193,6 +217,34 @@ impl Redaction {
         let Redacted { text, counts } = redactor.redact(text);
         self.count(&counts);
         text
+    }
+}
+
+/// How a text is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum TextForm {
+    Plain,
+    Json,
+}
+
+/// Texts in which a redactor found nothing. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CleanTexts(Arc<Mutex<HashSet<(TextForm, Digest)>>>);
+
+/// How many are kept: far more than a session has tools and agents.
+const CLEAN: usize = 4_096;
+
+impl CleanTexts {
+    fn holds(&self, key: &(TextForm, Digest)) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(key)
+    }
+
+    fn note(&self, key: (TextForm, Digest)) {
+        let mut clean = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if clean.len() >= CLEAN {
+            clean.clear();
+        }
+        clean.insert(key);
     }
 }
 

@@ -115,7 +115,7 @@ impl RequestProfile {
         let mut tools = offered.definitions();
         // Before any hash is taken: the hashes name what the model reads.
         let mut redaction = Redaction::new(runner.shared.settings.redactor.as_ref());
-        agent.system.iter_mut().for_each(|text| redaction.text(text));
+        agent.system.iter_mut().for_each(|text| redaction.repeated(text));
         tools.tools.iter_mut().for_each(|tool| redaction.definition(tool));
         redaction.options(&mut options);
         let named = ProfileDigests {
