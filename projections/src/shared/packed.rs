@@ -114,15 +114,23 @@ impl<T: Serialize + DeserializeOwned + Clone + fmt::Debug> fmt::Debug for Packed
     }
 }
 
-impl<T: Serialize> Serialize for PackedVec<T> {
+impl<T: Serialize + DeserializeOwned + Clone> Serialize for PackedVec<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            return serializer.collect_seq(self.iter());
+        }
         let packed: Vec<&PackedBytes> = self.packed.iter().map(|chunk| &**chunk).collect();
         (packed, &self.open).serialize(serializer)
     }
 }
 
-impl<'de, T: Deserialize<'de> + Clone> Deserialize<'de> for PackedVec<T> {
+impl<'de, T: Serialize + DeserializeOwned + Clone> Deserialize<'de> for PackedVec<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let mut list = Self::default();
+            Vec::deserialize(deserializer)?.into_iter().for_each(|item| list.push(item));
+            return Ok(list);
+        }
         let (packed, open): (Vec<PackedBytes>, SharedVec<T>) = Deserialize::deserialize(deserializer)?;
         Ok(Self { packed: packed.into_iter().map(Arc::new).collect(), open })
     }
@@ -198,6 +206,7 @@ mod tests {
         let loaded: PackedVec<String> = postcard::from_bytes(&saved).unwrap();
         assert_eq!((&loaded, loaded.packed.len()), (&list, 4));
         let json = serde_json::to_string(&list).unwrap();
+        assert!(json.starts_with(r#"["0","1""#), "{json}");
         assert_eq!(serde_json::from_str::<PackedVec<String>>(&json).unwrap(), list);
     }
 }

@@ -2,7 +2,7 @@
 //! and (b) SQLite in WAL mode with `synchronous=FULL` and a rowid table. Prints ratios: higher is better for us.
 //!
 //! ```text
-//! cargo bench -p annals-store --bench log -- [append] [group] [sustained] [replay] [point] [verify] [screen] [disk] [--appends N] [--megabytes N] [--events N] [--dir PATH] [--cache MIB]
+//! cargo bench -p annals-store --bench log -- [append] [group] [sustained] [replay] [point] [verify] [screen] [guest] [disk] [--appends N] [--megabytes N] [--events N] [--dir PATH] [--cache MIB]
 //! ```
 //! Nothing named means everything. `docs/benchmarks.md` has results and what they do not say.
 
@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if asked("sustained") {
             writing::sustained(600, wanted.sustained).await?;
         }
-        if ["replay", "point", "verify", "screen", "disk"].iter().any(|name| asked(name)) {
+        if ["replay", "point", "verify", "screen", "guest", "disk"].iter().any(|name| asked(name)) {
             reading::all(wanted.events, wanted.tuning, &asked).await?;
         }
         Ok(())

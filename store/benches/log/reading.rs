@@ -8,13 +8,13 @@ use annals_store::cache::{FoldVersion, Saved, ViewCache};
 use annals_store::conformance::material::session;
 use annals_store::disk::{Tuning, files::RealDisk};
 use annals_store::exchange::verify_store;
-use annals_store::{DiskLog, EventLog, OpenMode};
+use annals_store::{DiskLog, EventLog, OpenMode, SharedLog};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 5;
 /// Events a batch.
@@ -59,6 +59,34 @@ pub async fn all(events: u64, tuning: Tuning, asked: &dyn Fn(&str) -> bool) -> R
         screen(&log, id, &ViewCache::in_folder(store.join("cache"))).await?;
     }
     log.close().await?;
+    if asked("guest") {
+        guest(&store, id, events).await?;
+    }
+    Ok(())
+}
+
+/// The same read in order through the owner of the store and through a guest, which reads sealed segments by itself, in turns.
+async fn guest(store: &Path, id: SessionId, events: u64) -> Result<(), Box<dyn Error>> {
+    let owner = SharedLog::open(store, OpenMode::Existing).await?;
+    let guest = SharedLog::open(store, OpenMode::Existing).await?;
+    let mut took: [Vec<Duration>; 2] = Default::default();
+    for _ in 0..2 * ROUNDS {
+        for (log, took) in [&owner, &guest].into_iter().zip(&mut took) {
+            let (begin, mut seen) = (Instant::now(), 0);
+            read_all(log, id, |batch| seen += black_box(batch).events.len() as u64).await?;
+            took.push(begin.elapsed());
+            assert!(seen >= events, "both read everything");
+        }
+    }
+    let [owned, visited] = took.map(median);
+    println!(
+        "read in order: owner {:.0} events/s, guest {:.0}/s: {:.2} of the owner's time",
+        rate(events as usize, owned),
+        rate(events as usize, visited),
+        visited.as_secs_f64() / owned.as_secs_f64()
+    );
+    guest.close().await?;
+    owner.close().await?;
     Ok(())
 }
 
@@ -124,7 +152,7 @@ async fn replay(log: &DiskLog, id: SessionId, records: &[Record], path: &Path) -
     Ok(())
 }
 
-async fn read_all(log: &DiskLog, id: SessionId, mut each: impl FnMut(&Arc<Batch>)) -> Result<(), Box<dyn Error>> {
+async fn read_all(log: &impl EventLog, id: SessionId, mut each: impl FnMut(&Arc<Batch>)) -> Result<(), Box<dyn Error>> {
     let mut from = Seq::ZERO;
     loop {
         let page = log.read(id, from, PAGE).await?;

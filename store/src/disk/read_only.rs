@@ -19,6 +19,7 @@ use crate::disk::opening::{OpenedReadOnly, Opening, Purpose};
 use crate::disk::reading::FEW;
 use crate::disk::reading::following::{AllPages, SessionPages, Spare, apart};
 use crate::disk::state::{SessionTable, StoreState, Tuning};
+use crate::disk::threads::read_ahead;
 use crate::displaced::Displaced;
 use crate::following::following;
 use crate::log::{
@@ -188,6 +189,17 @@ impl ReadOnlyLog {
     pub fn garbage(&self, age: Duration, progress: impl FnMut(usize, usize)) -> Result<UnusedBlobs, CollectError> {
         self.shared.open_copy();
         self.shared.garbage(age, progress)
+    }
+
+    /// Starts a thread that reads ahead until this is dropped, for a reader that stays: a guest.
+    pub(crate) fn read_ahead(&self) {
+        let (requests, queue) = read_ahead::channel();
+        let state = Arc::downgrade(&self.shared);
+        let thread = std::thread::Builder::new().name("annals-read-ahead".to_owned());
+        match thread.spawn(move || read_ahead::run(&state, &queue)) {
+            Ok(_) => *self.shared.read_ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(requests),
+            Err(error) => tracing::debug!(%error, "nothing is read ahead"),
+        }
     }
 
     /// Up to `limit` batches of a session from `from` on, as far as they are its own and in segments that grow no more: what is there was

@@ -88,7 +88,10 @@ impl OpenedFiles {
         let owner = remote.connect().await.ok()?;
         let log = tokio::task::spawn_blocking(move || ReadOnlyLog::reopen(&dir, id)).await.ok()?;
         match log {
-            Ok((log, _)) => Some(Arc::new(Self { log, owner: Mutex::new(owner) })),
+            Ok((log, _)) => {
+                log.read_ahead();
+                Some(Arc::new(Self { log, owner: Mutex::new(owner) }))
+            }
             Err(error) => {
                 tracing::debug!(%error, "a guest could not open the files of the store");
                 None

@@ -4,7 +4,7 @@
 use crate::disk::journal::block::SegmentView;
 use crate::disk::state::StoreState;
 use annals_core::{Seq, SessionId};
-use std::sync::Arc;
+use std::sync::Weak;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 /// How many blocks are brought ahead of a reader.
@@ -21,9 +21,10 @@ pub fn channel() -> (SyncSender<ReadAheadRequest>, Receiver<ReadAheadRequest>) {
     sync_channel(QUEUED)
 }
 
-/// Works until the store is closed.
-pub fn run(shared: &Arc<StoreState>, requests: &Receiver<ReadAheadRequest>) {
+/// Works until the store is closed, or nobody has it open for reading any more.
+pub fn run(shared: &Weak<StoreState>, requests: &Receiver<ReadAheadRequest>) {
     while let Ok((view, numbers)) = requests.recv() {
+        let Some(shared) = shared.upgrade() else { return };
         for number in numbers {
             // The reader meets the same error, or not, and reports it.
             if let Err(error) = shared.journal.block(&view, number) {

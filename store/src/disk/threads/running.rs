@@ -47,7 +47,7 @@ impl Threads {
         let state = shared.clone();
         let sealer = thread("annals-sealer").spawn(move || sealer::run(&state, &sealer_queue))?;
         let (requests, request_queue) = read_ahead::channel();
-        let state = shared.clone();
+        let state = Arc::downgrade(shared);
         let read_ahead = thread("annals-read-ahead").spawn(move || read_ahead::run(&state, &request_queue))?;
         *shared.read_ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(requests);
         let sled_writer = SledWriter::new(shared.clone(), next, written, unread);
