@@ -251,6 +251,24 @@ fn the_name_of_a_field_gives_its_value_away_in_a_text_and_in_a_value() {
 }
 
 #[test]
+fn a_text_that_comes_again_is_looked_at_again_once_a_redactor_knows_more() {
+    let text = || annals_core::Text::from("the horse is correct-horse");
+    let redactor = std::sync::Arc::new(Redactor::default());
+    for _ in 0..2 {
+        let (mut clean, mut redaction) = (text(), super::Redaction::new(Some(&redactor)));
+        redaction.repeated(&mut clean);
+        assert_eq!((clean, redaction.applied()), (text(), None));
+    }
+    let knowing = std::sync::Arc::new((*redactor).clone().with_variable("DB_PASSWORD", "correct-horse"));
+    for _ in 0..2 {
+        let (mut secret, mut redaction) = (text(), super::Redaction::new(Some(&knowing)));
+        redaction.repeated(&mut secret);
+        assert_eq!(secret.inline(), Some("the horse is [redacted:env:DB_PASSWORD]"));
+        assert_eq!(redaction.counts().values().sum::<u64>(), 1);
+    }
+}
+
+#[test]
 fn a_known_value_is_found_when_simple_means_turn_it() {
     let value = "tr0ub4dor-and-three";
     let redactor = Redactor::default().with_variable("DEPLOY", value);

@@ -115,9 +115,10 @@ pub fn draw_sessions(found: &SessionDiff, stat: bool, style: &Style, out: &mut d
         }
     }
     let differ = found.turns.len() as u64;
-    match found.same {
-        0 => writeln!(out, "all {} differ", counted(differ, "turn"))?,
-        same => writeln!(out, "{} the same, {differ} different", counted(same, "turn"))?,
+    match (found.same, differ) {
+        (0, 1) => writeln!(out, "the only turn differs")?,
+        (0, _) => writeln!(out, "all {} differ", counted(differ, "turn"))?,
+        (same, _) => writeln!(out, "{} the same, {differ} different", counted(same, "turn"))?,
     }
     Ok(())
 }
