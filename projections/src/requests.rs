@@ -101,3 +101,33 @@ impl Projection for Requests {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(seq: u64) -> RequestMark {
+        RequestMark {
+            seq: Seq(seq),
+            at: Time(seq * 1_000),
+            request: RequestId([7; 16]),
+            purpose: Purpose::Turn,
+            attempt: 1,
+            agent: "build".into(),
+            model: "test/model".into(),
+            digest: Digest([9; 32]),
+        }
+    }
+
+    #[test]
+    fn the_newest_marks_are_kept_and_the_others_counted() {
+        for count in [0, 5, 64, 200, 500] {
+            let mut requests = Requests::default();
+            (0..count).for_each(|seq| requests.marks.push(mark(seq)));
+            requests.evict(64);
+            let dropped = count.saturating_sub(64);
+            assert_eq!(requests.dropped, dropped);
+            assert!(requests.marks.iter().eq((dropped..count).map(mark)), "of {count}");
+        }
+    }
+}

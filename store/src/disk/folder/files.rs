@@ -213,7 +213,7 @@ impl DiskFile for RealFile {
 
     #[cfg(not(target_os = "linux"))]
     fn is_linked(&self) -> io::Result<bool> {
-        Ok(self.0.metadata()?.nlink() > 0)
+        Ok(std::os::unix::fs::MetadataExt::nlink(&self.0.metadata()?) > 0)
     }
 }
 
