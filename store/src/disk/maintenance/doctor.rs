@@ -352,7 +352,7 @@ struct JournalScan {
     segments: Vec<(PathBuf, bool, Vec<Range<u64>>)>,
 }
 
-/// The batches of the journal that no record of sled was found equal to yet, by position: half of each digest, which nobody can forge
+/// The batches of the journal that no record of sled was found equal to yet, by position: half of each digest, which cannot be forged
 /// either, so that a million take 17 MB.
 #[derive(Debug, Default)]
 struct Unmatched {

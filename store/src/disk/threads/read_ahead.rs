@@ -21,7 +21,7 @@ pub fn channel() -> (SyncSender<ReadAheadRequest>, Receiver<ReadAheadRequest>) {
     sync_channel(QUEUED)
 }
 
-/// Works until the store is closed, or nobody has it open for reading any more.
+/// Works until the store is closed, or no reader has it open any more.
 pub fn run(shared: &Weak<StoreState>, requests: &Receiver<ReadAheadRequest>) {
     while let Ok((view, numbers)) = requests.recv() {
         let Some(shared) = shared.upgrade() else { return };
