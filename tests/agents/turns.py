@@ -5,7 +5,7 @@
 
 FOLDER has OpenCode from npm, as `tests/agents/run.py` installs it. The model asks to read one file after another, FEW of them and then MANY in another
 run; the difference is what MANY - FEW turns cost. Prints CPU (user and system, of the process and of those it waited for) of the whole runs and of a turn, and the
-largest resident memory; what runs at the same time changes the time a little, and the order of the runs not at all.
+largest resident memory.
 """
 import json, os, pathlib, shutil, subprocess, sys, time
 

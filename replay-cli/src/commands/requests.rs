@@ -8,7 +8,7 @@ use crate::style::{Emphasis, Style, counted, thousands};
 use annals_core::Digest;
 use annals_inspect::SessionAt;
 use annals_inspect::prove::Wire;
-use annals_inspect::requests::{ListedRequest, RebuildError, RecordedRequests};
+use annals_inspect::requests::{ListedRequest, RebuildError};
 use annals_projections::{Block, Request, RequestMark, Role, Span};
 use std::io::Write;
 
@@ -53,21 +53,23 @@ async fn list(
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let past = SessionAt::from(found);
-    let (proved, recorded) = match prove {
-        true => (Some(past.proved_requests().await?), None),
-        false => (None, Some(past.requests().await?)),
+    let recorded;
+    let items: Box<dyn Iterator<Item = ListedRequest> + Send + '_> = if prove {
+        Box::new(past.proved_requests().await?.into_iter())
+    } else {
+        recorded = past.requests().await?;
+        Box::new(recorded.iter())
     };
-    let items = proved.into_iter().flatten().chain(recorded.iter().flat_map(RecordedRequests::iter));
     let (mut whole, mut withheld, mut wrong) = (0, 0, 0);
-    let counted_items = items.inspect(|item| {
+    let mut items = items.inspect(|item| {
         wrong += usize::from(item.flaw.is_some());
         *(if item.withheld.is_some() { &mut withheld } else { &mut whole }) += 1;
     });
     if cli.style.json {
-        json::list(out, counted_items)?;
+        json::list(out, items)?;
         return Ok(Verdict::bad_if(wrong > 0));
     }
-    counted_items.into_iter().try_for_each(|item| line(&item, &cli.style, out))?;
+    items.try_for_each(|item| line(&item, &cli.style, out))?;
     if withheld > 0 {
         cli.remark(&format!("{} not provable: parts are withheld", counted(withheld as u64, "request")));
     }

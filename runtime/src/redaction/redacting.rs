@@ -100,23 +100,23 @@ impl Redaction {
 
     /// A text that every request of a session has.
     pub(crate) fn repeated(&mut self, text: &mut Text) {
-        let known = self.known(RepeatedForm::Plain, text.inline());
+        let known = self.known(ReadAs::Plain, text.inline());
         self.unless_clean(known, |it| it.text(text));
     }
 
     /// Redacts the description and schema of a tool, which every request of a session has.
     pub(crate) fn definition(&mut self, tool: &mut ToolDefinition) {
         self.repeated(&mut tool.description);
-        let known = self.known(RepeatedForm::Json, tool.schema.0.inline());
+        let known = self.known(ReadAs::Json, tool.schema.0.inline());
         self.unless_clean(known, |it| it.json(&mut tool.schema));
     }
 
-    fn known(&self, form: RepeatedForm, text: Option<&str>) -> Option<(CleanTexts, (RepeatedForm, Digest))> {
+    fn known(&self, form: ReadAs, text: Option<&str>) -> Option<(CleanTexts, (ReadAs, Digest))> {
         Some((self.redactor.as_ref()?.clean.clone(), (form, Digest::of(text?.as_bytes()))))
     }
 
     /// Looks for secrets in a text unless it is known to have none.
-    fn unless_clean(&mut self, known: Option<(CleanTexts, (RepeatedForm, Digest))>, look: impl FnOnce(&mut Self)) {
+    fn unless_clean(&mut self, known: Option<(CleanTexts, (ReadAs, Digest))>, look: impl FnOnce(&mut Self)) {
         let Some((clean, key)) = known else { return look(self) };
         if clean.holds(&key) {
             return;
@@ -222,24 +222,24 @@ impl Redaction {
 
 /// How a text is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum RepeatedForm {
+enum ReadAs {
     Plain,
     Json,
 }
 
 /// Texts in which a redactor found nothing. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CleanTexts(Arc<Mutex<HashSet<(RepeatedForm, Digest)>>>);
+pub(super) struct CleanTexts(Arc<Mutex<HashSet<(ReadAs, Digest)>>>);
 
 /// How many are kept: far more than a session has tools and agents.
 const CLEAN: usize = 4_096;
 
 impl CleanTexts {
-    fn holds(&self, key: &(RepeatedForm, Digest)) -> bool {
+    fn holds(&self, key: &(ReadAs, Digest)) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(key)
     }
 
-    fn note(&self, key: (RepeatedForm, Digest)) {
+    fn note(&self, key: (ReadAs, Digest)) {
         let mut clean = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if clean.len() >= CLEAN {
             clean.clear();

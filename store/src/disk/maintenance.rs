@@ -16,4 +16,5 @@ pub(in crate::disk) mod open_error;
 pub(in crate::disk) mod report;
 pub(in crate::disk) mod summary;
 pub(in crate::disk) mod trimming;
+mod unmatched;
 pub(in crate::disk) mod usage;

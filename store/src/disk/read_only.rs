@@ -1,4 +1,4 @@
-//! The log on disk for reading alone: no lock, no thread, nothing written, sled left alone. Works on read-only media, and on
+//! The log on disk for reading alone: no lock, no thread (but for a guest, which reads ahead), nothing written, sled left alone. Works on read-only media, and on
 //! a store whose owner is another user.
 //!
 //! ```text

@@ -2,6 +2,7 @@
 
 use super::open_error::OpenError;
 use super::report::{Copy, OpeningReport, Remark};
+use super::unmatched::{InJournal, Unmatched};
 use super::usage::{DiskUsage, usage};
 use crate::disk::blobs::Listing;
 use crate::disk::folder::Folder;
@@ -14,7 +15,7 @@ use crate::disk::recovery::restore::FormatRepair;
 use crate::disk::state::{StoreState, Tuning};
 use crate::disk::{DiskLog, OpenMode, Purpose};
 use crate::log::Position;
-use annals_core::{BlobHash, Blobs, Digest};
+use annals_core::{BlobHash, Blobs};
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
@@ -304,7 +305,7 @@ impl StoreState {
     fn survey(&self, progress: &mut dyn FnMut(usize, usize)) -> io::Result<JournalScan> {
         let mut seen = JournalScan::default();
         let segments = self.journal.segments();
-        seen.unmatched.first = segments.first().map_or(0, |(segment, _)| segment.first);
+        seen.unmatched.begins = segments.first().map_or(0, |(segment, _)| segment.first);
         let next = self.lock().sessions.next;
         for (index, (segment, end)) in segments.iter().enumerate() {
             progress(index, segments.len());
@@ -350,65 +351,6 @@ struct JournalScan {
     blobs: BTreeSet<BlobHash>,
     /// Path, whether the header holds, the positions that cannot be read.
     segments: Vec<(PathBuf, bool, Vec<Range<u64>>)>,
-}
-
-/// The batches of the journal that no record of sled was found equal to yet, by position: half of each digest, which cannot be forged
-/// either, so that a million take 17 MB.
-#[derive(Debug, Default)]
-struct Unmatched {
-    /// Where the journal begins.
-    first: u64,
-    /// From there on; `None` where the journal holds no batch.
-    digests: Vec<Option<HalfDigest>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HalfDigest {
-    Unmatched([u8; 16]),
-    Matched,
-}
-
-/// What the journal has at a position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum InJournal {
-    /// A batch.
-    Batch,
-    /// Nothing, at a place where it should have something.
-    Missing,
-    /// Nothing: it begins later.
-    Dropped,
-}
-
-impl Unmatched {
-    fn half(digest: Digest) -> HalfDigest {
-        let mut half = [0; 16];
-        half.copy_from_slice(&digest.0[..16]);
-        HalfDigest::Unmatched(half)
-    }
-
-    /// Notes a batch of the journal; positions come in order.
-    fn put(&mut self, position: u64, digest: Digest) {
-        let at = usize::try_from(position.saturating_sub(self.first)).unwrap_or(usize::MAX);
-        self.digests.resize(at.max(self.digests.len()), None);
-        self.digests.push(Some(Self::half(digest)));
-    }
-
-    /// Notes a record of sled.
-    fn take(&mut self, position: u64, digest: Digest) -> InJournal {
-        let Some(at) = position.checked_sub(self.first) else { return InJournal::Dropped };
-        let here = usize::try_from(at).ok().and_then(|at| self.digests.get_mut(at)?.as_mut());
-        let Some(here) = here else { return InJournal::Missing };
-        if *here == Self::half(digest) {
-            *here = HalfDigest::Matched;
-        }
-        InJournal::Batch
-    }
-
-    /// How many before a position have no equal in sled.
-    fn before(&self, position: u64) -> usize {
-        let end = usize::try_from(position.saturating_sub(self.first)).unwrap_or(usize::MAX);
-        self.digests.iter().take(end).filter(|half| matches!(half, Some(HalfDigest::Unmatched(_)))).count()
-    }
 }
 
 impl Finding {
