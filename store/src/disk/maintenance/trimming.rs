@@ -7,8 +7,10 @@ use std::io;
 /// How far from its end a file is looked at; more than a segment of the journal or of sled.
 const TAIL: u64 = 16 << 20;
 
-/// How much is looked at in one step.
+/// How much is compared in one step.
 const STEP: usize = 64 << 10;
+
+static ZEROS: [u8; STEP] = [0; STEP];
 
 /// The growing segment of the journal and sled's last one end in reserved room: it becomes a hole, which reads the same. What
 /// cannot be given back stays.
@@ -37,8 +39,11 @@ fn zeros_from(file: &dyn DiskFile, end: u64) -> io::Result<u64> {
         let part = buffer.get_mut(..size).unwrap_or_default();
         let from = at - size as u64;
         let read = file.read_at(part, from)?;
-        if let Some(last) = part.iter().take(read).rposition(|byte| *byte != 0) {
-            return Ok(from + last as u64 + 1);
+        let part = part.get(..read).unwrap_or_default();
+        // Whole blocks are compared, since a search byte by byte takes a hundred times as long.
+        if !ZEROS.starts_with(part) {
+            let last = part.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            return Ok(from + last as u64);
         }
         at = from;
     }
