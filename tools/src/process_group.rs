@@ -1,5 +1,8 @@
 //! A process group: a command and all that it starts, which ends with its call.
 
+mod members;
+
+use members::has_running_member;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::io;
 use std::process::ExitStatus;
@@ -55,7 +58,7 @@ impl ProcessGroup {
         self.ask();
         if !self.gone(PATIENCE).await {
             self.signal(Signal::KILL);
-            // A dead process whose parent does not care keeps its place in the group: not waited for for ever.
+            // What the system does not let die, or does not show to have died, is not waited for for ever.
             self.gone(PATIENCE).await;
         }
         self.group = None;
@@ -80,7 +83,8 @@ impl ProcessGroup {
     }
 
     fn is_there(&self) -> bool {
-        self.group.is_some_and(|group| test_kill_process_group(group).is_ok())
+        let exists = |group: &Pid| test_kill_process_group(*group).is_ok();
+        self.group.filter(exists).is_some_and(|group| has_running_member(group).unwrap_or(true))
     }
 
     /// Asks it to end. A stopped process, such as one that wanted to read from the terminal, gets the signal when it continues.

@@ -16,8 +16,11 @@ pub async fn process(file: &Path) -> Result<Pid, Box<dyn std::error::Error>> {
 
 /// Whether a process is no more, or only waits for somebody to ask how it ended.
 pub fn is_gone(process: Pid) -> bool {
+    is_zombie(process) || test_kill_process(process).is_err()
+}
+
+/// Whether a process has ended, and its parent has not asked how.
+pub fn is_zombie(process: Pid) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
-    let dead =
-        status.is_ok_and(|status| status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')));
-    dead || test_kill_process(process).is_err()
+    status.is_ok_and(|status| status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
 }

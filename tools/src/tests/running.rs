@@ -1,7 +1,7 @@
 //! The tool `bash`.
 
 use super::bench::{Bench, Tested, structured};
-use super::process::{is_gone, process};
+use super::process::{is_gone, is_zombie, process};
 use crate::process_group::ProcessGroup;
 use annals_runtime::tools::{CallError, ProgressSender};
 use serde_json::json;
@@ -65,6 +65,30 @@ async fn a_group_that_does_not_want_to_end_is_made_to() -> Tested {
     let inner = process(&file).await?;
     assert!(group.end().await);
     assert!(is_gone(inner) && !group.end().await);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_process_that_has_ended_but_that_its_parent_does_not_ask_for_was_not_left_running() -> Tested {
+    let bench = Bench::new()?;
+    // The parent of the inner process leaves the group and never waits.
+    let script = "(sh -c 'echo $$ > inner' & echo $BASHPID > parent; exec setsid sleep 1000) & \
+        while ! test -s inner; do sleep 0.01; done";
+    let mut command = tokio::process::Command::new("bash");
+    let mut group = ProcessGroup::start(command.args(["-c", script]).current_dir(bench.at("")))?;
+    assert!(group.leader().await?.success());
+    let (inner, parent) = (process(&bench.at("inner")).await?, process(&bench.at("parent")).await?);
+    let left_the_group = || rustix::process::getsid(Some(parent)).is_ok_and(|session| session == parent);
+    let only_a_zombie_is_left = async {
+        while !(is_zombie(inner) && left_the_group()) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), only_a_zombie_is_left).await?;
+    let left = group.end().await;
+    let still_a_zombie = is_zombie(inner);
+    rustix::process::kill_process(parent, rustix::process::Signal::KILL)?;
+    assert!(still_a_zombie && !left);
     Ok(())
 }
 
