@@ -9,6 +9,7 @@ use futures_util::StreamExt;
 use rusqlite::backup::Backup;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Batch, Connection, ErrorCode};
 use serde::{Serialize, Serializer};
@@ -18,6 +19,12 @@ use std::time::Duration;
 
 /// How many rows are read before the first is given.
 const CHUNK: usize = 10_000;
+/// And how many bytes of them.
+const CHUNK_BYTES: usize = 16 << 20;
+/// How many steps SQLite makes before it looks whether a query is to stop: some tenths of a millisecond.
+const STEPS: i32 = 10_000;
+/// The longest value of a query that is limited, in bytes: SQLite holds a value in memory, and makes it in one step.
+const LONGEST: i32 = 64 << 20;
 /// How many pages are copied at a time.
 const PAGES: i32 = 1_000;
 
@@ -44,6 +51,15 @@ impl SqlValue {
             ValueRef::Real(number) => Self::Real(number),
             ValueRef::Text(text) => Self::Text(String::from_utf8_lossy(text).into_owned()),
             ValueRef::Blob(bytes) => Self::Blob(bytes.to_vec()),
+        }
+    }
+
+    /// How many bytes it takes in memory, without the place of the value itself.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Null | Self::Integer(_) | Self::Real(_) => 0,
+            Self::Text(text) => text.len(),
+            Self::Blob(bytes) => bytes.len(),
         }
     }
 
@@ -78,6 +94,9 @@ pub enum SqlError {
     /// The query is wrong.
     #[error("{0}")]
     Query(String),
+    /// What limits the query said so: see [`SqlTables::limited`].
+    #[error("the query was stopped")]
+    Stopped,
     /// A query may only read.
     #[error("only queries that read are allowed: nothing can be written, attached or set")]
     NotAllowed,
@@ -176,9 +195,22 @@ impl SqlTables {
         self.protect()
     }
 
+    /// Queries stop when `is_due` says so, and make no value that is longer than 64 MiB.
+    ///
+    /// # Errors
+    /// When SQLite fails.
+    pub fn limited(mut self, is_due: impl FnMut() -> bool + Send + 'static) -> Result<Self, IndexError> {
+        let limited = self.connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST);
+        let limited = limited.and_then(|_| self.connection.progress_handler(STEPS, Some(is_due)));
+        limited.map_err(|source| IndexError::of(PathBuf::from("(sql)"), source))?;
+        Ok(self)
+    }
+
     /// Allows nothing but reading.
     fn protect(mut self) -> Result<Self, IndexError> {
         let mut protect = || {
+            // What a query sorts may be larger than the memory.
+            self.connection.pragma_update(None, "temp_store", "file")?;
             self.connection.pragma_update(None, "query_only", true)?;
             self.connection.authorizer(Some(authorize))
         };
@@ -208,13 +240,16 @@ impl SqlTables {
         }
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut rows = statement.raw_query();
-        let mut chunk: Vec<Vec<SqlValue>> = Vec::new();
+        let (mut chunk, mut bytes): (Vec<Vec<SqlValue>>, usize) = (Vec::new(), 0);
         loop {
             let row = rows.next().map_err(failed)?;
             let read = row.map(|row| (0..columns.len()).map(|at| row.get_ref(at).map(SqlValue::of)).collect());
+            let read: Option<Vec<SqlValue>> = read.transpose().map_err(failed)?;
             let ended = read.is_none();
-            chunk.extend(read.transpose().map_err(failed)?);
-            if ended || chunk.len() >= CHUNK {
+            bytes += read.iter().flatten().map(SqlValue::bytes).sum::<usize>();
+            chunk.extend(read);
+            if ended || chunk.len() >= CHUNK || bytes >= CHUNK_BYTES {
+                bytes = 0;
                 if self.guard.as_ref().is_some_and(|guard| !guard.holds()) {
                     return Err(SqlError::Changed);
                 }
@@ -235,6 +270,7 @@ impl SqlTables {
         match (error.sqlite_error_code(), error) {
             (Some(ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly), _) => SqlError::NotAllowed,
             (Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase), _) => SqlError::Damaged,
+            (Some(ErrorCode::OperationInterrupted), _) => SqlError::Stopped,
             (_, rusqlite::Error::SqlInputError { msg, .. } | rusqlite::Error::SqliteFailure(_, Some(msg))) => {
                 SqlError::Query(msg)
             }
@@ -270,5 +306,48 @@ fn authorize(context: AuthContext<'_>) -> Authorization {
         AuthAction::Function { function_name } if function_name != "load_extension" => Authorization::Allow,
         AuthAction::Pragma { pragma_name, .. } if SHOWING.contains(&pragma_name) => Authorization::Allow,
         _ => Authorization::Deny,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use annals_store::MemoryLog;
+
+    /// All whole numbers, and the same as texts of a megabyte.
+    const NUMBERS: &str = "with recursive n (x) as (select 1 union all select x + 1 from n)";
+
+    async fn tables(is_due: impl FnMut() -> bool + Send + 'static) -> Result<SqlTables, IndexError> {
+        SqlTables::open(&MemoryLog::new(), None).await?.limited(is_due)
+    }
+
+    #[tokio::test]
+    async fn a_query_without_end_stops_when_it_is_to() -> Result<(), IndexError> {
+        let mut looks = 0;
+        let tables = tables(move || {
+            looks += 1;
+            looks > 3
+        });
+        let tables = tables.await?;
+        for query in ["select count(*) from n", "select x from n where x < 0", "select x from n order by -x limit 1"] {
+            let stopped = tables.query(&format!("{NUMBERS} {query}"), |_, _| Ok(()));
+            assert!(matches!(stopped, Err(SqlError::Stopped)), "{query}: {stopped:?}");
+        }
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn no_query_makes_a_value_or_holds_rows_without_a_limit() -> Result<(), IndexError> {
+        let tables = tables(|| false).await?;
+        let long = tables.query("select length(hex(zeroblob(60000000)))", |_, _| Ok(()));
+        assert!(matches!(&long, Err(SqlError::Query(words)) if words.contains("too big")), "{long:?}");
+        let mut first = None;
+        let rows = format!("{NUMBERS} select x, zeroblob(10000000) from n");
+        let ended = tables.query(&rows, |_, row| {
+            first = first.take().or(row.first().cloned());
+            Err(std::io::ErrorKind::WriteZero.into())
+        });
+        assert!(matches!(ended, Err(SqlError::Output(_))) && first == Some(SqlValue::Integer(1)));
+        Ok(())
     }
 }

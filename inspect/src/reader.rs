@@ -43,6 +43,12 @@ impl Reader {
         Self { log, blobs, views, saved, store, folder, subjects: Vec::new() }
     }
 
+    /// The same with a layer before its log.
+    pub fn with_log(self, before: impl FnOnce(Arc<dyn EventLog>) -> Arc<dyn EventLog>) -> Self {
+        let log = before(self.log);
+        Self { blobs: log.blobs(), views: Views::new(log.clone(), self.saved.clone()), log, ..self }
+    }
+
     /// The same in a folder that is held open.
     pub fn in_folder(self, folder: StorePath) -> Self {
         Self { folder, ..self }

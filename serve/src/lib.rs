@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! browser, program ─► access (Host, Origin, token) ─► routes ─► Service ─► LiveStore ─► Reader ─► annals-inspect
-//!                                                      │          questions on threads of their own, a few at a time
+//!                                                      │          questions on threads of their own, a few at a time,
+//!                                                      │          each for a limited time (`work`)
 //!                                                      ├─► HostedSessions ─► annals-host (only with --write)
 //!                                                      ├─► page       web/dist, without a token
 //!                                                      └─► openapi    made of the same table of operations
@@ -23,6 +24,7 @@ mod routes;
 mod server;
 mod service;
 mod token;
+mod work;
 
 pub use hosting::HostedSessions;
 pub use openapi::document as openapi_document;

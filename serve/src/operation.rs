@@ -3,11 +3,13 @@
 
 use crate::problem::ApiProblem;
 use crate::service::Service;
+use crate::work::{StoppedLog, WorkEnd, WorkKind, took_too_long};
 use annals_core::schema::of;
 use annals_core::{Seq, SessionId};
 use annals_inspect::SessionAt;
 use annals_inspect::live_store::StoreSnapshot;
 use annals_inspect::reader::{FindError, Reader};
+use annals_store::EventLog;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
@@ -20,7 +22,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
 /// What is in the path, by name.
 pub type PathArguments = BTreeMap<String, String>;
@@ -61,6 +66,9 @@ pub enum AnswerShape {
     Bytes(&'static str),
 }
 
+/// How long the end of a question that is stopped is waited for before its client gets an answer.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Nothing can be given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -90,6 +98,10 @@ pub struct Question<Q> {
     pub service: Arc<Service>,
     /// The store as it is now.
     pub store: Arc<StoreSnapshot>,
+    /// Where sessions are read, until the work on the question ends.
+    pub reader: Reader,
+    /// When to stop working.
+    pub end: WorkEnd,
     /// What is in the path.
     pub path: PathArguments,
     /// What else was given.
@@ -137,7 +149,7 @@ impl IntoAnswer for Bytes {
 impl<Q> Question<Q> {
     /// Where sessions are read.
     pub fn reader(&self) -> &Reader {
-        &self.store.reader
+        &self.reader
     }
 
     /// What the path holds under a name.
@@ -190,6 +202,7 @@ pub fn get<Q, T, F, W>(
     name: &'static str,
     summary: &'static str,
     answer: AnswerShape,
+    kind: WorkKind,
     ask: F,
 ) -> Operation
 where
@@ -201,7 +214,7 @@ where
     let handler = axum::routing::get(
         move |State(service): State<Arc<Service>>, Path(path): Path<PathArguments>, given: QueryGiven<Q>| async move {
             let given = given.map_err(|error| ApiProblem::bad_request(error.body_text()))?.0;
-            work(service, path, given, ask).await
+            work(service, path, given, kind, ask).await
         },
     );
     Operation { path, name, summary, given: of::<Q>(), answer, has_body: false, is_streamed: false, handler }
@@ -216,6 +229,7 @@ pub fn post<Q, T, F, W>(
     name: &'static str,
     summary: &'static str,
     answer: AnswerShape,
+    kind: WorkKind,
     ask: F,
 ) -> Operation
 where
@@ -227,7 +241,7 @@ where
     let handler = axum::routing::post(
         move |State(service): State<Arc<Service>>, Path(path): Path<PathArguments>, given: BodyGiven<Q>| async move {
             let given = given.map_err(|error| ApiProblem::bad_request(error.body_text()))?.0;
-            work(service, path, given, ask).await
+            work(service, path, given, kind, ask).await
         },
     );
     Operation { path, name, summary, given: of::<Q>(), answer, has_body: true, is_streamed: false, handler }
@@ -238,6 +252,7 @@ pub async fn work<Q, T, F, W>(
     service: Arc<Service>,
     path: PathArguments,
     given: Q,
+    kind: WorkKind,
     ask: F,
 ) -> Result<Response, ApiProblem>
 where
@@ -246,18 +261,33 @@ where
     F: FnOnce(Question<Q>) -> W + Send + 'static,
     W: Future<Output = Result<T, ApiProblem>>,
 {
-    let permit = service.questions.clone().acquire_owned().await.map_err(ApiProblem::unreadable)?;
+    let permit = kind.places(&service).clone().acquire_owned().await.map_err(ApiProblem::unreadable)?;
+    // Dropped with this future, when the client leaves.
+    let (_client, client) = watch::channel(());
+    let until = kind.limit().map(|limit| Instant::now() + limit);
+    let end = WorkEnd::new(client, service.running.clone(), until);
     let handle = Handle::current();
     let answered = tokio::task::spawn_blocking(move || {
         let _permit = permit;
         handle.block_on(async {
-            let store = service.store.now().await?;
-            ask(Question { service, store, path, given }).await?.into_answer()
+            let ended = end.clone();
+            let asked = async {
+                let store = service.store.now().await?;
+                let before = |log| Arc::new(StoppedLog { log, end: end.clone() }) as Arc<dyn EventLog>;
+                let reader = store.reader.clone().with_log(before);
+                ask(Question { service, store, reader, end, path, given }).await?.into_answer()
+            };
+            tokio::select! {
+                answer = asked => answer,
+                () = ended.due() => Err(took_too_long(kind)),
+            }
         })
     });
     let failed = |error| {
         tracing::error!(%error, "a question was not answered");
         ApiProblem::new(StatusCode::INTERNAL_SERVER_ERROR, "the question was not answered", "see the server's messages")
     };
-    answered.await.map_err(failed)?
+    let Some(until) = until else { return answered.await.map_err(failed)? };
+    // Work between two reads is not stopped; its client is answered all the same.
+    timeout_at(until + GRACE, answered).await.map_err(|_| took_too_long(kind))?.map_err(failed)?
 }

@@ -4,6 +4,7 @@ use crate::answers::{
     edits, events, prompts, questions, requests, sessions, streams, timeline, user_questions, whole_store,
 };
 use crate::operation::{AnswerShape, Operation, get, post};
+use crate::work::WorkKind;
 use annals_core::schema::of;
 use annals_inspect::compactions::ListedCompaction;
 use annals_inspect::report::FilePage;
@@ -17,6 +18,7 @@ fn any() -> Value {
 
 /// The operations, in the order of the documentation.
 pub fn operations() -> Vec<Operation> {
+    use WorkKind::{Query, Session, Store};
     let json = AnswerShape::Json;
     let mut all = vec![
         get(
@@ -24,6 +26,7 @@ pub fn operations() -> Vec<Operation> {
             "info",
             "The version, the store, and how many sessions it has.",
             json(of::<sessions::ServerInfo>),
+            Session,
             sessions::info,
         ),
         get(
@@ -31,6 +34,7 @@ pub fn operations() -> Vec<Operation> {
             "listSessions",
             "Sessions, those that changed last first.",
             json(of::<sessions::SessionPage>),
+            Session,
             sessions::sessions,
         ),
         get(
@@ -38,6 +42,7 @@ pub fn operations() -> Vec<Operation> {
             "getSession",
             "One session and where it ends.",
             json(of::<sessions::SessionDetail>),
+            Session,
             sessions::session,
         ),
         get(
@@ -45,6 +50,7 @@ pub fn operations() -> Vec<Operation> {
             "getTimeline",
             "The turns of a session: prompt, calls, marks, tokens, cost.",
             json(of::<timeline::TimelinePage>),
+            Session,
             timeline::timeline,
         ),
         get(
@@ -52,6 +58,7 @@ pub fn operations() -> Vec<Operation> {
             "getAxis",
             "Where turns begin and what failed, from the first to the last event; the errors next to a cut.",
             json(of::<timeline::SessionAxis>),
+            Session,
             timeline::axis,
         ),
         get(
@@ -59,6 +66,7 @@ pub fn operations() -> Vec<Operation> {
             "getCuts",
             "The places that views can be asked for at: the ends of batches.",
             json(of::<timeline::CutPage>),
+            Session,
             timeline::cuts,
         ),
         get(
@@ -66,6 +74,7 @@ pub fn operations() -> Vec<Operation> {
             "getView",
             "A view at a cut: session, history, transcript, baseline, snapshot, pending, epochs, requests, usage or events.",
             json(any),
+            Session,
             questions::view,
         ),
         get(
@@ -73,6 +82,7 @@ pub fn operations() -> Vec<Operation> {
             "listRequests",
             "The newest recorded requests.",
             json(of::<requests::RequestList>),
+            Session,
             requests::requests,
         ),
         get(
@@ -80,6 +90,7 @@ pub fn operations() -> Vec<Operation> {
             "getRequest",
             "A recorded request, rebuilt from the log and compared with its digest.",
             json(any),
+            Session,
             requests::request,
         ),
         get(
@@ -87,6 +98,7 @@ pub fn operations() -> Vec<Operation> {
             "getRequestBody",
             "The exact bytes of a request; annals-proof says whether the log proves them.",
             AnswerShape::Bytes("application/json"),
+            Session,
             requests::body,
         ),
         get(
@@ -94,6 +106,7 @@ pub fn operations() -> Vec<Operation> {
             "why",
             "Which event each part of a request came from.",
             AnswerShape::Named("why"),
+            Session,
             questions::why,
         ),
         get(
@@ -101,6 +114,7 @@ pub fn operations() -> Vec<Operation> {
             "when",
             "When a text entered and left what the model sees.",
             AnswerShape::Named("when"),
+            Session,
             questions::when,
         ),
         get(
@@ -108,6 +122,7 @@ pub fn operations() -> Vec<Operation> {
             "diff",
             "What differs between two cuts, two sessions or two requests.",
             json(any),
+            Session,
             questions::diff,
         ),
         get(
@@ -115,6 +130,7 @@ pub fn operations() -> Vec<Operation> {
             "cache",
             "How much of each request a prompt cache can reuse, and what broke it.",
             AnswerShape::Named("cache"),
+            Session,
             questions::cache,
         ),
         get(
@@ -122,6 +138,7 @@ pub fn operations() -> Vec<Operation> {
             "compactions",
             "The compactions and what each removed.",
             json(of::<Vec<ListedCompaction>>),
+            Session,
             questions::compactions,
         ),
         get(
@@ -129,6 +146,7 @@ pub fn operations() -> Vec<Operation> {
             "usage",
             "Tokens and recorded cost.",
             AnswerShape::Named("usage"),
+            Session,
             questions::usage,
         ),
         get(
@@ -136,6 +154,7 @@ pub fn operations() -> Vec<Operation> {
             "files",
             "The files that events name, and what was done with each, the newest first.",
             json(of::<FilePage>),
+            Session,
             timeline::files,
         ),
         get(
@@ -143,6 +162,7 @@ pub fn operations() -> Vec<Operation> {
             "verifySession",
             "Whether a session is unaltered: digests, chain, blobs.",
             json(of::<VerifyReport>),
+            Session,
             questions::verify,
         ),
         get(
@@ -150,6 +170,7 @@ pub fn operations() -> Vec<Operation> {
             "tree",
             "The forks and sub-agents that a session belongs to.",
             json(of::<Vec<TreeSession>>),
+            Session,
             questions::tree,
         ),
         get(
@@ -157,6 +178,7 @@ pub fn operations() -> Vec<Operation> {
             "search",
             "Matches in the texts of all sessions.",
             AnswerShape::Named("search"),
+            Store,
             whole_store::search,
         ),
         post(
@@ -164,14 +186,23 @@ pub fn operations() -> Vec<Operation> {
             "sql",
             "The rows of a query (annals sql --schema lists the tables).",
             AnswerShape::Named("sql"),
+            Query,
             whole_store::sql,
         ),
-        get("/v1/blobs/{hash}", "getBlob", "A long text.", AnswerShape::Bytes("text/plain"), whole_store::blob),
+        get(
+            "/v1/blobs/{hash}",
+            "getBlob",
+            "A long text.",
+            AnswerShape::Bytes("text/plain"),
+            Session,
+            whole_store::blob,
+        ),
         get(
             "/v1/verify",
             "verifyStore",
             "Whether the whole store is unaltered.",
             json(of::<VerifyReport>),
+            Store,
             whole_store::verify,
         ),
     ];
@@ -200,6 +231,7 @@ pub fn operations() -> Vec<Operation> {
 
 /// The operations that change sessions, and those about what runs here. A server that only reads refuses them.
 pub fn writing() -> Vec<Operation> {
+    use WorkKind::{Change, Session};
     let json = AnswerShape::Json;
     vec![
         post(
@@ -207,6 +239,7 @@ pub fn writing() -> Vec<Operation> {
             "createSession",
             "Start a session in a directory, with a first prompt if there is one.",
             json(of::<prompts::InputTaken>),
+            Change,
             prompts::create,
         ),
         post(
@@ -214,6 +247,7 @@ pub fn writing() -> Vec<Operation> {
             "admitInput",
             "Admit a prompt and run the session. An id that was admitted before is not admitted again.",
             json(of::<prompts::InputTaken>),
+            Change,
             prompts::admit,
         ),
         get(
@@ -221,6 +255,7 @@ pub fn writing() -> Vec<Operation> {
             "getRun",
             "Whether this server runs the session, how its last run ended, and the permission questions that wait.",
             json(of::<prompts::RunState>),
+            Session,
             prompts::run,
         ),
         get(
@@ -228,6 +263,7 @@ pub fn writing() -> Vec<Operation> {
             "listPermissions",
             "The permission questions that wait, of all sessions that this server runs.",
             json(of::<prompts::PermissionList>),
+            Session,
             prompts::permissions,
         ),
         post(
@@ -235,6 +271,7 @@ pub fn writing() -> Vec<Operation> {
             "answerPermission",
             "Answer a permission question that waits.",
             json(of::<prompts::PermissionTaken>),
+            Change,
             prompts::answer,
         ),
         get(
@@ -242,6 +279,7 @@ pub fn writing() -> Vec<Operation> {
             "listQuestions",
             "The questions of models to the user that wait.",
             json(of::<user_questions::UserQuestionList>),
+            Session,
             user_questions::waiting,
         ),
         post(
@@ -249,6 +287,7 @@ pub fn writing() -> Vec<Operation> {
             "answerQuestion",
             "Answer a question of a model that waits.",
             json(of::<user_questions::UserAnswerTaken>),
+            Change,
             user_questions::answer,
         ),
         post(
@@ -256,6 +295,7 @@ pub fn writing() -> Vec<Operation> {
             "interrupt",
             "Interrupt the turn that runs here; what arrived is kept.",
             json(of::<prompts::Interrupted>),
+            Change,
             prompts::interrupt,
         ),
         post(
@@ -263,6 +303,7 @@ pub fn writing() -> Vec<Operation> {
             "forkSession",
             "Branch a session at a cut (no copy).",
             json(of::<edits::ForkMade>),
+            Change,
             edits::fork,
         ),
         post(
@@ -270,6 +311,7 @@ pub fn writing() -> Vec<Operation> {
             "revertSession",
             "Stage an undo of a message and everything after it, apply it, or drop it.",
             json(of::<edits::RevertDone>),
+            Change,
             edits::revert,
         ),
         post(
@@ -277,6 +319,7 @@ pub fn writing() -> Vec<Operation> {
             "pinMessage",
             "Pin a message, so that compactions keep it word for word, or unpin it.",
             json(of::<edits::PinDone>),
+            Change,
             edits::pin,
         ),
     ]

@@ -20,6 +20,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 /// How a server is reached.
 #[derive(Clone, Debug)]
@@ -57,6 +58,8 @@ pub struct ApiServer {
     address: SocketAddr,
     token: ServerToken,
     router: Router,
+    /// Dropped when the server ends, which ends the work on its questions.
+    running: watch::Sender<()>,
 }
 
 impl ApiServer {
@@ -77,8 +80,9 @@ impl ApiServer {
             return Err(ServeError::BeyondLoopback(address));
         }
         let access = Arc::new(AccessRules::new(settings.token.clone(), address, &settings.names));
-        let router = router(Arc::new(Service::new(store, pricing, hosted)), access);
-        Ok(Self { listener, address, token: settings.token.clone(), router })
+        let (running, until) = watch::channel(());
+        let router = router(Arc::new(Service::new(store, pricing, hosted, until)), access);
+        Ok(Self { listener, address, token: settings.token.clone(), router, running })
     }
 
     /// Where it listens.
@@ -97,11 +101,12 @@ impl ApiServer {
         format!("{}&/s/{session}{at}", self.link())
     }
 
-    /// Answers requests until the future is dropped.
+    /// Answers requests until the future is dropped, which also ends the work on questions.
     ///
     /// # Errors
     /// When the system refuses for good.
     pub async fn run(self) -> io::Result<()> {
+        let _running = self.running;
         axum::serve(self.listener, self.router).await
     }
 }

@@ -8,7 +8,7 @@ use annals_inspect::live_store::LiveStore;
 use annals_inspect::pricing::Pricing;
 use axum::http::StatusCode;
 use std::sync::{Arc, PoisonError, Weak};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 /// How many event streams may be open.
 const STREAMS: usize = 2_048;
@@ -23,7 +23,11 @@ pub struct Service {
     pub pricing: Pricing,
     /// The sessions that are run here; `None` when the store is only read.
     hosted: Option<Arc<HostedSessions>>,
+    /// Closed when the server ends.
+    pub(crate) running: watch::Receiver<()>,
     pub(crate) questions: Arc<Semaphore>,
+    pub(crate) store_questions: Arc<Semaphore>,
+    pub(crate) queries: Arc<Semaphore>,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) whole_streams: Arc<Semaphore>,
     pub(crate) followers: Followers,
@@ -31,14 +35,23 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service that works on as many questions at a time as there are cores, and one more.
-    pub fn new(store: LiveStore, pricing: Pricing, hosted: Option<Arc<HostedSessions>>) -> Self {
+    /// A service that works, until `running` is closed, on as many questions of a kind at a time as there are cores, and on one more
+    /// about sessions.
+    pub fn new(
+        store: LiveStore,
+        pricing: Pricing,
+        hosted: Option<Arc<HostedSessions>>,
+        running: watch::Receiver<()>,
+    ) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Self {
             store: Arc::new(store),
             pricing,
             hosted,
+            running,
             questions: Arc::new(Semaphore::new(cores + 1)),
+            store_questions: Arc::new(Semaphore::new(cores)),
+            queries: Arc::new(Semaphore::new(cores)),
             streams: Arc::new(Semaphore::new(STREAMS)),
             whole_streams: Arc::new(Semaphore::new(WHOLE_STREAMS)),
             followers: Followers::default(),

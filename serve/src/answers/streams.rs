@@ -9,6 +9,7 @@ use crate::followers::FollowedSession;
 use crate::operation::{PathArguments, session_in, work};
 use crate::problem::ApiProblem;
 use crate::service::Service;
+use crate::work::WorkKind;
 use annals_core::{Blobs, Seq, SessionId};
 use annals_host::live::{LiveCursor, LiveReader, LiveUpdate};
 use annals_projections::ToJson;
@@ -38,7 +39,7 @@ pub async fn session_events(
 ) -> Result<Response, ApiProblem> {
     let given = given.map_err(|error| ApiProblem::bad_request(error.body_text()))?.0;
     if !wants_stream(&headers) {
-        return work(service, path, given, events).await;
+        return work(service, path, given, WorkKind::Session, events).await;
     }
     let permit = permitted(&service.streams)?;
     let session = session_in(&path)?;

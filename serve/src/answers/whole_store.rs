@@ -2,6 +2,7 @@
 
 use crate::operation::{AsJson, Bytes, Nothing, Question};
 use crate::problem::ApiProblem;
+use crate::work::{WorkKind, took_too_long};
 use annals_core::{BlobHash, SessionId};
 use annals_index::{IndexPlace, IndexReader, SqlError, SqlTables, SqlValue};
 use annals_inspect::search::{SearchIndex, SearchMatch, SearchPattern, SearchQuery};
@@ -18,6 +19,8 @@ const MOST_MATCHES: u64 = 10_000;
 /// The same of rows.
 const ROWS: usize = 1_000;
 const MOST_ROWS: usize = 100_000;
+/// How many bytes of values are answered at most.
+const MOST_BYTES: usize = 64 << 20;
 /// How often a query is repeated when a writer changes the index meanwhile.
 const TRIES: usize = 5;
 /// How many matches of one event are given.
@@ -77,15 +80,23 @@ pub async fn sql(asked: Question<SqlAsked>) -> Result<AsJson<Vec<Value>>, ApiPro
     loop {
         tries += 1;
         let tables = SqlTables::open(&**asked.reader().log(), indexed.then_some(&place)).await?;
-        let mut rows = Vec::new();
+        let end = asked.end.clone();
+        let tables = tables.limited(move || end.is_due())?;
+        let (mut rows, mut bytes) = (Vec::new(), 0);
         let answered = tables.query(&asked.given.query, |columns, row| {
-            if rows.len() == limit {
+            bytes += row.iter().map(SqlValue::bytes).sum::<usize>();
+            if rows.len() == limit || bytes > MOST_BYTES {
                 return Err(io::ErrorKind::WriteZero.into());
             }
             rows.push(to_json(columns, row));
             Ok(())
         });
         match answered {
+            Err(SqlError::Output(_)) if rows.len() < limit => {
+                let detail = format!("the values of the answer are longer than {} MiB; ask for less", MOST_BYTES >> 20);
+                return Err(ApiProblem::unanswerable(detail));
+            }
+            Err(SqlError::Stopped) => return Err(took_too_long(WorkKind::Query)),
             Err(SqlError::Changed) if tries < TRIES => {}
             Err(SqlError::Damaged) if indexed => indexed = false,
             // The rows that were asked for are there.

@@ -1,5 +1,6 @@
 //! The HTTP API of `annals serve`, asked over a socket while another process writes.
 
+mod queries;
 mod served;
 
 use super::command::{Annals, Answer, ends, fixture, text};

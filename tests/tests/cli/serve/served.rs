@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// How long an answer may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Served {
-    process: Child,
+    pub process: Child,
     pub host: String,
     pub token: String,
     /// What follows the token in the link.
