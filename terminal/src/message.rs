@@ -5,7 +5,7 @@ use crate::markdown::draw_row;
 use crate::style::{Emphasis, duration, size, thousands};
 use annals_core::event::{Attachment, Finish};
 use annals_core::{Blobs, Seq};
-use annals_inspect::timeline::{failed_exit, input_in_brief};
+use annals_inspect::timeline::{command_failure, input_in_brief};
 use annals_projections::{Assistant, Body, Content, Message, Status, ToolCall};
 use std::io;
 
@@ -105,8 +105,10 @@ fn tool(call: &ToolCall, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result
     let took = took.unwrap_or_default();
     let text = call.error.as_ref().unwrap_or(&call.output).resolve(blobs);
     let (right, emphasis) = match call.status {
-        Status::Completed | Status::Error if let Some(exit) = failed_exit(call.structured.as_ref(), &text, blobs) => {
-            (format!("✗ exit {exit}  {took:>6}"), Emphasis::Bad)
+        Status::Completed | Status::Error
+            if let Some(failure) = command_failure(call.structured.as_ref(), &text, blobs) =>
+        {
+            (format!("✗ {failure}  {took:>6}"), Emphasis::Bad)
         }
         Status::Completed => (format!("✓ {took:>6}"), Emphasis::Good),
         Status::Error => (format!("✗ {took:>6}"), Emphasis::Bad),

@@ -72,7 +72,7 @@ function TurnBlock({ store, turn, at, current, go }: { store: SessionStore; turn
 }
 
 function CallLine({ store, call, at, longest, go }: { store: SessionStore; call: TurnCall; at: number; longest: number; go: (seq: number) => void }) {
-  const bad = failed(call.status);
+  const bad = failed(call.status) || call.command_failure;
   const share = Math.max(2, ((call.duration_ms ?? 0) / longest) * 48);
   const nested = call.child ? store.nested.get(call.child) : undefined;
   return (
@@ -81,7 +81,7 @@ function CallLine({ store, call, at, longest, go }: { store: SessionStore; call:
       <button type="button" onClick={() => go((call.last ?? call.first) + 1)}>
         <span class="tool"><bdi>{oneLine(call.tool, 40)}</bdi></span>
         <span class="what"><bdi>{oneLine(call.title ?? '', 120)}</bdi></span>
-        {bad && <span class="status">{call.status}</span>}
+        {bad && <span class="status">{call.command_failure ?? call.status}</span>}
         <span class="n dim">{call.duration_ms == null ? call.status === 'completed' ? '' : call.status : duration(call.duration_ms)}</span>
         <i style={{ width: `${share}px` }} aria-hidden="true" />
       </button>
@@ -99,10 +99,10 @@ function Nested({ child, turn }: { child: string; turn: Turn }) {
     <>
       <div class={`item nested${turn.error ? ' bad' : ''}`}><a href={linkTo(child, turn.last + 1)}><span class="tool">{turn.turn || '·'}</span><span class="what"><bdi>{oneLine(turn.prompt || 'before the first prompt', 160)}</bdi></span></a></div>
       {turn.calls.slice(0, NESTED_CALLS).map((call) => (
-        <div key={call.first} class={`item nested call${failed(call.status) ? ' bad' : ''}`}>
+        <div key={call.first} class={`item nested call${failed(call.status) || call.command_failure ? ' bad' : ''}`}>
           <a href={linkTo(child, (call.last ?? call.first) + 1)}>
             <span class="tool"><bdi>{oneLine(call.tool, 40)}</bdi></span><span class="what"><bdi>{oneLine(call.title ?? '', 120)}</bdi></span>
-            {failed(call.status) && <span class="status">{call.status}</span>}
+            {(failed(call.status) || call.command_failure) && <span class="status">{call.command_failure ?? call.status}</span>}
             <span class="n dim">{call.duration_ms == null ? '' : duration(call.duration_ms)}</span>
           </a>
         </div>

@@ -34,6 +34,8 @@ export interface Turn {
 export interface TurnCall {
   call: string; tool: string; first: number; last: number | null; duration_ms: number | null;
   status: string; title: string | null; child: string | null;
+  /** How its command failed, also in a call that the agent completed: `exit 1`. */
+  command_failure?: string;
 }
 export interface Mark { seq: number; kind: string; text: string }
 export interface TimelinePage { from: number; turns: Turn[]; next: number | null; total_turns: number; head: Head | number }

@@ -1,6 +1,6 @@
 //! The turns of a session as rows: prompt, calls, marks, what was used.
 
-use crate::timeline::failed_exit;
+use crate::timeline::{CommandFailure, command_failure};
 use annals_core::event::{ChildEvent, InputEvent, StepEvent, ToolEvent, ToolOutcome, Usage};
 use annals_core::{Blobs, CallId, Event, InputId, Record, Seq, SessionId, Time};
 use annals_projections::ToJson;
@@ -67,9 +67,10 @@ pub struct ReportCall {
     /// The start of what the model saw of its failure.
     #[serde(skip)]
     pub failure: Option<String>,
-    /// The exit status of a command that failed, also where the agent recorded the call as completed.
-    #[serde(skip)]
-    pub exit: Option<i64>,
+    /// How its command failed, also where the agent recorded the call as completed: `exit 1`, `signal 9` or `time limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub command_failure: Option<CommandFailure>,
     #[serde(skip)]
     at: Time,
 }
@@ -191,7 +192,7 @@ impl ReportTurn {
                 title: start(&called.input.0.resolve(blobs), CALL),
                 child: None,
                 failure: None,
-                exit: None,
+                command_failure: None,
                 at: record.at,
             }),
             Event::Tool(ToolEvent::Settled(settled)) => {
@@ -201,7 +202,8 @@ impl ReportTurn {
                     call.duration_ms = Some(record.at.0.saturating_sub(call.at.0));
                     call.status = settled.outcome.as_str();
                     let text = settled.error.as_ref().unwrap_or(&settled.output);
-                    call.exit = failed_exit(settled.structured.as_ref(), &settled.output.resolve(blobs), blobs);
+                    call.command_failure =
+                        command_failure(settled.structured.as_ref(), &settled.output.resolve(blobs), blobs);
                     let failed = settled.outcome != ToolOutcome::Completed;
                     call.failure = failed.then(|| start(&text.resolve(blobs), PROMPT));
                 }

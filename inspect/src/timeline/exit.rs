@@ -1,7 +1,9 @@
 //! How a command ended that a tool ran: agents call a call completed although its command failed.
 
 use annals_core::{Blobs, Json};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
+use std::fmt;
 
 /// Fields of a structured value that hold an exit status.
 const FIELDS: [&str; 3] = ["exit", "exit_code", "exitCode"];
@@ -9,18 +11,47 @@ const FIELDS: [&str; 3] = ["exit", "exit_code", "exitCode"];
 /// Ways in which agents begin a line that says the exit status.
 const LINES: [&str; 4] = ["Process exited with code ", "Command exited with code ", "Exit code: ", "Exit code "];
 
-/// The exit status of a failed command, from the structured value of a result or from its text; `None` where the command
-/// succeeded, or there was none.
-pub fn failed_exit(structured: Option<&Json>, text: &str, blobs: &dyn Blobs) -> Option<i64> {
-    let exit = match structured.map(|value| value.value(blobs)) {
-        Some(Value::Object(fields)) => {
-            let inner = fields.get("metadata").and_then(Value::as_object);
-            let status = |name: &&str| fields.get(*name).or_else(|| inner?.get(*name)).and_then(Value::as_i64);
-            FIELDS.iter().find_map(status)
+/// How a command failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandFailure {
+    /// With this exit status.
+    Exit(i64),
+    /// By this signal.
+    Signal(i64),
+    /// It was ended at its time limit.
+    TimeLimit,
+}
+
+impl fmt::Display for CommandFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exit(status) => write!(f, "exit {status}"),
+            Self::Signal(number) => write!(f, "signal {number}"),
+            Self::TimeLimit => f.write_str("time limit"),
         }
-        _ => None,
-    };
-    exit.or_else(|| said(text)).filter(|exit| *exit != 0)
+    }
+}
+
+/// As its words.
+impl Serialize for CommandFailure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// How a command failed, from the structured value of a result or from its text; `None` where the command succeeded, or there was
+/// none.
+pub fn command_failure(structured: Option<&Json>, text: &str, blobs: &dyn Blobs) -> Option<CommandFailure> {
+    let value = structured.map(|value| value.value(blobs)).unwrap_or_default();
+    let member = |name: &str| value.get(name).or_else(|| value.get("metadata")?.get(name));
+    if member("timed_out").and_then(Value::as_bool) == Some(true) {
+        return Some(CommandFailure::TimeLimit);
+    }
+    if let Some(number) = member("signal").and_then(Value::as_i64) {
+        return Some(CommandFailure::Signal(number));
+    }
+    let exit = FIELDS.iter().find_map(|name| member(name)?.as_i64());
+    exit.or_else(|| said(text)).filter(|exit| *exit != 0).map(CommandFailure::Exit)
 }
 
 /// The exit status that Codex and Claude Code write above an output.
@@ -51,14 +82,18 @@ pub fn last_lines(text: &str, most: usize) -> (usize, Vec<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{failed_exit, last_lines};
+    use super::{CommandFailure, command_failure, last_lines};
     use annals_core::{Json, NoBlobs};
 
     #[test]
     fn a_command_failed_whatever_the_agent_calls_it() {
         let exit = |structured: &str, text: &str| {
             let structured = (!structured.is_empty()).then(|| Json::received(structured));
-            failed_exit(structured.as_ref(), text, &NoBlobs)
+            match command_failure(structured.as_ref(), text, &NoBlobs) {
+                Some(CommandFailure::Exit(exit)) => Some(exit),
+                Some(failure) => panic!("{failure}"),
+                None => None,
+            }
         };
         assert_eq!(exit(r#"{"exit":3,"truncated":false}"#, ""), Some(3));
         assert_eq!(exit(r#"{"exit":0}"#, "Exit code 3"), None);
@@ -73,6 +108,21 @@ mod tests {
         // What a program prints is not how it ended.
         assert_eq!(exit("", "all good\nExit code 1"), None);
         assert_eq!(exit("", "Wall time: 1\nOutput:\nExit code 4"), None);
+    }
+
+    #[test]
+    fn a_command_that_was_killed_or_took_too_long_failed() {
+        let failure = |structured: &str| {
+            let failure = command_failure(Some(&Json::received(structured)), "", &NoBlobs);
+            failure.map(|failure| failure.to_string())
+        };
+        let killed = r#"{"exit":null,"signal":9,"timed_out":false,"bytes":0}"#;
+        assert_eq!(failure(killed).as_deref(), Some("signal 9"));
+        assert_eq!(failure(r#"{"exit":null,"signal":null,"timed_out":true}"#).as_deref(), Some("time limit"));
+        assert_eq!(failure(r#"{"id":"cmd_4","running":false,"exit":null,"signal":15}"#).as_deref(), Some("signal 15"));
+        assert_eq!(failure(r#"{"exit":0,"signal":null,"timed_out":false}"#), None);
+        assert_eq!(failure(r#"{"exit":1,"signal":null,"timed_out":false}"#).as_deref(), Some("exit 1"));
+        assert_eq!(failure(r#"[{"signal":9}]"#), None);
     }
 
     #[test]

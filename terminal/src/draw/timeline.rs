@@ -6,8 +6,9 @@ use crate::style::{Emphasis, counted, duration, money, thousands};
 use annals_core::event::{Attachment, CompactionReason, Delivery, Finish, ToolOutcome};
 use annals_core::{Blobs, Seq};
 use annals_inspect::timeline::{
-    CallResult, CompactionOutcome, EntryKind, TimelineCall, TimelineCompaction, TimelineEntry, TimelineNote, Topic,
-    TurnSummary, failed_exit, input_in_brief, last_lines, note_line, one_line, output_in_brief, question, reply,
+    CallResult, CommandFailure, CompactionOutcome, EntryKind, TimelineCall, TimelineCompaction, TimelineEntry,
+    TimelineNote, Topic, TurnSummary, command_failure, input_in_brief, last_lines, note_line, one_line,
+    output_in_brief, question, reply,
 };
 use std::io;
 
@@ -121,8 +122,8 @@ fn note(
 const FAILED: usize = 8;
 
 /// How a command failed, and after how long.
-fn took_to_exit(exit: i64, ms: u64) -> String {
-    let mark = format!("✗ exit {exit}");
+fn took_to_fail(failure: CommandFailure, ms: u64) -> String {
+    let mark = format!("✗ {failure}");
     if ms == 0 { mark } else { format!("{mark}  {:>6}", duration(ms)) }
 }
 
@@ -144,13 +145,13 @@ fn call(
     detail: &Detail,
     blobs: &dyn Blobs,
 ) -> io::Result<()> {
-    let exit = called.result.as_ref().and_then(|settled| {
+    let failure = called.result.as_ref().and_then(|settled| {
         let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
-        failed_exit(settled.structured.as_ref(), &text, blobs)
+        command_failure(settled.structured.as_ref(), &text, blobs)
     });
     let (right, emphasis) = match &called.result {
         None => ("never settled".to_owned(), Emphasis::Bad),
-        Some(CallResult { ms, .. }) if let Some(exit) = exit => (took_to_exit(exit, *ms), Emphasis::Bad),
+        Some(CallResult { ms, .. }) if let Some(failure) = failure => (took_to_fail(failure, *ms), Emphasis::Bad),
         Some(CallResult { outcome: ToolOutcome::Completed, ms, .. }) => (took('✓', *ms), Emphasis::Good),
         Some(CallResult { ms, .. }) => (took('✗', *ms), Emphasis::Bad),
     };
@@ -171,7 +172,7 @@ fn call(
     }
     let Some(settled) = &called.result else { return Ok(()) };
     match (&settled.error, settled.outcome) {
-        (error, _) if exit.is_some() && !detail.is_full() => {
+        (error, _) if failure.is_some() && !detail.is_full() => {
             let text = error.as_ref().unwrap_or(&settled.output).resolve(blobs);
             let text = output_in_brief(&text);
             let (before, lines) = last_lines(&text, FAILED);

@@ -19,11 +19,17 @@ impl Screen {
         match record.event {
             Event::Permission(PermissionEvent::Asked(asked)) => {
                 let call = asked.call.as_ref().and_then(|call| self.calls.told(record.session, call));
+                if let Some(call) = &asked.call {
+                    self.calls.waits(record.session, call, &asked.permission);
+                }
                 let about = || format!("{} {}", asked.action, plain(&asked.resources.join(" ")));
                 self.questions.insert(asked.permission.clone(), call.unwrap_or_else(about));
                 Ok(())
             }
-            Event::Permission(PermissionEvent::Replied(replied)) => self.replied(replied, out),
+            Event::Permission(PermissionEvent::Replied(replied)) => {
+                self.calls.answered(&replied.permission, record.at);
+                self.replied(replied, out)
+            }
             _ => Ok(()),
         }
     }

@@ -7,8 +7,8 @@ use crate::escape::control;
 use crate::layout::{clip, columns, plain};
 use crate::style::{Emphasis, counted, duration};
 use annals_core::event::{ToolEvent, ToolOutcome, ToolProgressed, ToolSettled};
-use annals_core::{Blobs, CallId, Event, Record, SessionId, Time};
-use annals_inspect::timeline::{failed_exit, input_in_brief, last_lines, one_line, output_in_brief};
+use annals_core::{Blobs, CallId, Event, PermissionId, Record, SessionId, Time};
+use annals_inspect::timeline::{command_failure, input_in_brief, last_lines, one_line, output_in_brief};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -47,10 +47,22 @@ struct RunningCall {
     since: Time,
     /// When it was seen to begin.
     seen: Instant,
+    /// The question that it waits for.
+    waits_for: Option<PermissionId>,
     /// The last line that it showed.
     newest: String,
     /// The last lines.
     lines: Vec<String>,
+}
+
+impl RunningCall {
+    /// What it is, and whether it runs.
+    fn words(&self) -> String {
+        match self.waits_for {
+            Some(_) => format!("waits for an answer · {}", self.told.trim_start()),
+            None => self.told.clone(),
+        }
+    }
 }
 
 impl ShownCalls {
@@ -65,8 +77,8 @@ impl ShownCalls {
         let spoke = self.spoke.as_ref().and_then(|key| self.running.get(key)).unwrap_or(first);
         let newest = if spoke.newest.is_empty() { String::new() } else { format!(" │ {}", spoke.newest) };
         let told = match self.running.len() {
-            1 => first.told.clone(),
-            calls => format!("{} · {}", counted(calls as u64, "call"), spoke.told),
+            1 => first.words(),
+            calls => format!("{} · {}", counted(calls as u64, "call"), spoke.words()),
         };
         // What it shows must not be pushed out of sight by what was asked of it.
         let told = if newest.is_empty() { told } else { clip(&told, TOLD) };
@@ -77,8 +89,7 @@ impl ShownCalls {
     pub(super) fn live(&self) -> Vec<LiveCall> {
         let mut running: Vec<&RunningCall> = self.running.values().collect();
         running.sort_by_key(|call| call.seen);
-        let live =
-            |call: &RunningCall| LiveCall { told: call.told.clone(), since: call.seen, lines: call.lines.clone() };
+        let live = |call: &RunningCall| LiveCall { told: call.words(), since: call.seen, lines: call.lines.clone() };
         running.into_iter().map(live).collect()
     }
 
@@ -97,6 +108,20 @@ impl ShownCalls {
             told.push(counted(more as u64, "more call"));
         }
         told
+    }
+
+    /// A call waits for an answer: it does not run meanwhile.
+    pub(super) fn waits(&mut self, session: SessionId, call: &CallId, permission: &PermissionId) {
+        if let Some(call) = self.running.get_mut(&(session, call.clone())) {
+            call.waits_for = Some(permission.clone());
+        }
+    }
+
+    /// A question was answered: the call that waited for it runs from now on.
+    pub(super) fn answered(&mut self, permission: &PermissionId, at: Time) {
+        for call in self.running.values_mut().filter(|call| call.waits_for.as_ref() == Some(permission)) {
+            (call.waits_for, call.since, call.seen) = (None, at, Instant::now());
+        }
     }
 
     /// What a call shows so far.
@@ -132,7 +157,8 @@ impl Screen {
                 let told = format!("{child}{}  {}", called.name, plain(&about)).trim_end().to_owned();
                 let key = (record.session, called.call.clone());
                 let (seen, newest, lines) = (Instant::now(), String::new(), Vec::new());
-                let running = RunningCall { told: told.clone(), since: record.at, seen, newest, lines };
+                let running =
+                    RunningCall { told: told.clone(), since: record.at, seen, waits_for: None, newest, lines };
                 self.calls.running.insert(key.clone(), running);
                 if self.remarks.are_watched() && self.chat.is_none() {
                     let line = clip(&format!("· {told}"), self.remarks.style().width);
@@ -164,10 +190,10 @@ impl Screen {
         let took = record.at.millis().saturating_sub(since.millis());
         let failed = settled.outcome != ToolOutcome::Completed;
         let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
-        let exit = failed_exit(settled.structured.as_ref(), &text, blobs);
-        let (mark, emphasis, rest) = match (exit, failed) {
-            (Some(exit), _) => {
-                ('✗', Emphasis::Bad, [format!("exit {exit}"), self.summary(settled, took, blobs)].join(" · "))
+        let failure = command_failure(settled.structured.as_ref(), &text, blobs);
+        let (mark, emphasis, rest) = match (failure, failed) {
+            (Some(failure), _) => {
+                ('✗', Emphasis::Bad, [failure.to_string(), self.summary(settled, took, blobs)].join(" · "))
             }
             (None, true) => ('✗', Emphasis::Bad, one_line(&plain(&text))),
             (None, false) => ('✓', Emphasis::Tool, self.summary(settled, took, blobs)),
@@ -184,7 +210,7 @@ impl Screen {
         let line = if self.remarks.are_watched() { clip(&line, width) } else { line };
         self.line(emphasis, &line, out)?;
         self.offer_details(&whole, settled, &text, blobs);
-        match (exit, failed) {
+        match (failure, failed) {
             (Some(_), _) => self.end_of(&text, out),
             (None, true) => Ok(()),
             (None, false) => self.diff(settled, blobs, out),
@@ -278,6 +304,7 @@ mod tests {
                 told: told.into(),
                 since: Time(0),
                 seen: Instant::now(),
+                waits_for: None,
                 newest: String::new(),
                 lines: Vec::new(),
             };
@@ -301,6 +328,7 @@ mod tests {
                 told: told.into(),
                 since: Time(0),
                 seen: Instant::now(),
+                waits_for: None,
                 newest: String::new(),
                 lines: Vec::new(),
             };
@@ -316,5 +344,14 @@ mod tests {
         assert_eq!(told(&calls), "2 calls · bash  cargo test │ \x1b[1mtwo");
         calls.running.remove(&(session, "c1".into()));
         assert_eq!(told(&calls), "read  a.rs");
+        // A call that waits for an answer does not run; its time begins with the answer.
+        let (call, question) = ("c0".into(), "p1".into());
+        calls.waits(session, &call, &question);
+        assert_eq!(told(&calls), "waits for an answer · read  a.rs");
+        calls.answered(&"p2".into(), Time(5));
+        assert_eq!(told(&calls), "waits for an answer · read  a.rs");
+        calls.answered(&question, Time(7));
+        assert_eq!(told(&calls), "read  a.rs");
+        assert_eq!(calls.running.get(&(session, call)).map(|call| call.since), Some(Time(7)));
     }
 }

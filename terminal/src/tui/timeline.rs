@@ -34,7 +34,7 @@ pub struct TuiTimeline {
 
 /// Whether a call failed.
 fn has_failed(call: &ReportCall) -> bool {
-    !matches!(call.status, "completed" | "running") || call.exit.is_some()
+    !matches!(call.status, "completed" | "running") || call.command_failure.is_some()
 }
 
 impl TuiTimeline {
@@ -140,10 +140,10 @@ fn turn_line(turn: &ReportTurn, width: usize, style: Style) -> Line<'static> {
 }
 
 fn call_line(call: &ReportCall, directory: &str, width: usize, style: Style, name: Style) -> Line<'static> {
-    let took = match call.duration_ms {
-        Some(ms) if call.exit.is_some() => format!("exit {} {}", call.exit.unwrap_or_default(), duration(ms)),
-        Some(ms) => duration(ms),
-        None => "running".to_owned(),
+    let took = match (call.duration_ms, call.command_failure) {
+        (Some(ms), Some(failure)) => format!("{failure} {}", duration(ms)),
+        (Some(ms), None) => duration(ms),
+        (None, _) => "running".to_owned(),
     };
     let mark = if has_failed(call) { "  ✗ " } else { "    " };
     let room = width.saturating_sub(columns(mark) + columns(&took) + 1);
