@@ -73,15 +73,31 @@ impl Host {
     /// When there is no such session, its directory is gone, or the store's folder cannot be written.
     pub async fn session(&self, session: SessionId) -> Result<Session, HostError> {
         let session = self.runtime.session(session).await?;
-        let view = session.view().await?;
-        if let Some(location) = &view.session.location {
-            if !Path::new(&location.directory).is_dir() {
-                let directory = location.directory.clone();
-                return Err(HostError::NoDirectory { session: short(session.id()), directory });
-            }
-            self.prepare(location).await?;
-        }
+        self.find_directory(&session).await?;
+        self.prepare_for(&session).await?;
         Ok(session)
+    }
+
+    /// Fails when the directory of a session is gone.
+    pub(crate) async fn find_directory(&self, session: &Session) -> Result<(), HostError> {
+        match &session.view().await?.session.location {
+            Some(location) if !Path::new(&location.directory).is_dir() => {
+                let directory = location.directory.clone();
+                Err(HostError::NoDirectory { session: short(session.id()), directory })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Prepares the location of a session, before it runs.
+    ///
+    /// # Errors
+    /// When its directory is gone.
+    pub async fn prepare_for(&self, session: &Session) -> Result<(), HostError> {
+        match &session.view().await?.session.location {
+            Some(location) => self.prepare(location).await,
+            None => Ok(()),
+        }
     }
 
     /// Says something in addition to the answer.
@@ -102,15 +118,26 @@ impl Host {
     /// # Errors
     /// When there is no such directory.
     pub async fn prepare(&self, location: &Location) -> Result<(), HostError> {
-        if !Path::new(&location.directory).is_dir() {
-            let directory = location.directory.clone();
-            return Err(HostError::BadDirectory { directory: directory.into(), why: "it is not a directory".into() });
-        }
+        self.check(location)?;
         self.tidied.get_or_init(|| self.tidy()).await;
         for remark in self.prepare_location(location).await {
             self.remarks.warn(&remark);
         }
         Ok(())
+    }
+
+    /// Fails when there is no such directory.
+    ///
+    /// # Errors
+    /// [`HostError::BadDirectory`].
+    pub fn check(&self, location: &Location) -> Result<(), HostError> {
+        match Path::new(&location.directory).is_dir() {
+            true => Ok(()),
+            false => {
+                let directory = location.directory.clone();
+                Err(HostError::BadDirectory { directory: directory.into(), why: "it is not a directory".into() })
+            }
+        }
     }
 
     /// Removes temporary files of edits that were cut off with their process.

@@ -51,7 +51,7 @@ pub use hosted_session::{HostedSession, Questions};
 pub use index_keeper::IndexKeeper;
 pub use launcher::launched;
 pub use opened_log::{ClusterErasure, OpenedLog};
-pub use opening::open;
+pub use opening::{open, open_to_prompt};
 pub use remarks::{HostRemarks, LoggedRemarks, NoProgress, WorkProgress};
 pub use short_id::short;
 pub use signals::{Signal, Signals};

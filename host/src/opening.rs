@@ -8,20 +8,35 @@ use crate::short_id::short;
 use annals_core::event::Location;
 use annals_runtime::{Refusal, Session};
 
-/// The session, with the chosen agent and model selected.
+/// The session, with the chosen agent and model selected, ready to run.
 ///
 /// # Errors
 /// When its directory is gone, or the log refuses.
 pub async fn open(host: &Host, found: Option<&ExistingSession>, chosen: &Chosen) -> Result<Session, HostError> {
+    let session = open_to_prompt(host, found, chosen).await?;
+    host.prepare_for(&session).await?;
+    Ok(session)
+}
+
+/// The same, ready to take a prompt: what takes a while, such as servers of tools, is not started. [`Host::prepare_for`] starts it,
+/// once the prompt is durable.
+///
+/// # Errors
+/// As [`open`].
+pub async fn open_to_prompt(
+    host: &Host,
+    found: Option<&ExistingSession>,
+    chosen: &Chosen,
+) -> Result<Session, HostError> {
     let Some(found) = found else {
         let new = chosen.new_session();
-        host.prepare(&new.location).await?;
+        host.check(&new.location)?;
         return Ok(host.runtime.create(new).await?);
     };
-    let named = match found.moves_from {
-        Some(_) => host.runtime.session(found.session).await?,
-        None => host.session(found.session).await?,
-    };
+    let named = host.runtime.session(found.session).await?;
+    if found.moves_from.is_none() {
+        host.find_directory(&named).await?;
+    }
     let local = named.local().await?;
     let session = local.session;
     if local.made {

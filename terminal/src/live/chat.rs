@@ -245,7 +245,7 @@ impl<'a> Chat<'a> {
             Some(session) => session.clone(),
             None => {
                 let new = self.chosen.new_session();
-                self.host.prepare(&new.location).await?;
+                self.host.check(&new.location)?;
                 let session = self.host.runtime.create(new).await?;
                 self.interaction.show.begin(&*session.view().await?, out)?;
                 self.session.insert(session).clone()

@@ -62,6 +62,8 @@ impl Chat<'_> {
         let input = self.ids.input(SystemClock::local().now());
         self.interaction.show.typed(input.clone());
         session.admit(NewInput { attachments, ..NewInput::steer(text).named(input.as_str()) }).await?;
+        // Only now what takes a while: a prompt is not lost with the process.
+        self.host.prepare_for(&session).await?;
         self.run(&session, RunGoal::Answer, out).await
     }
 }
