@@ -23,13 +23,20 @@ struct OfferedModel {
 }
 
 impl SelectableOptions {
-    /// What a configuration offers: its selectable agents, and the models whose provider has a key.
+    /// What a configuration offers: the agents that users switch between, and the models whose provider has a key.
     pub(super) fn of(config: &Config, agent: AgentName, model: ModelName) -> Self {
         let described = |agent: &AgentName| config.agents.get(agent).map(|agent| agent.description.clone());
-        let agents = config.selectable().map(|agent| (agent.clone(), described(agent).unwrap_or_default())).collect();
+        // One that was chosen by name is a mode of its session, too.
+        let chosen =
+            config.agents.keys().filter(|other| **other == agent && !config.modes().any(|mode| mode == *other));
+        let agents = config.modes().chain(chosen);
+        let agents = agents.map(|agent| (agent.clone(), described(agent).unwrap_or_default())).collect();
         let usable = config.catalog.models().filter(|known| known.model == model || config.has_key(&known.provider));
         let offered = |known: annals_providers::catalog::CatalogModel| OfferedModel {
-            name: if known.name.is_empty() { known.model.to_string() } else { known.name },
+            name: match known.model.as_str().split_once('/') {
+                Some((provider, _)) if !known.name.is_empty() => format!("{} ({provider})", known.name),
+                _ => known.model.to_string(),
+            },
             context: known.context,
             model: known.model,
         };

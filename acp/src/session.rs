@@ -16,7 +16,7 @@ use annals_runtime::bus::{Listening, Notice};
 use annals_runtime::host::{RunEnd, RunGoal};
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::settings::Definitions;
-use annals_runtime::{NewInput, Session};
+use annals_runtime::{NewInput, RunError, Session};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -232,6 +232,11 @@ impl AcpSession {
         let cancelled = self.cancelled.swap(false, Ordering::Relaxed);
         let reason = match (&ended, finish) {
             (RunEnd::Failed(_), _) if cancelled => "cancelled",
+            (RunEnd::Failed(error @ (RunError::StepLimit(_) | RunError::Repeated { .. })), _) => {
+                let view = self.session.view().await.map_err(RpcError::internal)?;
+                self.update(&chunk(THOUGHT, &advice(error, &view)));
+                "max_turn_requests"
+            }
             (RunEnd::Failed(error), _) => {
                 let view = self.session.view().await.map_err(RpcError::internal)?;
                 return Err(RpcError::internal(advice(error, &view)));

@@ -46,6 +46,11 @@ impl Agent {
         matches!(self.mode, Mode::Subagent | Mode::All)
     }
 
+    /// Whether users switch to it while they work: one that only takes tasks is chosen by name.
+    pub fn is_mode(&self) -> bool {
+        matches!(self.mode, Mode::Primary | Mode::All)
+    }
+
     /// Whether a session may have it.
     pub fn is_selectable(&self) -> bool {
         self.mode != Mode::Hidden

@@ -26,6 +26,9 @@ use std::path::{Path, PathBuf};
 /// A project's own skills, below its folder.
 const OWN_SKILLS: &str = ".annals/skills";
 
+/// The default of `max_steps`.
+const MAX_STEPS: u64 = 200;
+
 /// Everything that is configured for work in a directory.
 #[derive(Clone)]
 pub struct Config {
@@ -139,6 +142,11 @@ impl Config {
         self.agents.values().filter(|agent| agent.is_selectable()).map(|agent| &agent.name)
     }
 
+    /// The agents that users switch between.
+    pub fn modes(&self) -> impl Iterator<Item = &AgentName> {
+        self.agents.values().filter(|agent| agent.is_mode()).map(|agent| &agent.name)
+    }
+
     /// The model of a new session of an agent; `None` when none is configured.
     pub fn default_model(&self, agent: &AgentName) -> Option<ModelName> {
         // A variable is said for this very run.
@@ -191,6 +199,12 @@ impl Config {
     /// After how many equal failures in a row a call is not made again; 0 is never.
     pub fn repeat_limit(&self) -> u64 {
         self.settings.count(&["tools", "repeat_limit"]).unwrap_or(REPEAT_LIMIT)
+    }
+
+    /// After how many steps of one prompt a run ends; `None` is never.
+    pub fn max_steps(&self) -> Option<u32> {
+        let steps = self.settings.count(&["max_steps"]).unwrap_or(MAX_STEPS);
+        Some(u32::try_from(steps).unwrap_or(u32::MAX)).filter(|steps| *steps > 0)
     }
 
     /// The clock, in the configured time zone or the machine's.

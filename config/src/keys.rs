@@ -72,6 +72,12 @@ pub const KEYS: &[ConfigKey] = &[
     key("output", ValueKind::Table(OUTPUT), "How much of a tool's output the model sees."),
     key("tools", ValueKind::Table(TOOLS), "How tools are called."),
     key(
+        "max_steps",
+        ValueKind::Count,
+        "Steps of one prompt after which a run ends that is not done (200); 0 means no limit.",
+    )
+    .for_project(Project::Trusted(LIMITS)),
+    key(
         "approval",
         ValueKind::Word(&["ask", "edits", "all"]),
         "What is allowed without asking, where no rule says otherwise: what the rules allow (ask), also changing files (edits), everything (all).",
@@ -196,7 +202,7 @@ const TOOLS: &[ConfigKey] = &[
     key(
         "repeat_limit",
         ValueKind::Count,
-        "Equal failures in a row after which a call is not repeated; 0 means no limit.",
+        "Equal failures in a row after which a call is not repeated, and five times as many equal successes; 0 means no limit.",
     )
     .for_project(Project::Trusted(LIMITS)),
     key(

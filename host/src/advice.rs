@@ -31,6 +31,10 @@ pub fn advice(error: &RunError, view: &SessionView) -> String {
         RunError::WindowTooSmall { .. } => {
             format!("{error}; shorten the instructions (AGENTS.md), or choose a model with a larger context by --model")
         }
+        RunError::StepLimit(_) => {
+            format!("{error}; to continue: `annals run -c`. `max_steps` and --max-steps set the limit")
+        }
+        RunError::Repeated { .. } => format!("{error}; say what to do instead: `annals run -c \"...\"`"),
         RunError::Log(LogError::Append(_)) => format!(
             "{error}; what was shown as done is in the log. To continue once it can be written again: `annals run -c`"
         ),

@@ -37,6 +37,8 @@ pub struct RunOptions {
     pub record: Option<PathBuf>,
     /// Where recorded answers are taken from.
     pub replay: Option<PathBuf>,
+    /// After how many steps of one prompt a run ends; as configured without it.
+    pub max_steps: Option<u32>,
     /// Where a new session works; the current directory without it.
     pub directory: Option<PathBuf>,
     /// MCP servers besides those of the configuration; one with the same name takes the place of that one.
@@ -71,6 +73,8 @@ pub struct Chosen {
     pub directory: String,
     /// The agents that can be selected.
     pub agents: Vec<AgentName>,
+    /// Those of them that users switch between.
+    pub modes: Vec<AgentName>,
     /// What switches do in a new session.
     pub policy: Policy,
     /// Whether the sessions are signed once they are idle.
@@ -189,6 +193,8 @@ pub fn configured_asking(
         title,
         redactor,
         repeat_limit: config.repeat_limit(),
+        max_steps: options.max_steps.map_or_else(|| config.max_steps(), |most| Some(most).filter(|most| *most > 0)),
+        names_tools: true,
         summary: hooks.clone().map(|hooks| hooks as _),
         hooks: hooks.map(|hooks| hooks as _),
         tool_limits: config.tool_limits(),
@@ -207,12 +213,14 @@ pub fn configured_asking(
         approver: Arc::new(questions),
     };
     let (agents, policy) = (config.selectable().cloned().collect(), config.policy());
+    let modes = config.modes().cloned().collect();
     let subagents: Vec<AgentName> = config.subagents().agents.into_iter().map(|one| one.agent).collect();
     let approval = config.approval().to_owned();
     let (templates, trusted) = (config.templates(), config.is_trusted());
     let expander = PromptExpander::new(templates, subagents.clone(), &place, trusted).with_servers(mcp);
     let directory = place;
-    let chosen = Chosen { agent, model, directory, agents, policy, signing, expander, commands, subagents, approval };
+    let chosen =
+        Chosen { agent, model, directory, agents, modes, policy, signing, expander, commands, subagents, approval };
     Ok((parts, chosen))
 }
 

@@ -11,7 +11,7 @@ use annals_core::event::{
     ToolSettled,
 };
 use annals_core::text::INLINE_MAX;
-use annals_core::{BlobRef, CallId, Event, Json, Record, Seq, Text};
+use annals_core::{BlobRef, CallId, Event, Json, Record, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
 
 /// A call that is open.
@@ -27,6 +27,8 @@ pub struct OpenCall {
     pub hosted: bool,
     /// A hash of its name and input: calls of which it differs are not the same.
     made: u64,
+    /// When it was made.
+    at: Time,
 }
 
 /// The open calls, and every call id that was ever used.
@@ -42,23 +44,37 @@ pub struct Calls {
     pub step_open: bool,
     /// Who asked for the compaction that began and did not end.
     pub compaction_open: Option<CompactionReason>,
-    /// The newest failures, if they are of equal calls.
-    failing: Failing,
+    /// The newest calls, if they are equal.
+    repeating: Repeating,
     /// What is wrong in this part of the log.
     pub anomalies: Anomalies,
 }
 
-/// Failures in a row of calls with one name, one input and one result.
+/// Calls in a row with one name, one input and one result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Failing {
+struct Repeating {
     /// Of name and input.
     call: u64,
     /// The output that the model read.
     told: u64,
-    count: u64,
+    counted: Repeats,
 }
 
-/// How an error begins that says that a call was not made again; it neither continues nor ends a row of failures.
+/// How often in a row a call was made with the same result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeats {
+    /// How often it ended with this result.
+    pub count: u64,
+    /// Whether the result was a failure.
+    pub failed: bool,
+    /// How often it was not made again since.
+    pub refused: u64,
+}
+
+/// Calls that succeed after this time are not counted: they waited for something, and the same result is news.
+const WAITED_MS: u64 = 1_000;
+
+/// How an error begins that says that a call was not made again; it neither continues nor ends a row of calls.
 pub const REPEATED: &str = "Repeated call: ";
 
 impl Calls {
@@ -68,25 +84,31 @@ impl Calls {
         self.for_looking = true;
     }
 
-    /// How often in a row calls of this name and input failed with the same result, up to the newest call and since the
-    /// newest input.
-    pub fn failures(&self, name: &str, input: &Json) -> u64 {
-        if self.failing.call == identity(name, input) { self.failing.count } else { 0 }
+    /// How often in a row calls of this name and input had the same result, up to the newest call and since the newest input.
+    pub fn repeats(&self, name: &str, input: &Json) -> Repeats {
+        if self.repeating.call == identity(name, input) { self.repeating.counted } else { Repeats::default() }
     }
 
-    fn settled(&mut self, open: &OpenCall, settled: &ToolSettled) {
+    fn settled(&mut self, open: &OpenCall, settled: &ToolSettled, at: Time) {
         let error = settled.error.as_ref();
         if error.and_then(Text::inline).is_some_and(|error| error.starts_with(REPEATED)) {
+            if self.repeating.call == open.made {
+                self.repeating.counted.refused += 1;
+            }
             return;
         }
-        if settled.outcome != ToolOutcome::Failed && !exited_badly(settled) {
-            self.failing = Failing::default();
+        let failed = settled.outcome == ToolOutcome::Failed || exited_badly(settled);
+        if !failed && at.0.saturating_sub(open.at.0) >= WAITED_MS {
+            self.repeating = Repeating::default();
             return;
         }
         let told =
             fnv(SEED, &[Some(&settled.output), error].map(|text| text.map_or_else(String::new, reference)).concat());
-        let count = if (self.failing.call, self.failing.told) == (open.made, told) { self.failing.count } else { 0 };
-        self.failing = Failing { call: open.made, told, count: count + 1 };
+        let before = &self.repeating;
+        let is_next = (before.call, before.told, before.counted.failed) == (open.made, told, failed);
+        let count = if is_next { before.counted.count } else { 0 };
+        let counted = Repeats { count: count + 1, failed, refused: 0 };
+        self.repeating = Repeating { call: open.made, told, counted };
     }
 
     /// Whether a call is open.
@@ -140,7 +162,7 @@ fn exited_badly(settled: &ToolSettled) -> bool {
 
 impl Projection for Calls {
     const NAME: &'static str = "calls";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -176,6 +198,7 @@ impl Projection for Calls {
                     name: called.name.clone(),
                     hosted: called.hosted,
                     made: identity(&called.name, &called.input),
+                    at: record.at,
                 });
             }
             Event::Tool(ToolEvent::Progressed(progressed)) => {
@@ -187,20 +210,20 @@ impl Projection for Calls {
                 match self.open.iter().position(|open| open.call == settled.call) {
                     Some(at) => {
                         let open = self.open.remove(at);
-                        self.settled(&open, settled);
+                        self.settled(&open, settled, record.at);
                     }
                     None => self.anomalies.note(seq, "a call is settled that is not open"),
                 }
             }
-            Event::Input(InputEvent::Promoted(_)) => self.failing = Failing::default(),
+            Event::Input(InputEvent::Promoted(_)) => self.repeating = Repeating::default(),
             Event::Files(FilesEvent::RevertCommitted(committed)) => {
-                self.failing = Failing::default();
+                self.repeating = Repeating::default();
                 self.open.retain(|open| open.seq < committed.first_removed);
                 self.step_open = false;
             }
             Event::Session(SessionEvent::Forked(_)) => {
                 self.open.clear();
-                self.failing = Failing::default();
+                self.repeating = Repeating::default();
                 self.step_open = false;
                 self.compaction_open = None;
             }

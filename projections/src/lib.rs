@@ -53,7 +53,7 @@ mod usage;
 mod view;
 
 pub use anomaly::{Anomalies, Anomaly};
-pub use calls::{Calls, OpenCall, REPEATED};
+pub use calls::{Calls, OpenCall, REPEATED, Repeats};
 pub use catalogue::{Catalogue, CatalogueEntry, opening};
 pub use changed::{ChangedFiles, FileTotals};
 pub use compaction::{

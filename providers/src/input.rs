@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 pub struct CallInput {
     text: String,
     fields: Map<String, Value>,
+    /// Whether another value than an object was received.
+    wrapped: bool,
     /// What is wrong with it, if it is not JSON.
     fault: Option<String>,
 }
@@ -22,11 +24,11 @@ impl CallInput {
     pub fn received(text: &str) -> Self {
         let trimmed = text.trim();
         if trimmed.is_empty() {
-            return Self { text: "{}".into(), fields: Map::new(), fault: None };
+            return Self { text: "{}".into(), fields: Map::new(), wrapped: false, fault: None };
         }
         let mut fault = None;
         let (inner, value) = match serde_json::from_str(trimmed) {
-            Ok(Value::Object(fields)) => return Self { text: text.into(), fields, fault },
+            Ok(Value::Object(fields)) => return Self { text: text.into(), fields, wrapped: false, fault },
             // Not re-written, since that would change large numbers.
             Ok(value) => (trimmed.to_string(), value),
             Err(error) => {
@@ -36,12 +38,24 @@ impl CallInput {
             }
         };
         let fields = Map::from_iter([("value".to_string(), value)]);
-        Self { text: format!("{{\"value\":{inner}}}"), fields, fault }
+        Self { text: format!("{{\"value\":{inner}}}"), fields, wrapped: true, fault }
     }
 
     /// Why it is not JSON and where, for the model; `None` of one that is.
     pub fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
+    }
+
+    /// What it was if it was JSON but no object, for the model: `an array`.
+    pub fn other_than_object(&self) -> Option<&'static str> {
+        Some(match self.wrapped.then(|| self.fields.get("value"))?? {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Object(_) => return None,
+        })
     }
 
     /// The JSON text that the log keeps.
@@ -92,6 +106,16 @@ mod tests {
             let parsed: Value = serde_json::from_str(input.text()).unwrap_or_default();
             assert_eq!(parsed, input.value());
         }
+    }
+
+    #[test]
+    fn what_is_no_object_says_what_it_is() {
+        let found = |text: &str| CallInput::received(text).other_than_object();
+        assert_eq!(
+            [found("[]"), found("null"), found("\"a\""), found("7")].map(Option::unwrap_or_default),
+            ["an array", "null", "a string", "a number"]
+        );
+        assert_eq!([found("{}"), found(""), found("{\"value\":[]}")], [None, None, None]);
     }
 
     #[test]

@@ -30,7 +30,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Record, search, replay and verify the sessions of coding agents.
@@ -75,6 +75,12 @@ struct Global {
     #[arg(long, global = true, help_heading = "Everywhere")]
     raw: bool,
 }
+
+/// The exit status of a program that a closed pipe ended, as shells report it: 128 and the number of SIGPIPE.
+const CLOSED_PIPE: u8 = 141;
+
+/// How long the end of abandoned work is waited for, once the store is closed.
+const ABANDONED: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ColorChoice {
@@ -123,7 +129,8 @@ pub fn main() -> ExitCode {
 }
 
 /// Runs the program: parses `args` (the first is the program's name), runs, prints errors as remarks. The answer goes to
-/// `out`, or to stdout. Returns the exit status: 0 fine, 1 bad news, 2 wrong use.
+/// `out`, or to stdout. Returns the exit status: 0 fine, 1 bad news, 2 wrong use, 141 a run
+/// whose reader is gone.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     surroundings: Surroundings,
@@ -139,10 +146,13 @@ pub fn run(
         Ok(app) => app,
         Err(error) => return unparsed(&error, &args, &remarks, out),
     };
+    let runs_a_session = app.command.as_ref().is_some_and(Command::runs_a_session);
     match app.run(surroundings, out) {
         Ok(Verdict::Fine) => 0,
         Ok(Verdict::BadNews) => 1,
         Ok(Verdict::Exit(status)) => status,
+        // What was asked for was not done; a command that only shows something has shown all that was read.
+        Err(error) if error.is_closed_pipe() && runs_a_session => CLOSED_PIPE,
         Err(error) if error.is_closed_pipe() => 0,
         Err(error) => {
             remarks.say(Emphasis::Bad, &error.shown(remarks.style()));
@@ -252,6 +262,8 @@ impl App {
                 (answer, closed, finished)
             }
         };
+        // A thread whose work was abandoned does not delay the end.
+        runtime.shutdown_timeout(ABANDONED);
         if !matches!(answer, Ok(Verdict::Fine))
             && let Some(path) = cli.diagnostics.written()
         {

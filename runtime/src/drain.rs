@@ -1,7 +1,7 @@
 //! A drain: turns until nothing is left to do (`docs/reference/turn.md#runs`).
 
 use crate::coordinator::RunResult;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, RunError};
 use crate::recovery::settle_open;
 use crate::session::settle_restore;
 use crate::subagents::settle_lost;
@@ -54,8 +54,14 @@ async fn activity(runner: &Runner, mut promotion: Promotion) -> Result<(), Stop>
         title::begin(runner, &view, turned.step);
         // A Session that moved while the turn ran is another runner's.
         runner.check_location(&view)?;
-        if !turned.continues && view.inbox.steers().next().is_none() {
-            return Ok(());
+        if view.inbox.steers().next().is_none() {
+            if !turned.continues {
+                return Ok(());
+            }
+            // A prompt that joins begins to count anew.
+            if runner.shared.settings.max_steps.is_some_and(|most| turned.step >= most) {
+                return Err(Stop::Failed(RunError::StepLimit(turned.step)));
+            }
         }
         step = turned.step.saturating_add(1);
         promotion = Promotion::Steers;

@@ -2,6 +2,7 @@
 
 use crate::context::ContextError;
 use crate::ports::{ProviderError, ProviderErrorKind};
+use crate::tools::RepeatedCall;
 use crate::worktree::FilesError;
 use annals_core::context::ReconcileError;
 use annals_core::event::{Failure, Location};
@@ -217,6 +218,20 @@ pub enum RunError {
         /// The tool definitions, in tokens.
         tools: u64,
     },
+    /// The model made one call again and again. Say what to do instead in a new prompt.
+    #[error("the turn was ended: {} {input} {}, and the model asked for it {refused} more times",
+        call.name, repeated(call))]
+    Repeated {
+        /// The call.
+        call: RepeatedCall,
+        /// The beginning of its input, without secrets.
+        input: String,
+        /// How often it was not made again.
+        refused: u64,
+    },
+    /// The steps of one prompt are used up. Run the session again for more, or raise the limit.
+    #[error("the turn was ended after {0} steps, before the model was done")]
+    StepLimit(u32),
     /// Everything fits what a compaction would keep.
     #[error(transparent)]
     NothingToCompact(#[from] NothingToCompact),
@@ -260,6 +275,8 @@ impl RunError {
             Self::Provider { kind, .. } => kind.as_str(),
             Self::TooLarge(_) => ProviderErrorKind::Overflow.as_str(),
             Self::WindowTooSmall { .. } => "window-too-small",
+            Self::Repeated { .. } => "repeated-call",
+            Self::StepLimit(_) => "step-limit",
             Self::NothingToCompact(_) => "nothing-to-compact",
             Self::CompactionFailed(_) => "compaction-failed",
             Self::UnknownModel(_) => "unknown-model",
@@ -281,6 +298,14 @@ impl RunError {
             Self::AgentReplacementBlocked { keys, .. } => Some(keys.clone()),
             _ => None,
         }
+    }
+}
+
+fn repeated(call: &RepeatedCall) -> String {
+    let count = call.repeats.count;
+    match call.repeats.failed {
+        true => format!("failed {count} times with the same result"),
+        false => format!("gave the same result {count} times"),
     }
 }
 

@@ -269,8 +269,12 @@ pub struct Settings {
     /// Where views are saved, so that a long session is resumed at the cost of what is new.
     pub views: Option<Arc<ViewCache>>,
     /// After how many failures in a row of calls with one name, one input and one result a further such call is not made
-    /// any more; 0 is never.
+    /// any more, and after five times as many successes that took less than a second; 0 is never. The turn ends with the third call that is not made.
     pub repeat_limit: u64,
+    /// After how many steps since the newest prompt a run fails that is not done; without it never.
+    pub max_steps: Option<u32>,
+    /// Whether a model that calls a tool that is not offered reads the names of those that are.
+    pub names_tools: bool,
     /// Time limits of calls by the names of tools; others limit themselves.
     pub tool_limits: BTreeMap<String, Duration>,
     /// Tools that are left out first where system text and tools would take more than a third of the largest request.
@@ -298,6 +302,8 @@ impl Default for Settings {
             redactor: Some(crate::redaction::usual()),
             views: None,
             repeat_limit: REPEAT_LIMIT,
+            max_steps: None,
+            names_tools: false,
             tool_limits: BTreeMap::new(),
             dispensable_tools: Vec::new(),
             small_window_tools: None,

@@ -19,7 +19,7 @@ mod skill;
 pub use annals_providers::CallInput;
 pub use call::{CallContext, Demand, Past, Permits, ProgressSender, Tool, ToolOutput};
 pub use cancel::{Cancel, Cancellation};
-pub use error::{CallError, ToolError};
+pub use error::{CallError, RepeatedCall, ToolError};
 pub use function::FunctionTool;
 pub(crate) use inherited_denials::InheritedDenials;
 pub use offer::Offered;

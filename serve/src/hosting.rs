@@ -37,6 +37,7 @@ pub struct HostedSessions {
     entries: Mutex<BTreeMap<SessionId, Arc<HostedEntry>>>,
     asked: AskedElsewhere,
     prompts: AskedPrompts,
+    max_steps: Option<u32>,
 }
 
 impl HostedSessions {
@@ -45,7 +46,13 @@ impl HostedSessions {
     pub fn new(context: HostContext, reader: Reader) -> Self {
         let asked = AskedElsewhere::of(&reader);
         let prompts = AskedPrompts::of(reader.folder());
-        Self { context, reader, entries: Mutex::default(), asked, prompts }
+        Self { context, reader, entries: Mutex::default(), asked, prompts, max_steps: None }
+    }
+
+    /// The same, ending each prompt after so many steps instead of as configured.
+    #[must_use]
+    pub fn with_max_steps(self, max_steps: Option<u32>) -> Self {
+        Self { max_steps, ..self }
     }
 
     /// Where sessions are read and written.
@@ -90,7 +97,7 @@ impl HostedSessions {
     async fn start(&self, options: RunOptions, found: Option<ExistingSession>) -> Result<Arc<HostedEntry>, ApiProblem> {
         let (user, prompts) = PromptSender::channel();
         let editor = EditorServices { user: Some(Arc::new(user)), ..options.editor };
-        let options = RunOptions { editor, ..options };
+        let options = RunOptions { editor, max_steps: self.max_steps, ..options };
         let (hosted, questions) = HostedSession::open_in(&self.context, self.reader.clone(), &options, found).await?;
         Ok(HostedEntry::start(hosted, questions, prompts))
     }

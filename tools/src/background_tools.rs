@@ -28,6 +28,7 @@ pub(super) struct BashOutput(pub(super) Workplace);
 impl TypedTool for BashOutput {
     type Input = OutputInput;
     const NAME: &str = "bash_output";
+    const NEEDS: Option<&str> = Some("bash");
     const ABOUT: &str =
         "Gives what a command in the background wrote since the last reading, and whether it still runs.";
 
@@ -67,6 +68,7 @@ pub(super) struct BashKill(pub(super) Workplace);
 impl TypedTool for BashKill {
     type Input = KillInput;
     const NAME: &str = "bash_kill";
+    const NEEDS: Option<&str> = Some("bash");
     const ABOUT: &str = "Ends a command in the background, with all that it started, and gives the rest of its output.";
     const PUTS_AWAY: bool = true;
 

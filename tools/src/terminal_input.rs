@@ -36,6 +36,7 @@ pub(super) struct BashInput(pub(super) Workplace);
 impl TypedTool for BashInput {
     type Input = Input;
     const NAME: &str = "bash_input";
+    const NEEDS: Option<&str> = Some("bash");
     const ABOUT: &str = "Types text into the terminal of a command that `bash` started with `pty` and `background`, and gives \
         what it shows then.";
 

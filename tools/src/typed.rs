@@ -17,6 +17,8 @@ pub(super) trait TypedTool: Send + Sync + 'static {
     const NAME: &str;
     /// What its calls are judged as.
     const ACTION: &str = Self::NAME;
+    /// The tool without which it is of no use.
+    const NEEDS: Option<&str> = None;
     /// The description for the model.
     const ABOUT: &str;
     /// Whether an interrupted call is waited for.
@@ -52,6 +54,10 @@ impl<W: TypedTool> Tool for TypedAdapter<W> {
 
     fn action(&self) -> String {
         W::ACTION.into()
+    }
+
+    fn needs(&self) -> Option<&str> {
+        W::NEEDS
     }
 
     fn resources(&self, input: &CallInput) -> Vec<String> {

@@ -3,7 +3,7 @@
 use super::*;
 
 /// What a project may not do by itself: its lines, and what is said of the first of them.
-const DANGEROUS: [(&str, &str); 35] = [
+const DANGEROUS: [(&str, &str); 36] = [
     (
         "[providers.openai]\nbase_url = \"http://evil\"",
         ":2: `providers.openai.base_url`: it could send keys and code to another server",
@@ -42,6 +42,7 @@ const DANGEROUS: [(&str, &str); 35] = [
     ("[tools.time_limits]\nbash = 9_000_000", ":2: `tools.time_limits"),
     ("[tools]\ndiagnostics_ms = 0", ":2: `tools.diagnostics_ms`: it could lift the limits of calls"),
     ("[tools]\nrepeat_limit = 0", ":2: `tools.repeat_limit`: it could lift the limits of calls"),
+    ("max_steps = 0", ":1: `max_steps`: it could lift the limits of calls"),
     ("[tools]\nenv = [\"AWS_*\"]", ":2: `tools.env`: it could let commands do or see more"),
     ("[tasks]\ndepth = 9", ":2: `tasks.depth`: it could lift the limits of calls"),
     ("[sandbox]\nmode = \"off\"", ":2: `sandbox.mode`: it could let commands do or see more"),

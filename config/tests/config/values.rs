@@ -25,6 +25,9 @@ fn without_any_file_there_are_built_in_agents_and_careful_rules() {
     assert_eq!(config.compaction(), expected);
     let selectable: Vec<&str> = config.selectable().map(AgentName::as_str).collect();
     assert_eq!(selectable, ["build", "explore", "plan"]);
+    let modes: Vec<&str> = config.modes().map(AgentName::as_str).collect();
+    assert_eq!((modes, config.max_steps()), (vec!["build", "plan"], Some(200)));
+    assert_eq!(World::with("max_steps = 0", "").config().max_steps(), None);
     assert!(!config.agents[&"compaction".into()].takes_tasks());
     let refused = World::with("agent = \"compaction\"", "").refusal();
     assert!(refused.contains("is hidden and cannot be selected; there are build, explore, plan"), "{refused}");

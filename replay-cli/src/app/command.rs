@@ -159,6 +159,11 @@ impl Command {
         }
     }
 
+    /// Whether it works on something that is unfinished when the reader of its answer is gone.
+    pub(super) fn runs_a_session(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Chat(_) | Self::Rerun(_) | Self::Compact(_))
+    }
+
     /// Runs the command.
     ///
     /// # Errors

@@ -21,6 +21,9 @@ pub struct Args {
     /// Use this model (see annals models).
     #[arg(long, short = 'm', value_name = "MODEL")]
     model: Option<String>,
+    /// End a prompt after N steps (requests to the model); 0 for no limit (default: `max_steps`, 200).
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u32>,
     /// Allow everything that no rule denies, without asking.
     #[arg(long, short = 'y')]
     yes: bool,
@@ -31,7 +34,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let reader = cli.store(OpenMode::Create).await?;
     // What is recorded has the time at which it happens.
     let context = cli.host.clone().at(Arc::new(SystemClock::local()));
-    let options = RunOptions { agent: args.agent.clone(), model: args.model.clone(), ..RunOptions::default() };
+    let options = RunOptions {
+        agent: args.agent.clone(),
+        model: args.model.clone(),
+        max_steps: args.max_steps,
+        ..RunOptions::default()
+    };
     let approval = if args.yes { ApprovalMode::Yes } else { ApprovalMode::Person };
     acp::serve(context, reader, options, approval, out).await?;
     Ok(Verdict::Fine)

@@ -149,7 +149,7 @@ fn settings(chosen: &Chosen, history: StorePath, cli: &CommandContext) -> Screen
         directory: chosen.directory.clone().into(),
         commands: words.chain(templates).collect(),
         subagents: names(&chosen.subagents),
-        agents: names(&chosen.agents),
+        agents: names(&chosen.modes),
         history,
     }
 }

@@ -12,7 +12,9 @@ use annals_core::InputId;
 use annals_core::event::{Attachment, ModelProfile};
 use annals_host::advice::advice;
 use annals_host::asked::shared;
-use annals_host::{ApprovalMode, Chosen, ExpandedPrompt, Host, RunOptions, configured_asking, continued, open};
+use annals_host::{
+    ApprovalMode, Chosen, ExpandedPrompt, Host, RunOptions, configured_asking, continued, open_to_prompt,
+};
 use annals_providers::wire::is_sent;
 use annals_runtime::host::{JsonLines, PromptSender, QuestionSender, RunEnd, RunGoal, is_answered};
 use annals_runtime::ports::{Ids, SeededIds};
@@ -93,6 +95,9 @@ pub struct With {
     /// Use the answers that --record stored in DIR: no network, no key.
     #[arg(long, value_name = "DIR", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
+    /// End a prompt after N steps (requests to the model); 0 for no limit (default: `max_steps`, 200).
+    #[arg(long, value_name = "N")]
+    pub max_steps: Option<u32>,
     /// Allow everything that no rule denies.
     #[arg(long, short = 'y')]
     pub yes: bool,
@@ -120,6 +125,7 @@ impl With {
             record: self.record.clone(),
             replay: self.replay.clone(),
             directory: self.directory.clone(),
+            max_steps: self.max_steps,
             ..RunOptions::default()
         }
     }
@@ -170,7 +176,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         None => cli.store(OpenMode::Create).await?,
     };
     let host = cli.open_host(reader, parts)?.signing(&chosen.signing, cli);
-    let session = open(&host, found.as_ref(), &chosen).await?;
+    let session = open_to_prompt(&host, found.as_ref(), &chosen).await?;
     let before = session.view().await?;
     let (show, approval) = (frontend(cli), args.with.approval(person));
     let mut interaction = Interaction::new(&cli.terminal(), &host, questions, show, approval, TypedLines::of_stdin())?;
@@ -186,6 +192,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         session.admit(new).await?;
         pinning = args.pin.then(|| PinnedPrompt::begin(session.clone(), input));
     }
+    host.prepare_for(&session).await?;
     let ended = run_interactive(&host, &session, RunGoal::Answer, &mut interaction, out).await?;
     if !matches!(ended, RunEnd::Left) {
         interaction.await_title(&session).await;

@@ -24,6 +24,11 @@ pub trait Tool: Send + Sync {
         self.definition().name
     }
 
+    /// The tool without which it is of no use: it is offered only together with that one.
+    fn needs(&self) -> Option<&str> {
+        None
+    }
+
     /// What a call would touch. Each is judged; an `always` is remembered for exactly these.
     fn resources(&self, input: &CallInput) -> Vec<String> {
         let _ = input;

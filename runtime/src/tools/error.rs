@@ -1,5 +1,8 @@
 //! What a model sees of a call that gave no result.
 
+use annals_projections::{REPEATED, Repeats};
+use std::fmt;
+
 /// A tool's own error: its text is the result that the model reads, and the turn continues.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -8,6 +11,25 @@ pub struct ToolError(pub String);
 impl<T: Into<String>> From<T> for ToolError {
     fn from(text: T) -> Self {
         Self(text.into())
+    }
+}
+
+/// A call that had the same result again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepeatedCall {
+    /// The tool.
+    pub name: String,
+    /// How often it had this result, and whether that was a failure.
+    pub repeats: Repeats,
+}
+
+impl fmt::Display for RepeatedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, count) = (&self.name, self.repeats.count);
+        match self.repeats.failed {
+            true => write!(f, "{REPEATED}{name} failed {count} times with this input"),
+            false => write!(f, "{REPEATED}{name} gave the same result {count} times with this input"),
+        }
     }
 }
 
@@ -23,13 +45,16 @@ pub enum CallError {
     /// The input does not have the tool's shape.
     #[error("Invalid tool input: {0}")]
     InvalidInput(String),
-    /// The same call failed so often in a row that it was not made again.
-    #[error("Repeated call: {name} failed {count} times with this input")]
-    Repeated {
-        /// The tool.
-        name: String,
-        /// How often it failed.
-        count: u64,
+    /// The same call had the same result so often in a row that it was not made again.
+    #[error("{0}")]
+    Repeated(RepeatedCall),
+    /// The same call was not made again for the last time: the turn ends.
+    #[error("{call}; it was asked for {refused} more times, and this turn was ended")]
+    GivenUp {
+        /// The call.
+        call: RepeatedCall,
+        /// How often it was not made again.
+        refused: u64,
     },
     /// A rule denies this call.
     #[error("Permission denied: {action} on {resource}")]

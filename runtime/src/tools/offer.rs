@@ -9,6 +9,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// How many names a model reads after it named a tool that is not offered.
+const NAMED: usize = 100;
+
 /// What one request offers, by name, with the registrations that were meant. The default offers nothing: a last step.
 #[derive(Clone, Default)]
 pub struct Offered {
@@ -20,21 +23,28 @@ pub struct Offered {
 impl Offered {
     /// Sorted by name already.
     pub(super) fn new(tools: Vec<Arc<Registered>>) -> Self {
-        Self { tools, brief: false }
+        Self { tools, brief: false }.usable()
+    }
+
+    /// All but those that need one that is not offered.
+    fn usable(mut self) -> Self {
+        let names: Vec<String> = self.tools.iter().map(|tool| tool.definition().name.clone()).collect();
+        self.tools.retain(|tool| tool.needs().is_none_or(|needed| names.iter().any(|name| name == needed)));
+        self
     }
 
     /// All but those of some permission actions.
     #[must_use]
     pub fn without(mut self, hidden: impl Fn(&str) -> bool) -> Self {
         self.tools.retain(|tool| !hidden(tool.action()));
-        self
+        self.usable()
     }
 
     /// Those that a choice by names and patterns does not leave out: the exact name counts, then the longest pattern.
     #[must_use]
     pub fn chosen(mut self, choice: &BTreeMap<String, bool>) -> Self {
         self.tools.retain(|tool| is_offered(choice, &tool.definition().name));
-        self
+        self.usable()
     }
 
     /// All but those of some names.
@@ -68,6 +78,15 @@ impl Offered {
             false => tool.definition().clone(),
         });
         ToolsRecorded { tools: definitions.collect() }
+    }
+
+    /// The names of its tools, for a model that named another one: at most a hundred.
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.tools.iter().map(|tool| &*tool.definition().name).collect();
+        match names.len().checked_sub(NAMED) {
+            Some(more @ 1..) => format!("{} and {more} more", names[..NAMED].join(", ")),
+            _ => names.join(", "),
+        }
     }
 
     /// The tool that a call of this turn means, if it is still the one that was offered. What runs afterwards runs on

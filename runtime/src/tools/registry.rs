@@ -153,6 +153,11 @@ impl Registered {
         &self.action
     }
 
+    /// The tool without which it is of no use.
+    pub fn needs(&self) -> Option<&str> {
+        self.tool.needs()
+    }
+
     /// What a call would touch.
     pub fn resources(&self, input: &CallInput) -> Vec<String> {
         self.tool.resources(input)
@@ -180,7 +185,11 @@ impl Registered {
             valid
         }));
         match checked {
-            Ok(valid) => valid.map_err(CallError::InvalidInput),
+            Ok(valid) => valid.map_err(|wrong| {
+                let other = input.other_than_object();
+                let found = other.map(|found| format!("the arguments must be a JSON object, not {found}"));
+                CallError::InvalidInput(found.unwrap_or(wrong))
+            }),
             Err(panic) => Err(CallError::Defect(panic_message(panic.as_ref()))),
         }
     }

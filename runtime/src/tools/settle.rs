@@ -57,7 +57,7 @@ impl Bounding {
             Err(error) => {
                 settled.outcome = match &error {
                     CallError::Interrupted => ToolOutcome::Interrupted,
-                    CallError::StepsExhausted => ToolOutcome::Exhausted,
+                    CallError::StepsExhausted | CallError::GivenUp { .. } => ToolOutcome::Exhausted,
                     _ => ToolOutcome::Failed,
                 };
                 settled.error = Some(error.to_string().into());

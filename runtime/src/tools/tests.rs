@@ -131,7 +131,10 @@ async fn an_input_is_validated_and_judged_as_its_type() -> Outcome {
     registry.register([Arc::new(read) as Arc<dyn Tool>])?.detach();
     let read = registry.materialise(&[]).resolve(&registry, "read")?;
     let refused = read.validate(&CallInput::received("\"a.txt\"")).err().ok_or("expected a refusal")?;
-    assert!(refused.to_string().starts_with("Invalid tool input: missing field `path`"), "{refused}");
+    assert!(
+        refused.to_string().starts_with("Invalid tool input: the arguments must be a JSON object, not a string"),
+        "{refused}"
+    );
     let input = CallInput::received("{\"path\":\"a.txt\"}");
     assert_eq!((read.validate(&input), read.resources(&input)), (Ok(()), vec!["a.txt".to_string()]));
     Ok(())

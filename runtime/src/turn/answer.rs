@@ -2,6 +2,7 @@
 //! (`docs/reference/turn.md#answer`).
 
 mod held;
+mod repeated;
 mod settlement;
 
 use super::calls::{IssuedCall, RunningCalls, unused_call_id};
@@ -11,7 +12,7 @@ use super::record_request::RecordedRequest;
 use super::{RequestProfile, Runner, Stop, cost};
 use crate::bus::{Delta, Fragment, Notice};
 use crate::lane::Decision;
-use crate::outcome::interrupted;
+use crate::outcome::{RunError, interrupted};
 use crate::ports::{AnswerStream, ProviderError, ProviderErrorKind, ProviderEvent};
 use crate::tools::{Bounding, CallError, CallInput, hosted};
 use crate::worktree::Tree;
@@ -20,7 +21,7 @@ use annals_core::event::{
     ToolCalled, Usage,
 };
 use annals_core::{CallId, Event, Json, Seq};
-use annals_projections::SessionView;
+use annals_projections::{Repeats, SessionView};
 use futures_util::StreamExt;
 use held::until;
 use tokio::time::Instant;
@@ -80,6 +81,8 @@ pub(super) struct AnswerRecorder<'r> {
     /// Open hosted calls, in order: the provider's ids, which may repeat, and ours.
     hosted: Vec<(CallId, CallId)>,
     calls: RunningCalls,
+    /// The call after which the run ends.
+    given_up: Option<RunError>,
     bounding: Bounding,
 }
 
@@ -105,6 +108,7 @@ impl<'r> AnswerRecorder<'r> {
             called: false,
             hosted: Vec::new(),
             calls: RunningCalls::new(runner, profile),
+            given_up: None,
             bounding: Bounding {
                 files: ports.outputs.clone(),
                 ids: ports.ids.clone(),
@@ -184,7 +188,11 @@ impl<'r> AnswerRecorder<'r> {
         let ended = StepEnded { finish, usage, cost, files, changed };
         let told: Option<Event> = (paused && undisturbed).then(|| SyntheticAdded { text: GO_ON.into() }.into());
         self.append(|_| std::iter::once(ended.clone().into()).chain(told.clone()).collect()).await?;
-        if undisturbed { Ok(self.calls.any() || paused) } else { Err(Stop::Interrupted) }
+        match self.given_up {
+            _ if !undisturbed => Err(Stop::Interrupted),
+            Some(error) => Err(Stop::Failed(error)),
+            None => Ok(self.calls.any() || paused),
+        }
     }
 
     /// The answer failed after something of it arrived: what arrived stays, and its calls are still awaited.
@@ -275,11 +283,11 @@ impl<'r> AnswerRecorder<'r> {
             hosted,
             metadata: metadata.map(Json::received),
         };
-        let (mut call, mut failures) = (theirs.clone(), 0);
+        let (mut call, mut repeats) = (theirs.clone(), Repeats::default());
         let step = self
             .append(|view| {
                 call = unused_call_id(view, &theirs);
-                failures = view.calls.failures(&called.name, &called.input);
+                repeats = view.calls.repeats(&called.name, &called.input);
                 vec![ToolCalled { call: call.clone(), ..called.clone() }.into()]
             })
             .await?;
@@ -289,16 +297,10 @@ impl<'r> AnswerRecorder<'r> {
         } else if self.profile.last_step {
             self.settle(self.bounding.settle(call, Err(CallError::StepsExhausted)).await).await?;
         } else {
-            let repeated = self.gives_up_after(failures).then_some(failures);
-            self.calls.issue(IssuedCall { call, name, input, step, repeated });
+            let refused = self.refuse(&name, &input, repeats);
+            self.calls.issue(IssuedCall { call, name, input, step, refused });
         }
         Ok(())
-    }
-
-    /// Whether a call that failed so often in a row is not made again.
-    fn gives_up_after(&self, failures: u64) -> bool {
-        let limit = self.runner.shared.settings.repeat_limit;
-        limit > 0 && failures >= limit
     }
 
     async fn flush(&mut self) -> Result<(), Stop> {

@@ -27,8 +27,8 @@ pub(super) struct IssuedCall {
     pub(super) input: CallInput,
     /// Where the step with this call began.
     pub(super) step: Seq,
-    /// How often it failed in a row, if it is not made again for that.
-    pub(super) repeated: Option<u64>,
+    /// Why it is not made, if it is not.
+    pub(super) refused: Option<CallError>,
 }
 
 /// News of running calls.
@@ -173,10 +173,10 @@ impl RunningCalls {
 impl CallRunner {
     /// Resolves, checks, authorises and runs one call.
     async fn perform(self: Arc<Self>, issued: IssuedCall, progress: ProgressSender) -> Result<ToolOutput, CallEnd> {
-        if let Some(count) = issued.repeated {
-            return Err(CallError::Repeated { name: issued.name, count }.into());
+        if let Some(refused) = issued.refused {
+            return Err(refused.into());
         }
-        let tool = self.offered.resolve(&self.registry, &issued.name)?;
+        let tool = self.offered.resolve(&self.registry, &issued.name).map_err(|error| self.with_names(error))?;
         tool.validate(&issued.input)?;
         let authorised = self.authorise(&issued, &tool).await?;
         let approved = self.lane.view().await?.permissions.rules.clone();
@@ -235,6 +235,16 @@ impl CallRunner {
             }
             (Err(end), Some(_)) => return Err(end),
         })
+    }
+
+    /// An error that names the tools that there are, if the settings say so.
+    fn with_names(&self, error: CallError) -> CallError {
+        match error {
+            CallError::Unknown(name) if self.shared.settings.names_tools && !self.offered.is_empty() => {
+                CallError::Unknown(format!("{name}. Available: {}", self.offered.names()))
+            }
+            error => error,
+        }
     }
 
     /// The end of a call within the time limit of its tool.

@@ -4,7 +4,8 @@ use crate::person::Person;
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 use std::fs;
-use std::time::{Duration, SystemTime};
+use std::io::{BufRead, BufReader};
+use std::time::{Duration, Instant, SystemTime};
 
 const CHAT: &str = "openai-chat";
 const PASSWORD: &str = "Tr0ub4dor3xyz1";
@@ -61,6 +62,121 @@ fn a_call_that_keeps_failing_is_not_made_again() {
     model.then([failing(), Says::Text("Once more.")]);
     assert_eq!(person.annals(&["run", "-c", "--yes", "once more"]).status, Some(0));
     assert_eq!(tries(), Some(6));
+}
+
+#[test]
+fn with_the_third_call_that_is_not_made_again_the_turn_ends() {
+    let failing = || call("bash", json!({"command": "echo tried >> tries; false", "description": "Tries again"}));
+    let model = model((0..20).map(|_| failing()));
+    let person = Person::with_model(model.url(), CHAT);
+    let answer = person.annals(&["run", "--yes", "try"]);
+    assert_eq!(answer.status, Some(1), "{}", answer.remarks);
+    let tried = r#"bash {"command":"echo tried >> tries; false","description":"Tries again"} failed 5 times with the same result"#;
+    let remarks = answer.remarks.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(remarks.contains(tried) && remarks.contains("asked for it 3 more times"), "{remarks}");
+    assert_eq!(model.received().len(), 8, "five calls were made, three were not");
+    let history = person.annals(&["history"]).out.replace('│', " ");
+    let history = history.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(history.contains("it was asked for 3 more times, and this turn was ended"), "{history}");
+    assert_eq!(person.annals(&["verify", "--requests", "--wire"]).status, Some(0));
+    // The turn has an end: a new prompt begins anew.
+    model.then([Says::Text("Another way.")]);
+    let answer = person.annals(&["run", "-c", "--yes", "stop that"]);
+    assert_eq!(answer.status, Some(0), "{}", answer.remarks);
+}
+
+#[test]
+fn equal_calls_that_succeed_end_the_turn_later() {
+    let reading = || call("read", json!({"path": "a.txt"}));
+    let model = model((0..60).map(|_| reading()));
+    let person = Person::with_model(model.url(), CHAT);
+    person.write("a.txt", "one\n");
+    let answer = person.annals(&["run", "read it"]);
+    assert_eq!(answer.status, Some(1), "{}", answer.remarks);
+    let remarks = answer.remarks.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(remarks.contains(r#"read {"path":"a.txt"} gave the same result 25 times"#), "{remarks}");
+    assert_eq!(model.received().len(), 28);
+}
+
+#[test]
+fn a_prompt_has_as_many_steps_as_are_allowed_and_can_be_continued() {
+    let different = |n: usize| call("bash", json!({"command": format!("echo {n}")}));
+    let model = model((0..9).map(different));
+    let person = Person::with_model(model.url(), CHAT);
+    let answer = person.annals(&["run", "--yes", "--max-steps", "4", "count"]);
+    assert_eq!(answer.status, Some(1), "{}", answer.remarks);
+    let remarks = answer.remarks.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(remarks.contains("ended after 4 steps, before the model was done"), "{remarks}");
+    assert_eq!(model.received().len(), 4);
+    let ended = person.annals(&["run", "-c", "--yes", "--json", "--max-steps", "2"]);
+    assert!(ended.status == Some(1) && ended.out.contains(r#""kind":"step-limit""#), "{}", ended.out);
+    assert_eq!(model.received().len(), 6);
+}
+
+#[test]
+fn a_run_whose_answer_nobody_reads_does_not_end_well() {
+    let model = model((0..9).map(|n| call("bash", json!({"command": format!("echo {n}")}))));
+    let person = Person::with_model(model.url(), CHAT);
+    let mut run = person.command(["run", "--yes", "--json", "count"]).spawn().expect("it runs");
+    let mut lines = BufReader::new(run.stdout.take().expect("a pipe"));
+    lines.read_line(&mut String::new()).expect("a line");
+    drop(lines);
+    assert_eq!(run.wait().expect("it ends").code(), Some(141));
+}
+
+#[test]
+fn a_model_that_names_no_tool_reads_which_there_are() {
+    let model = model([
+        call("run_terminal", json!({})),
+        call("read", "[]".into()),
+        call("read", "null".into()),
+        Says::Text("Sorry."),
+    ]);
+    let person = Person::with_model(model.url(), CHAT);
+    assert_eq!(person.annals(&["run", "go"]).status, Some(0));
+    let received = model.received();
+    let results = received.last().and_then(|body| body["messages"].as_array().cloned()).unwrap_or_default();
+    let results: Vec<String> = results.iter().filter(|one| one["role"] == "tool").map(Value::to_string).collect();
+    assert!(results[0].contains("Unknown tool: run_terminal. Available: apply_patch, bash, "), "{results:?}");
+    assert!(results[1].contains("the arguments must be a JSON object, not an array"), "{results:?}");
+    assert!(results[2].contains("the arguments must be a JSON object, not null"), "{results:?}");
+}
+
+#[test]
+fn an_agent_without_a_shell_is_not_offered_the_tools_for_its_commands() {
+    let model = model([Says::Text("Seen.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    assert_eq!(person.annals(&["run", "--agent", "explore", "look"]).status, Some(0));
+    let tools = model.received().first().map(|body| body["tools"].clone()).unwrap_or_default();
+    let names: Vec<&str> =
+        tools.as_array().into_iter().flatten().filter_map(|tool| tool["function"]["name"].as_str()).collect();
+    assert!(names.contains(&"read") && !names.iter().any(|name| name.starts_with("bash")), "{names:?}");
+}
+
+#[test]
+fn a_prompt_is_durable_before_servers_of_tools_are_started() {
+    let model = model([Says::Text("Never.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let (store, copy) = (person.store(), person.folder().join("copy"));
+    // A server that never answers, and keeps what the store has when it is started.
+    let script = format!(
+        "cp -r '{}' '{}' && touch '{}'; exec cat > /dev/null",
+        store.display(),
+        copy.display(),
+        copy.join("done").display()
+    );
+    let config = fs::read_to_string(person.home().join(".config/annals/config.toml")).expect("a file");
+    person.configure(&format!("{config}\n[mcp.slow]\ncommand = [\"sh\", \"-c\", {script:?}]\n"));
+    let mut run = person.command(["run", "remember the milk"]).spawn().expect("it runs");
+    let until = Instant::now() + Duration::from_secs(60);
+    while !copy.join("done").exists() {
+        assert!(Instant::now() < until, "the server was not started");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    run.kill().expect("a process");
+    run.wait().expect("its end");
+    let seen = person.annals(&["log", "@last", "--all", "--store", &copy.to_string_lossy()]);
+    assert!(seen.out.contains("remember the milk"), "{seen:?}");
 }
 
 #[test]
