@@ -16,6 +16,8 @@ const FRESH: Duration = Duration::from_millis(250);
 /// A store that is only read, opened again whenever what is known of it is old. A process that writes to it is asked instead.
 pub struct LiveStore {
     dir: PathBuf,
+    /// What it is called for people.
+    name: String,
     cache: Arc<ViewCache>,
     current: Mutex<Option<Arc<StoreSnapshot>>>,
     is_stale: AtomicBool,
@@ -61,7 +63,8 @@ impl LiveStore {
     pub async fn open(dir: &Path) -> Result<Self, SharedError> {
         let cache = Arc::new(ViewCache::above(dir));
         let (current, is_stale) = (Mutex::default(), AtomicBool::new(false));
-        let store = Self { dir: dir.to_owned(), cache, current, is_stale, source: StoreSource::Folder };
+        let name = dir.display().to_string();
+        let store = Self { dir: dir.to_owned(), name, cache, current, is_stale, source: StoreSource::Folder };
         store.now().await?;
         Ok(store)
     }
@@ -81,7 +84,19 @@ impl LiveStore {
         let reader = Reader::new(reader.log().clone(), Some(cache.clone()), dir.clone());
         let snapshot = StoreSnapshot { reader, log: None, opened, catalogue: OnceCell::new() };
         let (current, is_stale) = (Mutex::new(Some(Arc::new(snapshot))), AtomicBool::new(false));
-        Self { dir, cache, current, is_stale, source }
+        let name = dir.display().to_string();
+        Self { dir, name, cache, current, is_stale, source }
+    }
+
+    /// The same under another name than that of its folder, which may be one of this machine alone.
+    #[must_use]
+    pub fn named(self, name: String) -> Self {
+        Self { name, ..self }
+    }
+
+    /// What it is called for people.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The folder, or the file.

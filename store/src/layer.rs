@@ -2,7 +2,7 @@
 
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, PageToken, Promises, ReadError, Scope,
-    SessionLeases, SessionListPage, Slice, StoreCursor, append_each,
+    SessionLeases, SessionListPage, Slice, StoreCursor, Stray, append_each,
 };
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
 use std::sync::Arc;
@@ -90,6 +90,11 @@ pub trait LogLayer: Send + Sync {
         self.inner().blobs()
     }
 
+    /// See [`EventLog::strays`].
+    fn strays(&self, session: Option<SessionId>) -> Boxed<'_, Result<Vec<Stray>, ReadError>> {
+        self.inner().strays(session)
+    }
+
     /// See [`EventLog::leases`].
     fn leases(&self) -> Option<Arc<dyn SessionLeases>> {
         self.inner().leases()
@@ -139,6 +144,10 @@ impl<Layer: LogLayer> EventLog for Layer {
 
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
         LogLayer::blobs(self)
+    }
+
+    fn strays(&self, session: Option<SessionId>) -> Boxed<'_, Result<Vec<Stray>, ReadError>> {
+        LogLayer::strays(self, session)
     }
 
     fn leases(&self) -> Option<Arc<dyn SessionLeases>> {

@@ -39,6 +39,6 @@ pub use layer::LogLayer;
 pub use log::{
     Acknowledged, AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, HeldLease,
     NoCursor, PageToken, Pages, PagesBack, Position, Promises, ReadError, Scope, SessionHead, SessionLeases,
-    SessionList, SessionListPage, Slice, StoreCursor, StorePlace,
+    SessionList, SessionListPage, Slice, StoreCursor, StorePlace, Stray,
 };
 pub use memory::MemoryLog;

@@ -150,6 +150,15 @@ impl StorePlace {
     }
 }
 
+/// Something among the batches of a log that is no batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stray {
+    /// The session that it is stored with, if it is any.
+    pub session: Option<SessionId>,
+    /// What it is and where, in words.
+    pub what: String,
+}
+
 /// Nothing was written, unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
@@ -353,6 +362,13 @@ pub trait EventLog: Send + Sync {
 
     /// Where blobs are read.
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync>;
+
+    /// What is stored among the batches of a session, or of all, and is no batch: what others wrote there, or what its damage makes
+    /// unrecognisable. Everything else reads past it. Verification reports it.
+    fn strays(&self, session: Option<SessionId>) -> Boxed<'_, Result<Vec<Stray>, ReadError>> {
+        let _ = session;
+        Box::pin(async { Ok(Vec::new()) })
+    }
 
     /// The rights to run sessions, for a log that several machines share; `None`: the folder of the store has them.
     fn leases(&self) -> Option<Arc<dyn SessionLeases>> {

@@ -29,6 +29,7 @@ mod named_texts;
 mod places;
 mod reading;
 mod sessions;
+mod strays;
 
 pub use address::{AddressError, NatsAddress, NatsLogin};
 pub use create::{NatsCreate, NatsCreated, create, remove};

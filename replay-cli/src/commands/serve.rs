@@ -28,6 +28,9 @@ pub struct Args {
     /// agents work on this machine, with your configuration.
     #[arg(long)]
     write: bool,
+    /// With --write, end a prompt after N steps (requests to the model); 0 for no limit (default: `max_steps`, 200).
+    #[arg(long, value_name = "N", requires = "write")]
+    max_steps: Option<u32>,
     /// Listen on this address; port 0 chooses a free one. Other machines are answered only with --token-file.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: String,
@@ -58,7 +61,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Err(ServingError::FileIsRead.into());
     }
     let hosted = match args.write {
-        true => Some(Arc::new(hosted(cli).await?)),
+        true => Some(Arc::new(hosted(args.max_steps, cli).await?)),
         false => None,
     };
     let store = match (&hosted, &found) {
@@ -69,6 +72,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         _ if cli.place.is_in_cluster() => LiveStore::written(&cli.reader().await?),
         _ => LiveStore::open(cli.place.dir()).await?,
     };
+    let store = if cli.place.is_in_cluster() && !of_file { store.named(cli.place.shown()) } else { store };
     let settings = ServerSettings {
         listen: args.listen.clone(),
         token,
@@ -96,8 +100,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 }
 
 /// The sessions of the store, which is created if there is none.
-async fn hosted(cli: &CommandContext) -> Result<HostedSessions, CliError> {
+async fn hosted(max_steps: Option<u32>, cli: &CommandContext) -> Result<HostedSessions, CliError> {
     let reader = cli.store(OpenMode::Create).await?;
     // What is recorded has the time at which it happens.
-    Ok(HostedSessions::new(cli.host.clone().at(Arc::new(SystemClock::local())), reader))
+    Ok(HostedSessions::new(cli.host.clone().at(Arc::new(SystemClock::local())), reader).with_max_steps(max_steps))
 }

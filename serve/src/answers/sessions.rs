@@ -106,7 +106,7 @@ pub struct SessionEnd {
 pub async fn info(asked: Question<Nothing>) -> Result<AsJson<ServerInfo>, ApiProblem> {
     Ok(AsJson(ServerInfo {
         version: env!("CARGO_PKG_VERSION"),
-        store: asked.service.store.dir().to_string_lossy().into_owned(),
+        store: asked.service.store.name().to_owned(),
         write: asked.service.writes(),
         sessions: sessions_of(asked.reader()).await?,
     }))

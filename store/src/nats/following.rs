@@ -93,7 +93,7 @@ impl FollowSource for NatsSessionPages {
             let began_at = match self.began_at {
                 Some(began_at) => began_at,
                 None => {
-                    let last = self.store.last(self.session).await?.ok_or(ReadError::NoSession(self.session))?;
+                    let last = self.store.last_whole(self.session).await?.ok_or(ReadError::NoSession(self.session))?;
                     *self.began_at.insert(last.head.next)
                 }
             };
@@ -236,7 +236,11 @@ impl NatsAllPages {
             page.next = message.seq + 1;
             let session = message.session().unwrap_or(SessionId([0; 16]));
             if !message.is_marker() {
-                page.batches.push(read_batch(&message, session, message.seq)?);
+                match read_batch(&message, session, message.seq) {
+                    Ok(read) => page.batches.push(read),
+                    // It is for those who read its session, and for verification.
+                    Err(error) => tracing::warn!(seq = message.seq, subject = %message.subject, %error, "not followed"),
+                }
                 continue;
             }
             let Some(generation) = message.generation() else {

@@ -25,7 +25,7 @@ impl NatsStore {
 
     /// The first batch of a session. Older messages under its subject may be originals that are being erased.
     async fn first_of(&self, session: SessionId) -> Result<Option<StreamMessage>, ReadError> {
-        let mut last = self.last(session).await?;
+        let mut last = self.last_whole(session).await?;
         while let Some(now) = &last {
             let own = self.parts(session, now).into_iter().next();
             let subject = own.map_or_else(|| self.layout.subject(session), |part| part.subject);
@@ -34,7 +34,7 @@ impl NatsStore {
             if first.as_ref().and_then(StreamMessage::batch).is_some_and(|batch| begins(&batch)) {
                 return Ok(first);
             }
-            let again = self.last(session).await?;
+            let again = self.last_whole(session).await?;
             if again.as_ref().is_some_and(|again| again.generation == now.generation) {
                 return match first {
                     Some(first) => Ok(Some(first)),

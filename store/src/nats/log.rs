@@ -13,7 +13,7 @@ use super::sessions::SubjectListing;
 use super::{create, following};
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, PageToken, Promises, ReadError, Scope,
-    SessionLeases, SessionListPage, Slice, StoreCursor,
+    SessionLeases, SessionListPage, Slice, StoreCursor, Stray,
 };
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
 use std::fmt::{self, Debug};
@@ -141,7 +141,7 @@ impl EventLog for NatsLog {
     }
 
     fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
-        Box::pin(one_call(async move { Ok(self.store.last(session).await?.map(|last| last.head)) }))
+        Box::pin(one_call(async move { Ok(self.store.last_whole(session).await?.map(|last| last.head)) }))
     }
 
     fn promises(&self) -> Promises {
@@ -179,6 +179,10 @@ impl EventLog for NatsLog {
 
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
         Arc::new(LocalBlobs(self.store.blobs.clone()))
+    }
+
+    fn strays(&self, session: Option<SessionId>) -> Boxed<'_, Result<Vec<Stray>, ReadError>> {
+        Box::pin(async move { self.store.strays(session).await })
     }
 
     fn leases(&self) -> Option<Arc<dyn SessionLeases>> {

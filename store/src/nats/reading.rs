@@ -111,7 +111,7 @@ impl NatsStore {
 
     /// Up to `limit` batches of a session's own log from the one that holds `from` on.
     pub async fn own_from(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<NatsBatch>, ReadError> {
-        let mut last = self.last(session).await?.ok_or(ReadError::NoSession(session))?;
+        let mut last = self.last_whole(session).await?.ok_or(ReadError::NoSession(session))?;
         loop {
             match self.own_up_to(session, from, limit, &last).await {
                 Err(error @ ReadError::Damaged { .. }) if !self.was_erased(session, &mut last).await? => {
@@ -126,7 +126,7 @@ impl NatsStore {
 
     /// Whether another generation of a session is in force by now. Brings `last` up to date then.
     async fn was_erased(&self, session: SessionId, last: &mut Last) -> Result<bool, ReadError> {
-        let now = self.last(session).await?.ok_or(ReadError::NoSession(session))?;
+        let now = self.last_whole(session).await?.ok_or(ReadError::NoSession(session))?;
         if now.generation == last.generation {
             return Ok(false);
         }
@@ -282,7 +282,7 @@ impl NatsStore {
 
     /// Up to `limit` batches of a session's own log that begin before `before`, newest first.
     pub async fn own_before(&self, session: SessionId, before: Seq, limit: usize) -> Result<Vec<NatsBatch>, ReadError> {
-        let last = self.last(session).await?.ok_or(ReadError::NoSession(session))?;
+        let last = self.last_whole(session).await?.ok_or(ReadError::NoSession(session))?;
         let first = self.birth(session).await?.map_or(Seq::ZERO, |birth| birth.first);
         let end = before.min(last.head.next);
         if end <= first || limit == 0 {

@@ -40,7 +40,11 @@ impl NatsStore {
         }
         let heads = stream::iter(chosen)
             .map(|session| async move {
-                let last = self.last(session).await?;
+                let last = match self.last_whole(session).await {
+                    // Nothing under its subject is a batch.
+                    Err(ReadError::Damaged { .. }) => None,
+                    last => last?,
+                };
                 Ok::<_, ReadError>(last.map(|last| SessionHead { session, head: last.head }))
             })
             .buffered(AT_A_TIME);

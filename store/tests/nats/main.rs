@@ -14,3 +14,4 @@ mod lost_packets;
 mod membership;
 mod partitions;
 mod refusals;
+mod strays;

@@ -29,6 +29,7 @@ pub async fn verify_session(
     let progress = Progress { total: Some(head.next.0), ..Progress::default() };
     let mut walk = SessionVerifier::new(log, kept, progress, tell);
     walk.session(session, head, Seq::ZERO, Chain::Start).await?;
+    walk.strays(Some(session), &|_| true).await?;
     Ok(walk.end())
 }
 
@@ -78,6 +79,7 @@ pub async fn verify_sessions(
         };
         walk.session(one.session, one.head, from, chain).await?;
     }
+    walk.strays(None, takes).await?;
     Ok(walk.end())
 }
 
@@ -204,6 +206,21 @@ impl<'a> SessionVerifier<'a> {
             }
         }
         note_kept(report, self.kept, batch.digest, batch.next());
+    }
+
+    /// Reports what is stored and is no batch, of the sessions that are taken and of none.
+    async fn strays(
+        &mut self,
+        of: Option<SessionId>,
+        takes: &(dyn Fn(SessionId) -> bool + Sync),
+    ) -> Result<(), ReadError> {
+        for stray in self.log.strays(of).await? {
+            if stray.session.is_none_or(takes) {
+                let place = DamagePlace { session: stray.session, ..DamagePlace::default() };
+                self.report.tell(place, Flaw::Unreadable { reason: stray.what });
+            }
+        }
+        Ok(())
     }
 
     /// Reports a damaged place; any other error ends the verification.
