@@ -3,6 +3,7 @@
 use crate::proxy::Upstream;
 use serde_json::{Map, Value, json};
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// How a recorded agent is pointed to the recorder.
@@ -32,6 +33,9 @@ pub enum LaunchError {
         #[source]
         source: std::io::Error,
     },
+    /// The merged settings cannot be kept in a private file.
+    #[error("the settings for the command cannot be kept in a private file: {0}")]
+    Kept(#[source] io::Error),
     /// Settings are not a JSON object: correct them.
     #[error("the settings of the command (--settings) are not a JSON object")]
     NotSettings,
@@ -46,6 +50,17 @@ pub struct Launch {
     pub arguments: Vec<OsString>,
     /// The variables that are set.
     pub variables: Vec<(String, String)>,
+}
+
+/// How a command reaches the recorder.
+#[derive(Clone, Copy)]
+pub struct RecorderAddresses<'a> {
+    /// The local address of a route, with the secret of the recorder: for variables and private files.
+    pub base: &'a dyn Fn(&str) -> String,
+    /// The same for arguments, which every user of the machine reads.
+    pub shown: &'a dyn Fn(&str) -> String,
+    /// Keeps settings in a file that only this user reads, and gives its path.
+    pub keep: &'a dyn Fn(&str) -> io::Result<PathBuf>,
 }
 
 /// What surrounds a command.
@@ -142,20 +157,21 @@ impl AgentKind {
     pub fn launch(
         self,
         command: &[OsString],
-        base: &dyn Fn(&str) -> String,
+        recorder: RecorderAddresses<'_>,
         variable: Variable<'_>,
     ) -> Result<Launch, LaunchError> {
         let Some((program, arguments)) = command.split_first() else { return Ok(Launch::default()) };
         let mut arguments = arguments.to_vec();
         match Self::of_program(program) {
-            Self::Claude if self == Self::Claude => arguments = with_settings(arguments, &base("anthropic"))?,
+            Self::Claude if self == Self::Claude => arguments = with_settings(arguments, recorder)?,
             Self::Codex if self == Self::Codex => {
-                let url = Value::from(format!("{}/v1", base("openai")));
+                // It reads the address from its own files and from arguments alone.
+                let url = Value::from(format!("{}/v1", (recorder.shown)("openai")));
                 arguments.splice(0..0, ["-c".into(), format!("openai_base_url={url}").into()]);
             }
             _ => {}
         }
-        Ok(Launch { program: program.clone(), arguments, variables: self.variables(base, variable) })
+        Ok(Launch { program: program.clone(), arguments, variables: self.variables(recorder.base, variable) })
     }
 }
 
@@ -181,7 +197,7 @@ fn claude_settings(variable: Variable<'_>, directory: &Path) -> Option<String> {
 }
 
 /// The arguments of Claude Code with settings that point to the recorder, merged with those that the user gives.
-fn with_settings(mut arguments: Vec<OsString>, base: &str) -> Result<Vec<OsString>, LaunchError> {
+fn with_settings(mut arguments: Vec<OsString>, recorder: RecorderAddresses<'_>) -> Result<Vec<OsString>, LaunchError> {
     let mut given = None;
     if let Some(at) = arguments.iter().position(|argument| argument == "--settings") {
         given = arguments.get(at + 1).cloned();
@@ -207,8 +223,9 @@ fn with_settings(mut arguments: Vec<OsString>, base: &str) -> Result<Vec<OsStrin
     };
     let variables = settings.entry("env").or_insert_with(|| json!({}));
     let Value::Object(variables) = variables else { return Err(LaunchError::NotSettings) };
-    variables.insert("ANTHROPIC_BASE_URL".to_owned(), json!(base));
-    arguments.splice(0..0, ["--settings".into(), Value::Object(settings).to_string().into()]);
+    variables.insert("ANTHROPIC_BASE_URL".to_owned(), json!((recorder.base)("anthropic")));
+    let file = (recorder.keep)(&Value::Object(settings).to_string()).map_err(LaunchError::Kept)?;
+    arguments.splice(0..0, ["--settings".into(), file.into()]);
     Ok(arguments)
 }
 
@@ -235,36 +252,69 @@ fn opencode(base: &dyn Fn(&str) -> String, set: Option<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
 
     fn base(route: &str) -> String {
         format!("http://127.0.0.1:1/t/{route}")
+    }
+
+    fn shown(route: &str) -> String {
+        format!("http://127.0.0.1:1/own/{route}")
     }
 
     fn none(_: &str) -> Option<String> {
         None
     }
 
-    fn launch(kind: AgentKind, command: &[&str]) -> Launch {
+    /// What a command is started with, and the settings that were kept in a file.
+    fn kept(kind: AgentKind, command: &[&str]) -> Result<(Launch, String), LaunchError> {
         let command: Vec<OsString> = command.iter().map(Into::into).collect();
-        kind.launch(&command, &base, &none).unwrap()
+        let settings = RefCell::default();
+        let keep = |text: &str| {
+            settings.replace(text.to_owned());
+            Ok("/private/settings.json".into())
+        };
+        let recorder = RecorderAddresses { base: &base, shown: &shown, keep: &keep };
+        let launched = kind.launch(&command, recorder, &none)?;
+        Ok((launched, settings.take()))
+    }
+
+    fn launch(kind: AgentKind, command: &[&str]) -> Launch {
+        kept(kind, command).unwrap().0
     }
 
     #[test]
     fn claude_code_is_given_settings_merged_with_the_users() {
-        let overlay = |launch: Launch| serde_json::from_str::<Value>(launch.arguments[1].to_str().unwrap()).unwrap();
-        let plain = launch(AgentKind::Claude, &["/bin/claude", "-p", "x"]);
-        assert_eq!(plain.arguments[2..], ["-p", "x"]);
-        assert_eq!(overlay(plain), json!({"env": {"ANTHROPIC_BASE_URL": base("anthropic")}}));
+        let overlay = |command: &[&str]| {
+            let (launched, settings) = kept(AgentKind::Claude, command).unwrap();
+            assert_eq!(launched.arguments[..2], ["--settings", "/private/settings.json"]);
+            (launched.arguments[2..].to_vec(), serde_json::from_str::<Value>(&settings).unwrap())
+        };
+        let (arguments, settings) = overlay(&["/bin/claude", "-p", "x"]);
+        assert_eq!(arguments, ["-p", "x"]);
+        assert_eq!(settings, json!({"env": {"ANTHROPIC_BASE_URL": base("anthropic")}}));
         for given in [
             &["claude", "--settings", r#"{"a":1,"env":{"B":"2"}}"#][..],
             &["claude", r#"--settings={"a":1,"env":{"B":"2"}}"#],
         ] {
-            let merged = launch(AgentKind::Claude, given);
-            assert_eq!(merged.arguments.len(), 2);
-            assert_eq!(overlay(merged), json!({"a": 1, "env": {"B": "2", "ANTHROPIC_BASE_URL": base("anthropic")}}));
+            let (arguments, merged) = overlay(given);
+            assert!(arguments.is_empty());
+            assert_eq!(merged, json!({"a": 1, "env": {"B": "2", "ANTHROPIC_BASE_URL": base("anthropic")}}));
         }
-        let refused = AgentKind::Claude.launch(&["claude".into(), "--settings".into(), "{".into()], &base, &none);
+        let refused = kept(AgentKind::Claude, &["claude", "--settings", "{"]);
         assert!(matches!(refused, Err(LaunchError::NotSettings)));
+    }
+
+    #[test]
+    fn no_argument_holds_the_secret_of_the_recorder() {
+        for command in [&["claude", "-p", "x"][..], &["codex", "exec"], &["opencode", "run"], &["gemini"], &["python3"]]
+        {
+            for kind in [AgentKind::Claude, AgentKind::Codex, AgentKind::OpenCode, AgentKind::Gemini, AgentKind::Any] {
+                let launched = launch(kind, command);
+                let told = launched.arguments.iter().any(|argument| argument.to_string_lossy().contains("/t/"));
+                assert!(!told, "{kind:?}: {:?}", launched.arguments);
+            }
+        }
     }
 
     #[test]
@@ -273,7 +323,7 @@ mod tests {
         assert_eq!(script.arguments, ["agent.py"]);
         assert_eq!(script.variables[0], ("ANTHROPIC_BASE_URL".to_owned(), base("anthropic")));
         let codex = launch(AgentKind::Codex, &["codex", "exec"]);
-        assert_eq!(codex.arguments, ["-c", "openai_base_url=\"http://127.0.0.1:1/t/openai/v1\"", "exec"]);
+        assert_eq!(codex.arguments, ["-c", "openai_base_url=\"http://127.0.0.1:1/own/openai/v1\"", "exec"]);
         assert_eq!(launch(AgentKind::Any, &["claude"]).arguments, Vec::<OsString>::new());
     }
 

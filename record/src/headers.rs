@@ -126,6 +126,11 @@ pub(crate) fn asks_for_websocket(headers: &HeaderMap) -> bool {
     upgrade.is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
 }
 
+/// Whether a page in a browser asks. Programs send neither header.
+pub(crate) fn is_of_a_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site")
+}
+
 /// A header as text.
 pub(crate) fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)

@@ -27,6 +27,7 @@ mod facts;
 mod files;
 mod gemini;
 mod headers;
+mod peer;
 mod protocol;
 mod proxy;
 mod purpose;
@@ -34,7 +35,7 @@ mod recorder;
 mod responses;
 mod thread;
 
-pub use agent::{AgentKind, Launch, LaunchError};
+pub use agent::{AgentKind, Launch, LaunchError, RecorderAddresses};
 pub use bodies::{BodiesError, RawBodies};
 pub use proxy::{Proxy, ProxyError, Upstream};
 pub use recorder::{Recorder, RecorderSettings, RecordingReport, SessionRecording};

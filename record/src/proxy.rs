@@ -6,6 +6,7 @@ use crate::capture::{
 use crate::coding::StreamCoding;
 use crate::files::FileCaptures;
 use crate::headers::{self, AgentIds};
+use crate::peer;
 use crate::protocol::{self, RecordedProtocol};
 use annals_providers::http::{Now, Relay};
 use bytes::Bytes;
@@ -69,6 +70,9 @@ pub enum ProxyError {
     NotLoopback(SocketAddr),
 }
 
+/// The first part of paths that only programs of the same user may ask for: it may be in arguments, which every user reads.
+const OWN: &str = "own";
+
 type AnswerBody = UnsyncBoxBody<Bytes, io::Error>;
 
 /// What every connection shares.
@@ -118,6 +122,14 @@ impl Proxy {
         format!("http://{}/{}/{upstream}", self.address, self.token)
     }
 
+    /// The same for the arguments of a program. Where the system says whose a connection is, it holds no secret.
+    pub fn shown_url(&self, upstream: &str) -> String {
+        match peer::is_known() {
+            true => format!("http://{}/{OWN}/{upstream}", self.address),
+            false => self.base_url(upstream),
+        }
+    }
+
     /// Accepts no more connections; answers that still stream get a moment to end.
     pub async fn stop(self) {
         self.accepting.abort();
@@ -146,7 +158,7 @@ impl Drop for OpenExchange {
 
 async fn accept(listener: TcpListener, shared: Arc<ProxyState>, open: Arc<AtomicU64>) {
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
@@ -154,11 +166,12 @@ async fn accept(listener: TcpListener, shared: Arc<ProxyState>, open: Arc<Atomic
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "no TCP_NODELAY");
         }
+        let ends = stream.local_addr().map(|local| (peer, local)).ok();
         let (shared, open) = (shared.clone(), open.clone());
         tokio::spawn(async move {
             let service = service_fn(move |request| {
                 let (shared, open) = (shared.clone(), OpenExchange::new(&open));
-                async move { Ok::<_, Infallible>(shared.handle(request, open).await) }
+                async move { Ok::<_, Infallible>(shared.handle(request, ends, open).await) }
             });
             let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
             if let Err(error) = connection.await {
@@ -169,8 +182,15 @@ async fn accept(listener: TcpListener, shared: Arc<ProxyState>, open: Arc<Atomic
 }
 
 impl ProxyState {
-    async fn handle(self: Arc<Self>, request: Request<Incoming>, open: OpenExchange) -> Response<AnswerBody> {
-        let Some((url, path)) = self.destination(request.uri().path()) else {
+    async fn handle(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        ends: Option<(SocketAddr, SocketAddr)>,
+        open: OpenExchange,
+    ) -> Response<AnswerBody> {
+        let is_own =
+            || !headers::is_of_a_page(request.headers()) && ends.is_some_and(|(peer, local)| peer::is_own(peer, local));
+        let Some((url, path)) = self.destination(request.uri().path(), is_own) else {
             return plain(StatusCode::NOT_FOUND, "annals record: no such path");
         };
         if headers::asks_for_websocket(request.headers()) {
@@ -223,8 +243,11 @@ impl ProxyState {
     }
 
     /// The URL for a local path, without a query, and the path at the provider.
-    fn destination(&self, path: &str) -> Option<(String, String)> {
-        let rest = path.strip_prefix('/')?.strip_prefix(self.token.as_str())?.strip_prefix('/')?;
+    fn destination(&self, path: &str, is_own: impl FnOnce() -> bool) -> Option<(String, String)> {
+        let (first, rest) = path.strip_prefix('/')?.split_once('/')?;
+        if first != self.token && !(first == OWN && is_own()) {
+            return None;
+        }
         let (name, rest) =
             rest.split_once('/').map_or((rest, String::new()), |(name, rest)| (name, format!("/{rest}")));
         let upstream = self.upstreams.iter().find(|upstream| upstream.name == name)?;

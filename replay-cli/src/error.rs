@@ -249,10 +249,10 @@ impl CliError {
                 }
             }
             Self::Scenario(error) => error.status(),
+            Self::Record(error) => error.status(),
             Self::Find(_)
             | Self::RevealNeedsFile
             | Self::NotConfirmed
-            | Self::Record(_)
             | Self::Serve(_)
             | Self::Erase(EraseError::NoMatch { .. } | EraseError::Inherited { .. })
             | Self::NoFile { .. }

@@ -10,7 +10,7 @@ use annals_host::live::LiveSender;
 use annals_host::{Signal, Signals};
 use annals_inspect::reader::Reader;
 use annals_inspect::recordings::{RecordingEntry, RecordingSummary};
-use annals_record::{AgentKind, Launch, Recorder, RecorderSettings, RecordingReport};
+use annals_record::{AgentKind, Launch, Recorder, RecorderAddresses, RecorderSettings, RecordingReport};
 use annals_runtime::DescribeProcess;
 use annals_runtime::bus::{Bus, Notice};
 use annals_runtime::host::Leases;
@@ -19,6 +19,7 @@ use annals_runtime::worktree::Files;
 use annals_store::OpenMode;
 use annals_store::views::Views;
 use annals_tools::worktree::files_kept_in;
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -87,7 +88,18 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             None
         }
         false => {
-            let launch = agent.launch(&args.command, &base, &variable).map_err(RecordingError::from)?;
+            // Kept until the command has ended: it may read them again.
+            let kept = OnceCell::new();
+            let keep = |text: &str| {
+                let mut file = tempfile::Builder::new().prefix("annals-settings-").suffix(".json").tempfile()?;
+                file.write_all(text.as_bytes())?;
+                let path = file.path().to_owned();
+                drop(kept.set(file));
+                Ok(path)
+            };
+            let shown = |route: &str| recorder.proxy().shown_url(route);
+            let addresses = RecorderAddresses { base: &base, shown: &shown, keep: &keep };
+            let launch = agent.launch(&args.command, addresses, &variable).map_err(RecordingError::from)?;
             match spawn(&launch) {
                 Ok(child) => Some(wait(child, &mut signals).await?),
                 Err(source) => {

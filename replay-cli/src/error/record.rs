@@ -1,6 +1,7 @@
 //! How a recording ends before it begins.
 
 use annals_record::{BodiesError, LaunchError, ProxyError};
+use std::io::ErrorKind;
 
 /// Nothing is recorded.
 #[derive(Debug, thiserror::Error)]
@@ -28,4 +29,15 @@ pub enum RecordingError {
     /// The address of a provider is not a URL.
     #[error("--upstream takes a URL such as https://api.anthropic.com, not {0}")]
     Upstream(String),
+}
+
+impl RecordingError {
+    /// The exit status: that of a shell for a command that is not there (127) or cannot be executed (126), otherwise 2.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Start { source, .. } if source.kind() == ErrorKind::NotFound => 127,
+            Self::Start { .. } => 126,
+            Self::Proxy(_) | Self::Launch(_) | Self::Bodies(_) | Self::Files(_) | Self::Upstream(_) => 2,
+        }
+    }
 }
