@@ -3,8 +3,8 @@
 
 Usage: verify_log.py FILE [DIGEST]     DIGEST: one that was kept elsewhere and must be that of a Batch
        verify_log.py --vectors         computes keys and commitments that the tests of annals-core pin
-Prints one damage a line as `LINE WORD`, and how many texts are withheld, if any are; exits with 0 when there is no damage, with 1
-when there is some.
+Prints one damage a line as `LINE WORD` and exits with 1, or the session, the number of events and the digest of each export and
+exits with 0. Says how many texts are withheld, if any are, and of a report that its page was not checked.
 """
 
 import base64
@@ -337,8 +337,8 @@ class Export:
             self.tell(self.line, "key")
 
 
-def verify(lines, kept=None, count=None):
-    """The damages of a file, as (line, word). `count` is called once with how many texts are withheld, how many are erased, and how many there are."""
+def verify(lines, kept=None, count=None, heads=None):
+    """The damages of a file, as (line, word). `count` is called once with how many texts are withheld, how many are erased, and how many there are; `heads` with the last batch of each export."""
     damages, export, found, number, counts = [], None, kept is None, 0, []
     tell = lambda line, word: damages.append((line, word))
     for number, line in enumerate(lines, 1):
@@ -347,6 +347,8 @@ def verify(lines, kept=None, count=None):
             if export:
                 export.end()
                 counts.append((len(export.absent), export.erased, export.count))
+                if heads and export.last:
+                    heads(export.last)
             export = Export(number, value, tell)
             continue
         if kind is None or export is None:
@@ -364,6 +366,8 @@ def verify(lines, kept=None, count=None):
     if export:
         export.end()
         counts.append((len(export.absent), export.erased, export.count))
+        if heads and export.last:
+            heads(export.last)
     if count:
         count(*(sum(column) for column in zip(*counts))) if counts else count(0, 0, 0)
     if not found:
@@ -371,11 +375,15 @@ def verify(lines, kept=None, count=None):
     return damages
 
 
+def is_report(file):
+    with open(file, "rb") as lines:
+        return lines.read(36).startswith(b"<!doctype html>\n<!-- annals report ")
+
+
 def opened(file):
     """The lines of an export, or of the export in a report of `annals report`."""
     lines = open(file, "rb")
-    if not lines.read(36).startswith(b"<!doctype html>\n<!-- annals report "):
-        lines.seek(0)
+    if not is_report(file):
         return lines
     with lines:
         for line in lines:
@@ -387,15 +395,19 @@ def opened(file):
 def main(file, kept=None):
     if file == "--vectors":
         return vectors()
-    counted = []
+    counted, heads = [], []
     try:
         with opened(file) as lines:
-            damages = verify(lines, kept, lambda *count: counted.append(count))
+            damages = verify(lines, kept, lambda *count: counted.append(count), heads.append)
     except (EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
         print(f"the export in the report does not decode: {error}", file=sys.stderr)
         return 1
     for line, word in damages:
         print(line, word)
+    for last in heads if not damages else ():
+        print(f"session {last['session']}, {next_of(last)} events, digest {last['digest']}")
+    if is_report(file):
+        print("the export in this report was checked, its page was not", file=sys.stderr)
     for withheld, erased, texts in counted:
         if withheld or erased:
             rest = "" if damages else "; everything else and the order of all facts proved"

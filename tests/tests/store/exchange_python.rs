@@ -56,7 +56,8 @@ for path in sys.argv[2:]:
 }
 
 fn read_told(text: &str) -> Told {
-    gather(text.lines().map(|line| {
+    // Without damage it prints the digests.
+    gather(text.lines().filter(|line| !line.starts_with("session ")).map(|line| {
         let (line, word) = line.split_once(' ').unwrap();
         (line.parse().unwrap(), word.to_owned())
     }))
