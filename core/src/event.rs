@@ -21,8 +21,8 @@ mod tool;
 pub use crate::context::Part;
 pub use child::{ChildOutcome, ChildSettled, ChildStarted};
 pub use compaction::{
-    CompactionCompleted, CompactionEnded, CompactionFailed, CompactionReason, CompactionStarted, CompactionUndone,
-    ReplayedInput, ToolOutputsPruned, ToolOutputsReduced,
+    CallsReduced, CompactionCompleted, CompactionEnded, CompactionFailed, CompactionReason, CompactionStarted,
+    CompactionUndone, ReplayedInput, ToolOutputsPruned, ToolOutputsReduced,
 };
 pub use context::{
     ContextAdmitted, EpochCause, EpochReplacementBlocked, EpochStarted, InstructionDiscovered, SnapshotAdvanced,
@@ -302,6 +302,7 @@ catalogue! {
         74 "tool_outputs.pruned" ToolOutputsPruned ToolOutputsPruned () "Old tool outputs were cleared in what the model reads; the log keeps them."
         77 "compaction.ended.2" Completed CompactionCompleted () "A summary replaced the messages before the kept tail."
         78 "tool_outputs.pruned.2" ToolOutputsReduced ToolOutputsReduced () "Tool outputs were cleared or shortened in what the model reads; the log keeps them."
+        79 "tool_outputs.pruned.3" CallsReduced CallsReduced () "Outputs, inputs or hosted results of calls were cleared or shortened in what the model reads; the log keeps them."
     }
     Message MessageEvent "Messages outside the conversation, pins and redaction." {
         75 "message.pinned" Pinned MessagePinned () "A message was pinned: compactions keep it verbatim."

@@ -253,7 +253,9 @@ impl Legality {
                 when(earlier && completed.first_kept < self.next, Illegal::Later)
             }
             CompactionEvent::Undone(undone) => when(self.compacted.contains(&undone.compaction), Illegal::NotCompacted),
-            CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_) => Ok(()),
+            CompactionEvent::ToolOutputsPruned(_)
+            | CompactionEvent::ToolOutputsReduced(_)
+            | CompactionEvent::CallsReduced(_) => Ok(()),
         }
     }
 

@@ -192,7 +192,8 @@ pub fn authored_texts(event: &Event) -> AuthoredTexts<'_> {
             | CompactionEvent::Failed(_)
             | CompactionEvent::Undone(_)
             | CompactionEvent::ToolOutputsPruned(_)
-            | CompactionEvent::ToolOutputsReduced(_),
+            | CompactionEvent::ToolOutputsReduced(_)
+            | CompactionEvent::CallsReduced(_),
         )
         | Event::Message(
             MessageEvent::Pinned(_)

@@ -80,9 +80,11 @@ pub async fn ask(past: &SessionAt, question: &WhatIf, known: KnownModel<'_>) -> 
                     measured(&built, &shared, known)
                 });
                 let limits = one.as_ref().ok().map(|one| other.limits(&question.rules, &one.request.model));
-                let was_too_large = one.as_ref().ok().zip(limits).is_some_and(|(one, limits)| {
-                    question.rules.auto && limits.exceeded_by(estimate(one.request.chars()))
-                });
+                let was_too_large = one
+                    .as_ref()
+                    .ok()
+                    .zip(limits)
+                    .is_some_and(|(one, limits)| question.rules.auto && limits.exceeded_by(one.request.chars()));
                 let two = other.request(step, sent, was_too_large, past.blobs(), |built, epoch| {
                     let shared = after.measure(step, built, lacks, epoch, question.ttl_ms);
                     measured(built, &shared, known)

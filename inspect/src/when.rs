@@ -100,9 +100,11 @@ pub enum LeftBy {
 fn changes(event: &Event) -> Option<LeftBy> {
     Some(match event {
         Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_)) => LeftBy::Compaction,
-        Event::Compaction(CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_)) => {
-            LeftBy::Prune
-        }
+        Event::Compaction(
+            CompactionEvent::ToolOutputsPruned(_)
+            | CompactionEvent::ToolOutputsReduced(_)
+            | CompactionEvent::CallsReduced(_),
+        ) => LeftBy::Prune,
         Event::Compaction(CompactionEvent::Undone(_)) => LeftBy::CompactionUndone,
         Event::Files(FilesEvent::RevertCommitted(_)) => LeftBy::Revert,
         Event::Context(ContextEvent::EpochStarted(started)) => LeftBy::Epoch(started.cause),

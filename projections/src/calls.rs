@@ -254,7 +254,8 @@ impl Projection for Calls {
             | Event::Compaction(
                 CompactionEvent::Undone(_)
                 | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_),
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_),
             )
             | Event::Message(_)
             | Event::Files(

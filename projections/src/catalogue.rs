@@ -165,7 +165,8 @@ impl Catalogue {
                 CompactionEvent::Started(_)
                 | CompactionEvent::Undone(_)
                 | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_),
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_),
             )
             | Event::Context(_)
             | Event::Profile(_)

@@ -1,13 +1,14 @@
-//! What makes a request smaller that is too large: what a summary covers and keeps, which outputs are cleared or shortened
+//! What makes a request smaller that is too large: what a summary covers and keeps, what of calls is cleared or shortened
 //! (`docs/reference/compaction.md`). Pure functions of the history, a model and its limits.
 
+mod attached;
 mod entries;
 mod limits;
 mod outputs;
 mod parts;
 mod summary_request;
 
-pub use limits::ContextLimits;
+pub use limits::{ContextLimits, TokenRate};
 pub use outputs::{OutputPlan, cut, prune, shorten_unread};
 pub use parts::RequestParts;
 pub use summary_request::SummaryRequest;
@@ -19,7 +20,7 @@ use crate::request::message_chars;
 use crate::shorten::{SHORTENED_ENDS, without_middle};
 use alloc::string::String;
 use alloc::vec::Vec;
-use annals_core::event::{ModelProfile, ReplayedInput};
+use annals_core::event::{CompactionReason, ModelProfile, ReplayedInput};
 use annals_core::{Blobs, InputId, Seq, Text};
 use entries::SummaryEntry;
 
@@ -48,7 +49,8 @@ pub struct CompactionPlan {
 pub struct NothingToCompact;
 
 /// Plans a compaction for requests to `model`: it covers what is older than the kept tail, which
-/// `docs/reference/compaction.md#the-kept-tail` defines.
+/// `docs/reference/compaction.md#the-kept-tail` defines. Where nothing is, one by hand covers a tail that is larger than it need
+/// be.
 ///
 /// # Errors
 /// When nothing would be summarised but inputs that follow the summary as they are.
@@ -56,13 +58,33 @@ pub fn plan(
     history: &History,
     model: &ModelProfile,
     limits: &ContextLimits,
+    reason: CompactionReason,
     blobs: &dyn Blobs,
 ) -> Result<CompactionPlan, NothingToCompact> {
     let answers = Answers::of(history, model);
     let kept: Vec<&Message> = history.kept().collect();
     let tail = tail(history, &kept, &answers, model, limits.tail, blobs);
+    let planned = planned(history, &kept, tail.begins, &answers, model, limits, blobs);
+    match planned {
+        Err(NothingToCompact) if reason == CompactionReason::Manual && tail.is_held => {
+            self::planned(history, &kept, kept.len(), &answers, model, limits, blobs)
+        }
+        planned => planned,
+    }
+}
+
+/// The plan with a tail that begins at a place among the messages that could be kept.
+fn planned(
+    history: &History,
+    kept: &[&Message],
+    tail: usize,
+    answers: &Answers,
+    model: &ModelProfile,
+    limits: &ContextLimits,
+    blobs: &dyn Blobs,
+) -> Result<CompactionPlan, NothingToCompact> {
     let first_kept = kept.get(tail).map(|message| message.seq);
-    let replayed = replay(history, first_kept, &answers, model, limits.tail, blobs);
+    let replayed = replay(history, first_kept, answers, model, limits.tail, blobs);
     let before = kept.get(..tail).unwrap_or_default().iter().copied();
     let covered: Vec<&Message> =
         history.replayed().chain(before).filter(|message| !history.is_pinned(message.seq)).collect();
@@ -120,8 +142,16 @@ impl Answers {
     }
 }
 
-/// Where the kept tail begins among the messages that could be kept: the longest run of whole messages at the end whose
-/// estimates add up to at most `tokens`, and in any case with every unanswered input and every unread result.
+/// The kept tail.
+struct Tail {
+    /// Where it begins among the messages that could be kept.
+    begins: usize,
+    /// Whether it has unread results, or more than the limit because of what it has to hold.
+    is_held: bool,
+}
+
+/// The longest run of whole messages at the end whose estimates add up to at most `tokens`, and in any case with every
+/// unanswered input and every unread result.
 fn tail(
     history: &History,
     kept: &[&Message],
@@ -129,7 +159,7 @@ fn tail(
     model: &ModelProfile,
     tokens: u64,
     blobs: &dyn Blobs,
-) -> usize {
+) -> Tail {
     let held = kept.iter().position(|message| {
         let unanswered = matches!(message.body, Body::User { .. }) && answers.newest.is_none_or(|it| message.seq > it);
         unanswered || answers.unread == Some(message.seq)
@@ -143,7 +173,8 @@ fn tail(
         }
         begin -= 1;
     }
-    held.map_or(begin, |held| begin.min(held))
+    let begins = held.map_or(begin, |held| begin.min(held));
+    Tail { begins, is_held: begins < begin || answers.unread.is_some() }
 }
 
 /// The inputs of the running work that are older than the tail, as they are sent after the summary.
@@ -201,8 +232,8 @@ fn stands_already(message: &Message, replayed: &[ReplayedInput]) -> bool {
 }
 
 /// The estimate of a history in tokens: the sum of its messages.
-pub fn history_tokens(history: &History, model: &ModelProfile, blobs: &dyn Blobs) -> u64 {
-    history.selected().map(|message| estimate(message_chars(message, model, blobs))).sum()
+pub fn history_tokens(history: &History, model: &ModelProfile, rate: TokenRate, blobs: &dyn Blobs) -> u64 {
+    rate.of_estimate(history.selected().map(|message| estimate(message_chars(message, model, blobs))).sum())
 }
 
 /// What a round of making a request smaller makes smaller: the messages of a history without its summary and without

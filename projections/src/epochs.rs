@@ -202,7 +202,8 @@ impl Projection for Epochs {
                 CompactionEvent::Started(_)
                 | CompactionEvent::Failed(_)
                 | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_),
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_),
             )
             | Event::Message(_)
             | Event::Files(

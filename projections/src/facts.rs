@@ -159,7 +159,8 @@ pub fn completed(summary: &str, first_kept: u64, replayed: &[(u64, Option<&str>)
 /// Outputs that are cleared and shortened.
 pub fn reduced(cleared: &[&str], shortened: &[&str]) -> Event {
     let calls = |calls: &[&str]| calls.iter().map(|call| (*call).into()).collect();
-    ToolOutputsReduced { calls: calls(cleared), shortened: calls(shortened) }.into()
+    let (inputs, hosted) = (Vec::new(), Vec::new());
+    CallsReduced { calls: calls(cleared), shortened: calls(shortened), inputs, hosted }.into()
 }
 
 /// The model that the answers here are of, with a window of unknown size.

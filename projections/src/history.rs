@@ -257,7 +257,7 @@ fn is_said(body: &Body) -> bool {
 
 impl Projection for History {
     const NAME: &'static str = "history";
-    const VERSION: u32 = 4;
+    const VERSION: u32 = 5;
 
     fn apply(&mut self, record: &Record<'_>) {
         self.take(record);
@@ -296,7 +296,9 @@ impl History {
             }
             Event::Compaction(CompactionEvent::Undone(undone)) => self.undo(undone.compaction, record.seq),
             Event::Compaction(
-                event @ (CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_)),
+                event @ (CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_)),
             ) => {
                 if self.reduced.apply(record.seq, event) {
                     self.mark_reduced();

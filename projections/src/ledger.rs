@@ -244,7 +244,11 @@ impl Projection for Ledger {
             )
             | Event::Tool(_)
             | Event::Permission(_)
-            | Event::Compaction(CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_))
+            | Event::Compaction(
+                CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_),
+            )
             | Event::Message(_)
             | Event::Files(
                 FilesEvent::Captured(_)

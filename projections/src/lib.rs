@@ -57,8 +57,8 @@ pub use calls::{Calls, OpenCall, REPEATED, Repeats};
 pub use catalogue::{Catalogue, CatalogueEntry, opening};
 pub use changed::{ChangedFiles, FileTotals};
 pub use compaction::{
-    CompactionPlan, ContextLimits, NothingToCompact, OutputPlan, RequestParts, SummaryRequest, conversation_size, cut,
-    estimate, history_tokens, plan, prune, running_inputs, shorten_unread,
+    CompactionPlan, ContextLimits, NothingToCompact, OutputPlan, RequestParts, SummaryRequest, TokenRate,
+    conversation_size, cut, estimate, history_tokens, plan, prune, running_inputs, shorten_unread,
 };
 pub use epochs::{Blocked, Epoch, EpochMark, Epochs};
 pub use fidelity::{CoveredText, Fidelity, KeptCount, SentenceFidelity, unmentioned};
@@ -77,7 +77,7 @@ pub use request::{
     RequestMessages, Role, Span, SystemText, ToolChoice, ToolResult, rebuild, wrapped,
 };
 pub use request_index::{IndexedRequest, IndexedRequests, RequestEnd, RequestIndex, SharedProfile};
-pub use requests::{RequestMark, Requests};
+pub use requests::{ReportedSize, RequestMark, Requests};
 pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
 pub use shared::{PackedVec, SharedMap, SharedSet, SharedVec, SharedVecIter};
 pub use shorten::{PRUNED, SHORTENED_ENDS, without_middle, without_middle_chars};

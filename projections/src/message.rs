@@ -1,6 +1,6 @@
 //! Messages: what the events of a session add up to for a reader, before any cut (`docs/reference/events.md#folds`).
 
-use crate::shorten::{PRUNED, SHORTENED_ENDS, without_middle, without_middle_chars};
+use crate::shorten::{PRUNED, SHORTENED_ENDS, values_without_middle, without_middle, without_middle_chars};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -236,6 +236,10 @@ pub struct ToolCall {
     pub pruned: Option<Seq>,
     /// The Seq of the event that left the two ends of its output in the model's view.
     pub shortened: Option<Seq>,
+    /// The Seq of the event that left the two ends of the long texts of its input in the model's view.
+    pub short_input: Option<Seq>,
+    /// The Seq of the event since which the model reads the two ends of a hosted result, as text.
+    pub short_hosted_result: Option<Seq>,
 }
 
 impl ToolCall {
@@ -254,6 +258,27 @@ impl ToolCall {
             Some(short) => Cow::Owned(short),
             None => whole,
         }
+    }
+
+    /// The input as the model reads it.
+    pub fn input_as_read<'a>(&'a self, blobs: &dyn Blobs) -> Cow<'a, str> {
+        let whole = self.input.0.resolve(blobs);
+        match self.short_input.and_then(|_| values_without_middle(&whole, SHORTENED_ENDS)) {
+            Some(short) => Cow::Owned(short),
+            None => whole,
+        }
+    }
+
+    /// The hosted result in words, if it is shortened.
+    pub fn short_hosted_result(&self, blobs: &dyn Blobs) -> Option<String> {
+        let whole = self.hosted_result.as_ref().filter(|_| self.short_hosted_result.is_some())?.0.resolve(blobs);
+        Some(without_middle(&whole, SHORTENED_ENDS).unwrap_or_else(|| whole.into_owned()))
+    }
+
+    /// Whether the model reads only a part of its output, its input or its result.
+    pub fn is_shortened(&self) -> bool {
+        let output = self.shortened.filter(|_| self.pruned.is_none());
+        output.or(self.short_input).or(self.short_hosted_result).is_some()
     }
 
     /// The length of [`ToolCall::output_as_read`] in characters.
@@ -289,6 +314,8 @@ impl ToolCall {
             settled: None,
             pruned: None,
             shortened: None,
+            short_input: None,
+            short_hosted_result: None,
         }
     }
 

@@ -323,7 +323,8 @@ impl Messages {
                 | CompactionEvent::Failed(_)
                 | CompactionEvent::Undone(_)
                 | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_),
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_),
             )
             | Event::Message(
                 MessageEvent::Pinned(_)

@@ -6,26 +6,32 @@ use annals_core::event::CompactionEvent;
 use annals_core::{CallId, Seq};
 use serde::{Deserialize, Serialize};
 
-/// Calls whose outputs were cleared or shortened, with the event that did so first.
+/// Calls of which something was cleared or shortened, with the event that did so first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReducedOutputs {
     cleared: SharedMap<CallId, Seq>,
     shortened: SharedMap<CallId, Seq>,
+    inputs: SharedMap<CallId, Seq>,
+    hosted: SharedMap<CallId, Seq>,
 }
 
 impl ReducedOutputs {
     /// Takes in an event; returns whether it made outputs smaller.
     pub(crate) fn apply(&mut self, seq: Seq, event: &CompactionEvent) -> bool {
-        let (cleared, shortened) = match event {
-            CompactionEvent::ToolOutputsPruned(pruned) => (pruned.calls.as_slice(), [].as_slice()),
-            CompactionEvent::ToolOutputsReduced(reduced) => (reduced.calls.as_slice(), reduced.shortened.as_slice()),
+        let lists: [&[CallId]; 4] = match event {
+            CompactionEvent::ToolOutputsPruned(pruned) => [&pruned.calls, &[], &[], &[]],
+            CompactionEvent::ToolOutputsReduced(reduced) => [&reduced.calls, &reduced.shortened, &[], &[]],
+            CompactionEvent::CallsReduced(reduced) => {
+                [&reduced.calls, &reduced.shortened, &reduced.inputs, &reduced.hosted]
+            }
             CompactionEvent::Started(_)
             | CompactionEvent::Ended(_)
             | CompactionEvent::Completed(_)
             | CompactionEvent::Failed(_)
             | CompactionEvent::Undone(_) => return false,
         };
-        for (calls, known) in [(cleared, &mut self.cleared), (shortened, &mut self.shortened)] {
+        let maps = [&mut self.cleared, &mut self.shortened, &mut self.inputs, &mut self.hosted];
+        for (calls, known) in lists.into_iter().zip(maps) {
             for call in calls {
                 if !known.contains_key(call) {
                     known.insert(call.clone(), seq);
@@ -37,17 +43,25 @@ impl ReducedOutputs {
 
     /// Forgets what was done from a Seq on; returns whether anything was.
     pub(crate) fn remove_from(&mut self, first_removed: Seq) -> bool {
-        let before = self.cleared.len() + self.shortened.len();
-        self.cleared.retain(|_, at| *at < first_removed);
-        self.shortened.retain(|_, at| *at < first_removed);
-        before != self.cleared.len() + self.shortened.len()
+        let mut removed = false;
+        for known in [&mut self.cleared, &mut self.shortened, &mut self.inputs, &mut self.hosted] {
+            let before = known.len();
+            known.retain(|_, at| *at < first_removed);
+            removed |= known.len() != before;
+        }
+        removed
+    }
+
+    /// The marks of a call: whether its output is cleared, its output, its input and its hosted result shortened.
+    fn marks(&self, call: &CallId) -> [Option<Seq>; 4] {
+        [&self.cleared, &self.shortened, &self.inputs, &self.hosted].map(|known| known.get(call).copied())
     }
 
     /// Whether a message contains an output that was made smaller.
     pub(crate) fn concerns(&self, message: &Message) -> bool {
         let Body::Assistant(assistant) = &message.body else { return false };
         assistant.content.iter().any(|content| match content {
-            Content::Tool(tool) => self.cleared.contains_key(&tool.call) || self.shortened.contains_key(&tool.call),
+            Content::Tool(tool) => self.marks(&tool.call).iter().any(Option::is_some),
             Content::Text { .. } | Content::Reasoning { .. } => false,
         })
     }
@@ -57,8 +71,7 @@ impl ReducedOutputs {
         let Body::Assistant(assistant) = &message.body else { return false };
         assistant.content.iter().any(|content| match content {
             Content::Tool(tool) => {
-                tool.pruned.as_ref() != self.cleared.get(&tool.call)
-                    || tool.shortened.as_ref() != self.shortened.get(&tool.call)
+                self.marks(&tool.call) != [tool.pruned, tool.shortened, tool.short_input, tool.short_hosted_result]
             }
             Content::Text { .. } | Content::Reasoning { .. } => false,
         })
@@ -69,8 +82,7 @@ impl ReducedOutputs {
         let Body::Assistant(assistant) = &mut message.body else { return };
         for content in &mut assistant.content {
             if let Content::Tool(tool) = content {
-                tool.pruned = self.cleared.get(&tool.call).copied();
-                tool.shortened = self.shortened.get(&tool.call).copied();
+                [tool.pruned, tool.shortened, tool.short_input, tool.short_hosted_result] = self.marks(&tool.call);
             }
         }
     }

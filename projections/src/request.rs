@@ -271,6 +271,13 @@ impl Request {
         part("model".to_owned(), &model_json(&self.model));
     }
 
+    /// The same without system texts: what a summary request is where no agent is configured for it. Its digest decides which of
+    /// both was sent. `None` where only one is possible.
+    pub fn without_system(&self) -> Option<Self> {
+        let both = self.purpose == Purpose::Summary && !self.system.is_empty();
+        both.then(|| Self { system: Vec::new(), ..self.clone() })
+    }
+
     /// The request digest: the hash over the digests of its parts, without attempt, time and ids.
     pub fn digest(&self) -> Digest {
         let parts = self.parts();
@@ -318,15 +325,11 @@ pub fn rebuild(view: &SessionView, sent: &RequestSent, blobs: &dyn Blobs) -> Res
     };
     let tool_choice = head.tool_choice(sent);
     let RequestHead { model, system, tools, options, .. } = head;
-    Ok(Request {
-        purpose: sent.purpose,
-        agent: sent.agent.clone(),
-        model,
-        system,
-        messages,
-        tools,
-        tool_choice,
-        options,
+    let (purpose, agent) = (sent.purpose, sent.agent.clone());
+    let request = Request { purpose, agent, model, system, messages, tools, tool_choice, options };
+    Ok(match request.without_system().filter(|bare| bare.digest() == sent.digest) {
+        Some(bare) => bare,
+        None => request,
     })
 }
 

@@ -255,7 +255,8 @@ impl RequestIndex {
             CompactionEvent::Undone(_) => self.returns.push(record.seq),
             CompactionEvent::Started(_)
             | CompactionEvent::ToolOutputsPruned(_)
-            | CompactionEvent::ToolOutputsReduced(_) => {}
+            | CompactionEvent::ToolOutputsReduced(_)
+            | CompactionEvent::CallsReduced(_) => {}
         }
     }
 }

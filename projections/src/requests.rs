@@ -2,7 +2,8 @@
 
 use crate::Projection;
 use crate::shared::PackedVec;
-use annals_core::event::{Purpose, RequestSent, SessionEvent, StepEvent};
+use alloc::collections::BTreeMap;
+use annals_core::event::{CompactionEvent, Purpose, RequestSent, SessionEvent, StepEvent, Usage};
 use annals_core::{AgentName, Digest, Event, ModelName, Record, RequestId, Seq, Time};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,15 @@ impl RequestMark {
     }
 }
 
+/// The size of a request as its provider reported it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedSize {
+    /// The Seq of `request.sent`.
+    pub request: Seq,
+    /// Input tokens, those of a cache included.
+    pub tokens: u64,
+}
+
 /// Every request of a session, its own ones only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
@@ -50,6 +60,10 @@ pub struct Requests {
     pub marks: PackedVec<RequestMark>,
     /// How many older marks were evicted.
     pub dropped: u64,
+    /// By model, the newest request for a turn or a summary whose size was reported.
+    pub reported: BTreeMap<ModelName, ReportedSize>,
+    /// The newest request for a turn or a summary, and its model.
+    newest: Option<(Seq, ModelName)>,
 }
 
 impl Requests {
@@ -59,15 +73,34 @@ impl Requests {
         self.marks.remove_front(old);
         self.dropped += old as u64;
     }
+
+    fn sent(&mut self, record: &Record<'_>, sent: &RequestSent) {
+        self.marks.push(RequestMark::of(record, sent));
+        if matches!(sent.purpose, Purpose::Turn | Purpose::Summary) {
+            self.newest = Some((record.seq, sent.model.clone()));
+        }
+    }
+
+    fn answered(&mut self, usage: Option<Usage>) {
+        let (Some(usage), Some((request, model))) = (usage, &self.newest) else { return };
+        let tokens = [usage.cache_read, usage.cache_write].into_iter().fold(usage.input, u64::saturating_add);
+        if tokens > 0 {
+            self.reported.insert(model.clone(), ReportedSize { request: *request, tokens });
+        }
+    }
 }
 
 impl Projection for Requests {
     const NAME: &'static str = "requests";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::Step(StepEvent::RequestSent(sent)) => self.marks.push(RequestMark::of(record, sent)),
+            Event::Step(StepEvent::RequestSent(sent)) => self.sent(record, sent),
+            Event::Step(StepEvent::Ended(ended)) => self.answered(ended.usage),
+            Event::Step(StepEvent::Failed(failed)) => self.answered(failed.usage),
+            Event::Compaction(CompactionEvent::Completed(ended)) => self.answered(ended.usage),
+            Event::Compaction(CompactionEvent::Failed(failed)) => self.answered(failed.usage),
             Event::Session(SessionEvent::Forked(_)) => *self = Self::default(),
             Event::Session(
                 SessionEvent::Created(_)
@@ -80,8 +113,6 @@ impl Projection for Requests {
             )
             | Event::Step(
                 StepEvent::Started(_)
-                | StepEvent::Ended(_)
-                | StepEvent::Failed(_)
                 | StepEvent::RetryScheduled(_)
                 | StepEvent::TextEnded(_)
                 | StepEvent::ReasoningEnded(_)
@@ -93,7 +124,14 @@ impl Projection for Requests {
             | Event::Profile(_)
             | Event::Tool(_)
             | Event::Permission(_)
-            | Event::Compaction(_)
+            | Event::Compaction(
+                CompactionEvent::Started(_)
+                | CompactionEvent::Ended(_)
+                | CompactionEvent::Undone(_)
+                | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_),
+            )
             | Event::Message(_)
             | Event::Files(_)
             | Event::Child(_)

@@ -300,7 +300,8 @@ impl Projection for SessionInfo {
             | Event::Compaction(
                 CompactionEvent::Undone(_)
                 | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_),
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_),
             )
             | Event::Message(
                 MessageEvent::Pinned(_)

@@ -33,6 +33,42 @@ pub fn without_middle(text: &str, ends: u64) -> Option<String> {
     Some(alloc::format!("{first}{}{last}", line(chars.saturating_sub(ends.saturating_mul(2)))))
 }
 
+/// JSON whose string values lack their middle, see [`without_middle`]. Names, numbers and spaces stay as they are written. `None`
+/// where that is no shorter.
+pub(crate) fn values_without_middle(json: &str, ends: u64) -> Option<String> {
+    let (mut out, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(begin) = json.get(at..)?.find('"').map(|found| at + found) {
+        let end = end_of_string(json.as_bytes(), begin)?;
+        at = end;
+        let names_a_field = json.get(end..)?.trim_start().starts_with(':');
+        let written = json.get(begin..end)?;
+        if names_a_field || written.len() as u64 <= 2 * ends {
+            continue;
+        }
+        let value: Option<String> = serde_json::from_str(written).ok();
+        let short = value.and_then(|value| without_middle(&value, ends));
+        if let Some(short) = short.and_then(|short| serde_json::to_string(&short).ok()) {
+            out.push_str(json.get(copied..begin)?);
+            out.push_str(&short);
+            copied = end;
+        }
+    }
+    out.push_str(json.get(copied..)?);
+    (copied > 0).then_some(out)
+}
+
+/// Where the string that begins at a quotation mark ends.
+fn end_of_string(json: &[u8], begin: usize) -> Option<usize> {
+    let mut at = begin + 1;
+    loop {
+        at += match json.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => 2,
+            _ => 1,
+        };
+    }
+}
+
 /// The length of a text of `chars` characters without its middle, or `None` where that is no shorter.
 pub fn without_middle_chars(chars: u64, ends: u64) -> Option<u64> {
     let kept = ends.saturating_mul(2);
@@ -48,7 +84,7 @@ fn line(left_out: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{SHORTENED_ENDS, without_middle, without_middle_chars};
+    use super::{SHORTENED_ENDS, values_without_middle, without_middle, without_middle_chars};
     use crate::facts::long;
     use alloc::string::String;
 
@@ -66,6 +102,27 @@ mod tests {
     fn characters_are_counted_and_none_is_cut() {
         let text: String = "äöü€😀".chars().cycle().take(50).collect();
         assert_eq!(without_middle(&text, 2).as_deref(), Some("äö\n[... 46 characters left out ...]\n€😀"));
+    }
+
+    #[test]
+    fn the_string_values_of_json_lose_their_middle_and_nothing_else_changes() {
+        let long = long(100);
+        let json = alloc::format!(
+            r#"{{"{long}": 1e400, "a" : ["b\"\\", "{long}"], "n":12345678901234567890.10, "t":"ü{long}"}}"#
+        );
+        let short = values_without_middle(&json, 3).expect("shorter JSON");
+        let line = |n: u32| alloc::format!(r"\n[... {n} characters left out ...]\n");
+        assert_eq!(
+            short,
+            alloc::format!(
+                r#"{{"{long}": 1e400, "a" : ["b\"\\", "xxx{}xxx"], "n":12345678901234567890.10, "t":"üxx{}xxx"}}"#,
+                line(94),
+                line(95)
+            )
+        );
+        for unchanged in [r#"{"a":"b"}"#, "12", "", r#"{"a":"#, r#"{"a":"\"#, "no \" JSON"] {
+            assert_eq!(values_without_middle(unchanged, 3), None, "{unchanged}");
+        }
     }
 
     #[test]

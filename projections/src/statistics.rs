@@ -235,7 +235,8 @@ impl Projection for Statistics {
                 | CompactionEvent::Failed(_)
                 | CompactionEvent::Undone(_)
                 | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_),
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_),
             )
             | Event::Message(_)
             | Event::Files(

@@ -146,7 +146,7 @@ impl Transcript {
 
 impl Projection for Transcript {
     const NAME: &'static str = "transcript";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -196,7 +196,9 @@ impl Projection for Transcript {
                 self.interrupt_from(Seq::ZERO, seq);
             }
             Event::Compaction(
-                event @ (CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_)),
+                event @ (CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_)),
             ) => {
                 self.reduced.apply(seq, event);
             }

@@ -161,7 +161,8 @@ impl Projection for UsageTotals {
                 CompactionEvent::Started(_)
                 | CompactionEvent::Undone(_)
                 | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_),
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_),
             )
             | Event::Message(_)
             | Event::Files(_)

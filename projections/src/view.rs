@@ -105,7 +105,7 @@ impl SessionView {
 
 impl Projection for SessionView {
     const NAME: &'static str = "view";
-    const VERSION: u32 = 6;
+    const VERSION: u32 = 7;
 
     fn apply(&mut self, record: &Record<'_>) {
         self.take(record);

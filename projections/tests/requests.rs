@@ -3,7 +3,7 @@
 use annals_core::event::*;
 use annals_core::{Batch, Digest, Event, Json, NoBlobs, RequestId, Seq, SessionId, Text, Time};
 use annals_projections::{
-    BuildError, ContextLimits, Projection, Request, Role, SessionView, SummaryRequest, plan, prune, rebuild,
+    BuildError, ContextLimits, Projection, Request, Role, SessionView, SummaryRequest, TokenRate, plan, prune, rebuild,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -283,7 +283,7 @@ fn a_request_whose_shape_was_not_recorded_says_what_is_missing() {
 
 /// Limits with a tail of `tail` tokens that spare `spared` tokens of outputs.
 fn limits(tail: u64, spared: u64) -> ContextLimits {
-    ContextLimits { request: None, tail, summary: 8_000, spared, worth: 1 }
+    ContextLimits { request: None, tail, summary: 8_000, spared, worth: 1, rate: TokenRate::UNREPORTED }
 }
 
 #[test]
@@ -294,11 +294,14 @@ fn a_compaction_keeps_messages_and_replays_what_is_still_worked_on() {
     log.answer("test/alpha", vec![call(0, "c2", false), settled("c2", "found", None, None)]);
     let alpha = model("test/alpha", SystemMessages::Native);
     let before = messages(&log.request("test/alpha", SystemMessages::Native));
-    let planned = plan(&log.view.history, &alpha, &limits(0, 0), &NoBlobs).unwrap();
+    let planned = plan(&log.view.history, &alpha, &limits(0, 0), CompactionReason::Auto, &NoBlobs).unwrap();
     let prompt = SummaryRequest::to(&alpha, 100).prompt(&planned);
     assert!(prompt.starts_with("<conversation>\n[User]: one\n\n[Assistant]: two\n\n[Assistant tool call]: look("));
     assert!(prompt.contains("xx\n[truncated]\n</conversation>"));
-    assert!(plan(&log.view.history, &alpha, &limits(10_000, 0), &NoBlobs).is_err(), "everything fits");
+    assert!(
+        plan(&log.view.history, &alpha, &limits(10_000, 0), CompactionReason::Auto, &NoBlobs).is_err(),
+        "everything fits"
+    );
     let reason = CompactionReason::Auto;
     log.add(vec![
         CompactionStarted { reason, model: None, estimate: 0 }.into(),
@@ -323,7 +326,10 @@ fn a_compaction_keeps_messages_and_replays_what_is_still_worked_on() {
     );
     assert_eq!(after[1], before[0], "the input that is worked on");
     assert_eq!(after.as_array().unwrap()[2..], before.as_array().unwrap()[3..], "the results that nobody answered");
-    assert!(plan(&log.view.history, &alpha, &limits(0, 0), &NoBlobs).is_err(), "nothing new is before the tail");
+    assert!(
+        plan(&log.view.history, &alpha, &limits(0, 0), CompactionReason::Auto, &NoBlobs).is_err(),
+        "nothing new is before the tail"
+    );
 }
 
 #[test]
@@ -348,7 +354,7 @@ fn a_prune_takes_old_outputs_of_the_running_turn_and_no_hosted_ones() {
     let planned = prune(&log.view.history, &alpha, &limits(0, 40_000)).unwrap();
     assert_eq!(planned.cleared.iter().map(|call| call.as_str()).collect::<Vec<_>>(), ["c0", "c1", "c2"]);
     assert_eq!((planned.tokens, planned.shortened.len()), (45_000, 0), "what stays in every request wins nothing");
-    log.add(vec![ToolOutputsReduced::from(planned).into()]);
+    log.add(vec![CallsReduced::from(planned).into()]);
     assert_eq!(prune(&log.view.history, &alpha, &limits(0, 40_000)), None, "nothing is cleared twice");
     let request = log.request("test/alpha", SystemMessages::Native);
     assert_eq!(messages(&request)[2]["results"][0]["output"], "[Old tool result content cleared]");

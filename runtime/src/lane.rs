@@ -5,6 +5,7 @@
 //! then its events are folded and the decision is made again.
 
 mod staged;
+mod token_rate;
 
 use crate::bus::{Bus, Notice};
 use crate::outcome::LogError;
@@ -19,6 +20,7 @@ use annals_store::{AppendError, Draft, EventLog, Followed, Head, Scope, Slice};
 use futures_util::StreamExt;
 use staged::Staged;
 use std::sync::Arc;
+use token_rate::MeasuredRequests;
 use tokio::sync::Mutex;
 
 /// How often a batch is appended again when the log does not know whether it was written.
@@ -52,6 +54,7 @@ pub(crate) struct Lane {
     views: Views,
     process: Option<Arc<ProcessRecorder>>,
     loaded: Mutex<FoldedView>,
+    measured: Mutex<MeasuredRequests>,
     #[cfg(debug_assertions)]
     legality: Mutex<annals_core::Legality>,
 }
@@ -86,6 +89,7 @@ impl Lane {
             bus,
             process,
             loaded: Mutex::default(),
+            measured: Mutex::default(),
             #[cfg(debug_assertions)]
             legality: Mutex::default(),
         }

@@ -213,7 +213,9 @@ impl ActionReader<'_> {
                     CompactionReason::Manual => self.found.actions.push(UserAction::Compaction),
                     CompactionReason::Auto | CompactionReason::Overflow => self.round(),
                 },
-                CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_) => self.round(),
+                CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_) => self.round(),
                 CompactionEvent::Ended(_)
                 | CompactionEvent::Completed(_)
                 | CompactionEvent::Failed(_)

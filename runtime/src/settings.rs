@@ -16,7 +16,7 @@ use crate::redaction::Redactor;
 use crate::tools::ToolRegistry;
 use crate::worktree::Files;
 use annals_core::bound::Limits;
-use annals_core::event::{AgentProfile, Location, ModelProfile, RequestOptions};
+use annals_core::event::{AgentProfile, Location, ModelProfile, RequestOptions, Rule};
 use annals_core::{AgentName, ModelName};
 use annals_projections::ContextLimits;
 use annals_store::EventLog;
@@ -64,7 +64,7 @@ pub struct LocationServices {
     pub references: Option<Arc<dyn ReferenceCatalogue>>,
     /// The tools.
     pub tools: ToolRegistry,
-    /// Who brings the tools up to date when a session begins an epoch.
+    /// Who brings the services up to date at each boundary.
     pub renewal: Option<Arc<dyn ToolRenewal>>,
     /// How instruction files near what a tool reads are discovered; without it none are.
     pub nested: Option<NestedInstructions>,
@@ -72,10 +72,11 @@ pub struct LocationServices {
     pub files: Option<Arc<dyn Files>>,
 }
 
-/// Brings the tools of a location up to date. Within an epoch they stay as they are: another list of tools is another beginning of
-/// every request, which no provider has in its cache.
+/// Brings tools and contributions of a location up to date: those of servers that say that they have others, and of a configuration
+/// that was edited. What did not change stays as it is: another list of tools is another beginning of every request, which no provider
+/// has in its cache.
 pub trait ToolRenewal: Send + Sync {
-    /// Called when a session that is no sub-agent's begins an epoch.
+    /// Called at each boundary of a session that is no sub-agent's, before the context is observed.
     fn renew(&self) -> Boxed<'_, ()>;
 }
 
@@ -105,6 +106,11 @@ pub trait Definitions: Send + Sync {
     fn agent_on(&self, agent: &AgentName, model: &ModelName) -> Option<AgentProfile> {
         let _ = model;
         self.agent(agent)
+    }
+
+    /// The rules that an agent has of its own, without those for every agent: only these give a child what children lack.
+    fn own_rules(&self, agent: &AgentName) -> Vec<Rule> {
+        self.agent(agent).map(|profile| profile.permissions).unwrap_or_default()
     }
 
     /// The profile of a model; `None` fails the turn after its input was promoted (`docs/reference/turn.md#boundary`).
@@ -192,15 +198,26 @@ pub struct CompactionSettings {
     pub buffer: u64,
     /// How much of the end of the conversation is kept verbatim.
     pub keep_tokens: u64,
-    /// The agent whose profile summary requests carry; the session's own without one.
+    /// The agent whose text and options summary requests have. Without one they have the options of the session's agent, and no
+    /// system text.
     pub agent: Option<AgentName>,
+    /// What takes the place of the usual instructions at the end of a summary request; those of a [`SummaryHook`] come first.
+    pub instructions: Option<String>,
     /// The model that summarises; the session's own without one.
     pub model: Option<ModelName>,
 }
 
 impl Default for CompactionSettings {
     fn default() -> Self {
-        Self { auto: true, prune: true, buffer: 20_000, keep_tokens: 8_000, agent: None, model: None }
+        Self {
+            auto: true,
+            prune: true,
+            buffer: 20_000,
+            keep_tokens: 8_000,
+            agent: None,
+            instructions: None,
+            model: None,
+        }
     }
 }
 

@@ -184,14 +184,19 @@ impl Runner {
 
     /// The profile of an agent in this session.
     pub(crate) fn agent(&self, agent: &AgentName) -> Option<AgentProfile> {
-        let profile = self.shared.ports.definitions.agent(agent);
-        if self.is_child { profile.map(as_child) } else { profile }
+        self.as_here(agent, self.shared.ports.definitions.agent(agent))
     }
 
     /// The profile of the selected agent for the selected model.
     fn agent_on(&self, selected: &Selected) -> Option<AgentProfile> {
-        let profile = self.shared.ports.definitions.agent_on(&selected.agent, &selected.model);
-        if self.is_child { profile.map(as_child) } else { profile }
+        self.as_here(&selected.agent, self.shared.ports.definitions.agent_on(&selected.agent, &selected.model))
+    }
+
+    fn as_here(&self, agent: &AgentName, profile: Option<AgentProfile>) -> Option<AgentProfile> {
+        match self.is_child {
+            true => profile.map(|profile| as_child(profile, &self.shared.ports.definitions.own_rules(agent))),
+            false => profile,
+        }
     }
 
     /// Ends the run if it was interrupted.

@@ -32,6 +32,8 @@ pub enum Action {
     },
     /// The source now loads as unavailable.
     Unavailable(Key),
+    /// The source now loads as absent: there is nothing; an addition to `fixtures/scenarios/FORMAT.md`.
+    Absent(Key),
     /// Closes the scope of a contribution.
     Unregister(Key),
     /// Adds or changes a skill of the location.
@@ -177,6 +179,7 @@ pub const ACTIONS: &[&str] = &[
     "source",
     "set",
     "unavailable",
+    "absent",
     "unregister",
     "skill",
     "unskill",
@@ -241,6 +244,7 @@ impl Action {
                 Self::Set { key: fields.need("key")?.parsed()?, value: fields.need("value")?.value.clone() }
             }
             "unavailable" => Self::Unavailable(at.parsed()?),
+            "absent" => Self::Absent(at.parsed()?),
             "unregister" => Self::Unregister(at.parsed()?),
             "skill" => Self::Skill(DeclaredSkill::read(at)?),
             "unskill" => Self::Unskill(text("the name of a skill")?),

@@ -31,6 +31,7 @@ pub(super) fn names(scenario: &Scenario) -> Result<(), Invalid> {
         let (key, path) = match action {
             Action::Set { key, .. } => (key, format!("{path}.set.key")),
             Action::Unavailable(key) => (key, format!("{path}.unavailable")),
+            Action::Absent(key) => (key, format!("{path}.absent")),
             _ => return Ok(()),
         };
         if sources.contains(key) {

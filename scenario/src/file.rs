@@ -69,7 +69,7 @@ pub struct DeclaredModel {
 }
 
 /// The settings of compaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionSpec {
     /// Whether a request that is too large is compacted.
     pub auto: bool,
@@ -79,6 +79,8 @@ pub struct CompactionSpec {
     pub buffer: u64,
     /// Tokens of the history that a compaction keeps.
     pub keep_tokens: u64,
+    /// The agent that summarises; an addition to `fixtures/scenarios/FORMAT.md`.
+    pub agent: Option<AgentName>,
 }
 
 /// A built-in context source.
@@ -116,6 +118,6 @@ impl Default for DeclaredModel {
 
 impl Default for CompactionSpec {
     fn default() -> Self {
-        Self { auto: true, prune: true, buffer: 20_000, keep_tokens: 8_000 }
+        Self { auto: true, prune: true, buffer: 20_000, keep_tokens: 8_000, agent: None }
     }
 }

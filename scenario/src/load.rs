@@ -167,13 +167,14 @@ fn model(at: &JsonAt<'_>) -> Result<DeclaredModel, Invalid> {
 
 fn config(at: &JsonAt<'_>) -> Result<CompactionSpec, Invalid> {
     let Some(at) = at.fields(&["compaction"])?.get("compaction") else { return Ok(CompactionSpec::default()) };
-    let fields = at.fields(&["auto", "prune", "buffer", "keep_tokens"])?;
+    let fields = at.fields(&["auto", "prune", "buffer", "keep_tokens", "agent"])?;
     let default = CompactionSpec::default();
     Ok(CompactionSpec {
         auto: fields.read("auto", |at| at.boolean())?.unwrap_or(default.auto),
         prune: fields.read("prune", |at| at.boolean())?.unwrap_or(default.prune),
         buffer: fields.read("buffer", |at| at.whole())?.unwrap_or(default.buffer),
         keep_tokens: fields.read("keep_tokens", |at| at.whole())?.unwrap_or(default.keep_tokens),
+        agent: fields.read("agent", |at| at.name("an agent").map(AgentName::from))?,
     })
 }
 

@@ -266,13 +266,14 @@ impl Process {
 }
 
 fn settings(world: &ScriptedWorld, pace: Arc<WaitingWork>) -> Settings {
-    let compaction = world.scenario.compaction;
+    let compaction = &world.scenario.compaction;
     Settings {
         compaction: CompactionSettings {
             auto: compaction.auto,
             prune: compaction.prune,
             buffer: compaction.buffer,
             keep_tokens: compaction.keep_tokens,
+            agent: compaction.agent.clone(),
             ..CompactionSettings::default()
         },
         // Settlements are in the order of the calls, however long an append takes.

@@ -51,7 +51,7 @@ fn what_a_file_does_not_say_has_the_defaults_of_the_format() {
         ("/project", "build", "test/alpha")
     );
     assert_eq!((scenario.policy.agent_switch, scenario.policy.model_switch), (Switch::Keep, Switch::Keep));
-    let compaction = scenario.compaction;
+    let compaction = &scenario.compaction;
     assert!(compaction.auto && compaction.prune);
     assert_eq!((compaction.buffer, compaction.keep_tokens), (20_000, 8_000));
     assert!(scenario.builtins.is_empty() && scenario.agents.is_empty() && scenario.models.is_empty());

@@ -197,14 +197,14 @@ impl ScriptedWorld {
             }
             Action::Set { key, value } => match state.source(key) {
                 Some(source) => {
-                    source.value = Some(value.clone());
+                    (source.value, source.absent) = (Some(value.clone()), false);
                     Ok(())
                 }
                 None => lost("source", key.as_str()),
             },
-            Action::Unavailable(key) => match state.source(key) {
+            Action::Unavailable(key) | Action::Absent(key) => match state.source(key) {
                 Some(source) => {
-                    source.value = None;
+                    (source.value, source.absent) = (None, matches!(action, Action::Absent(_)));
                     Ok(())
                 }
                 None => lost("source", key.as_str()),

@@ -121,7 +121,7 @@ fn tool(call: &ToolCall, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result
     if call.pruned.is_some() {
         let line = format!("the model reads {}", annals_projections::PRUNED);
         sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
-    } else if call.shortened.is_some() {
+    } else if call.is_shortened() {
         let line = format!("the model reads the first and the last {} characters", annals_projections::SHORTENED_ENDS);
         sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
     }

@@ -107,12 +107,27 @@ payload! {
 }
 
 payload! {
-    /// Tool outputs were made smaller in what the model reads; the log keeps them.
+    /// Tool outputs were made smaller in what the model reads: what sessions recorded before [`CallsReduced`].
     ToolOutputsReduced {
         /// Whose outputs are cleared: the model reads `[Old tool result content cleared]` instead.
         calls: Vec<CallId>,
         /// Whose outputs are shortened and not cleared: the model reads their two ends.
         shortened: Vec<CallId>,
+    } texts {}
+}
+
+payload! {
+    /// Tool outputs, inputs of calls and results of the provider's own tools were made smaller in what the model reads; the log
+    /// keeps them.
+    CallsReduced {
+        /// Whose outputs are cleared: the model reads `[Old tool result content cleared]` instead.
+        calls: Vec<CallId>,
+        /// Whose outputs are shortened and not cleared: the model reads their two ends.
+        shortened: Vec<CallId>,
+        /// Whose inputs are shortened: the model reads the two ends of the long texts in them.
+        inputs: Vec<CallId>,
+        /// Calls of the provider's own tools whose results are shortened: the model reads call and result as text.
+        hosted: Vec<CallId>,
     } texts {}
 }
 
@@ -123,4 +138,11 @@ payload! {
         /// Whose outputs.
         calls: Vec<CallId>,
     } texts {}
+}
+
+impl CallsReduced {
+    /// The calls of which something is shortened and not cleared.
+    pub fn shortened(&self) -> impl Iterator<Item = &CallId> {
+        self.shortened.iter().chain(&self.inputs).chain(&self.hosted)
+    }
 }

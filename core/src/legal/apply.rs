@@ -121,7 +121,9 @@ impl Legality {
             CompactionEvent::Undone(undone) => {
                 self.compacted.remove(&undone.compaction);
             }
-            CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_) => {}
+            CompactionEvent::ToolOutputsPruned(_)
+            | CompactionEvent::ToolOutputsReduced(_)
+            | CompactionEvent::CallsReduced(_) => {}
         }
     }
 

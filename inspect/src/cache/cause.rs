@@ -129,6 +129,9 @@ impl Between {
                 CompactionEvent::ToolOutputsReduced(reduced) => {
                     Did::Prune(reduced.calls.iter().chain(&reduced.shortened).cloned().collect())
                 }
+                CompactionEvent::CallsReduced(reduced) => {
+                    Did::Prune(reduced.calls.iter().chain(reduced.shortened()).cloned().collect())
+                }
                 CompactionEvent::Undone(_) => Did::Undone,
                 CompactionEvent::Started(_) | CompactionEvent::Failed(_) => return None,
             },

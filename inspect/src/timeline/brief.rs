@@ -114,6 +114,9 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::Compaction(CompactionEvent::ToolOutputsReduced(reduced)) => {
             counted((reduced.calls.len() + reduced.shortened.len()) as u64, "call")
         }
+        Event::Compaction(CompactionEvent::CallsReduced(reduced)) => {
+            counted(reduced.calls.iter().chain(reduced.shortened()).count() as u64, "call")
+        }
         Event::Message(MessageEvent::Pinned(pinned)) => format!("event {}", pinned.message),
         Event::Message(MessageEvent::Unpinned(unpinned)) => format!("event {}", unpinned.message),
         Event::Message(MessageEvent::SyntheticAdded(added)) => line(&added.text),

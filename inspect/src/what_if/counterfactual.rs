@@ -4,8 +4,8 @@ use super::change::is_automatic;
 use super::{CompactionOutcomeIf, CompactionRules, KnownModel, Measured, WhatIf, WhatIfChange, WhatIfCompaction};
 use crate::IndexedRequest;
 use annals_core::event::{
-    CompactionCompleted, CompactionEnded, CompactionEvent, CompactionReason, ContextEvent, EpochCause, EpochStarted,
-    Location, ModelProfile, RequestSent, ToolOutputsReduced,
+    CallsReduced, CompactionCompleted, CompactionEnded, CompactionEvent, CompactionReason, ContextEvent, EpochCause,
+    EpochStarted, Location, ModelProfile, RequestSent,
 };
 use annals_core::{Blobs, Event, Record, Seq, Text};
 use annals_projections::{
@@ -91,7 +91,7 @@ impl<'a> Counterfactual<'a> {
             let (chars, model) = (built.chars(), built.head.model.clone());
             let limits = self.limits(&self.rules, &model);
             // What the recorded rules would have done too was decided by the agent that recorded it.
-            let due = self.rules.auto && limits.exceeded_by(estimate(chars)) && !was_too_large;
+            let due = self.rules.auto && limits.exceeded_by(chars) && !was_too_large;
             if !due || !self.smaller(step, &model, chars, limits, blobs) {
                 break;
             }
@@ -141,21 +141,20 @@ impl<'a> Counterfactual<'a> {
         limits: ContextLimits,
         blobs: &dyn Blobs,
     ) -> bool {
-        let limit = limits.request.unwrap_or(u64::MAX);
         let history = &self.view.history;
         let pruned = if self.rules.prune { prune(history, model, &limits) } else { None };
-        let outputs = pruned.or_else(|| shorten_unread(history, model, chars, limit, blobs));
+        let outputs = pruned.or_else(|| shorten_unread(history, model, chars, &limits, blobs));
         let summary = match outputs {
             Some(_) => None,
-            None => plan(history, model, &limits, blobs).ok(),
+            None => plan(history, model, &limits, CompactionReason::Auto, blobs).ok(),
         };
         let outputs = match (&outputs, &summary) {
-            (None, None) => cut(history, model, chars, limit, blobs),
+            (None, None) => cut(history, model, chars, &limits, blobs),
             _ => outputs,
         };
         if let Some(outputs) = outputs {
             self.note(step.seq, "outputs", CompactionOutcomeIf::Added, outputs.tokens);
-            self.happen(step, &Event::from(ToolOutputsReduced::from(outputs)));
+            self.happen(step, &Event::from(CallsReduced::from(outputs)));
             return true;
         }
         let Some(summary) = summary else { return false };
@@ -218,7 +217,9 @@ impl<'a> Counterfactual<'a> {
             self.dropping = is_automatic(&event) && !self.still_happens(blobs);
         }
         match &event {
-            CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::ToolOutputsReduced(_) => {
+            CompactionEvent::ToolOutputsPruned(_)
+            | CompactionEvent::ToolOutputsReduced(_)
+            | CompactionEvent::CallsReduced(_) => {
                 let kept = (self.rules.prune || !self.base.prune) && (self.rules.auto || !self.base.auto);
                 let outcome = if kept { CompactionOutcomeIf::Same } else { CompactionOutcomeIf::Dropped };
                 self.note(seq, "outputs", outcome, 0);
@@ -255,7 +256,7 @@ impl<'a> Counterfactual<'a> {
         let larger_window = self.changes.iter().any(|change| matches!(change, WhatIfChange::Model { .. }));
         let larger = larger_window || self.rules.buffer < self.base.buffer;
         match limits.request {
-            Some(_) => !larger || limits.exceeded_by(estimate(chars)),
+            Some(_) => !larger || limits.exceeded_by(chars),
             None => true,
         }
     }
@@ -268,7 +269,9 @@ impl<'a> Counterfactual<'a> {
         }
         let sent = self.last.as_ref()?;
         let model = self.view.profiles.models.get(&sent.model_profile)?;
-        let planned = |rules: &CompactionRules| plan(&self.view.history, model, &self.limits(rules, model), blobs).ok();
+        let planned = |rules: &CompactionRules| {
+            plan(&self.view.history, model, &self.limits(rules, model), CompactionReason::Auto, blobs).ok()
+        };
         let (base, changed) = (planned(&self.base)?, planned(&self.rules)?);
         if base.first_kept == changed.first_kept && base.replayed == changed.replayed {
             return None;

@@ -97,7 +97,8 @@ impl<'a> Holds<'a> {
                 | CompactionEvent::Failed(_)
                 | CompactionEvent::Undone(_)
                 | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_),
+                | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_),
             )
             | Event::Permission(_)
             | Event::Files(_)

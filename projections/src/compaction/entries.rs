@@ -1,8 +1,11 @@
 //! The conversation as a summary request shows it.
 
+use super::attached;
 use crate::message::{Body, Content, Message, Status, ToolCall};
+use crate::shorten::{SHORTENED_ENDS, values_without_middle};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use annals_core::event::Attachment;
 use annals_core::{Blobs, Seq};
@@ -27,15 +30,17 @@ pub(super) struct SummaryEntry {
     pub(super) class: EntryClass,
     /// `[User]: ...` and the like.
     pub(super) text: String,
-    /// Where the output begins in the text of a result, an error or a shell command.
+    /// Where the output begins in the text of a result, an error or a shell command, and the content in that of a text file.
     pub(super) output: Option<usize>,
+    /// Where the input begins in the text of a call.
+    input: Option<usize>,
     /// Whether the text lacks its middle already.
     pub(super) shortened: bool,
 }
 
 impl SummaryEntry {
     fn other(text: String) -> Self {
-        Self { class: EntryClass::Other, text, output: None, shortened: false }
+        Self { class: EntryClass::Other, text, output: None, input: None, shortened: false }
     }
 
     fn said(text: String) -> Self {
@@ -44,7 +49,21 @@ impl SummaryEntry {
 
     fn with_output(class: EntryClass, head: &str, output: &str) -> Self {
         let text = alloc::format!("{head}{output}");
-        Self { class, text, output: Some(head.len()), shortened: false }
+        Self { class, output: Some(head.len()), ..Self::other(text) }
+    }
+
+    fn attached(class: EntryClass, attachment: &Attachment, blobs: &dyn Blobs) -> Self {
+        let line = alloc::format!("[Attached {}: {}]", attachment.mime, name(attachment));
+        match attached::shown(attachment, blobs) {
+            Some(text) => Self::with_output(class, &alloc::format!("{line}\n"), &text),
+            None => Self { class, ..Self::other(line) },
+        }
+    }
+
+    /// The text of a call whose input lacks the middle of its long texts, if that is shorter.
+    pub(super) fn with_short_input(&self) -> Option<String> {
+        let (head, input) = self.text.split_at_checked(self.input?)?;
+        Some(alloc::format!("{head}{}", values_without_middle(input, SHORTENED_ENDS)?))
     }
 
     /// The kept tail of an imported compaction.
@@ -61,7 +80,8 @@ pub(super) fn of_message(message: &Message, blobs: &dyn Blobs) -> Vec<SummaryEnt
             let sent = shortened.as_ref().unwrap_or(text).resolve(blobs);
             let entry = SummaryEntry::other(alloc::format!("[User]: {sent}"));
             entries.push(SummaryEntry { shortened: shortened.is_some(), ..entry });
-            entries.extend(attachments.iter().map(attached).map(SummaryEntry::other));
+            let attached = |attachment| SummaryEntry::attached(EntryClass::Other, attachment, blobs);
+            entries.extend(attachments.iter().map(attached));
         }
         Body::System { text, .. } => {
             entries.push(SummaryEntry::other(alloc::format!("[System update]: {}", text.resolve(blobs))));
@@ -95,15 +115,15 @@ pub(super) fn of_message(message: &Message, blobs: &dyn Blobs) -> Vec<SummaryEnt
 
 fn of_call(tool: &ToolCall, entries: &mut Vec<SummaryEntry>, blobs: &dyn Blobs) {
     let class = EntryClass::Call(tool.seq);
-    let plain = |text| SummaryEntry { class, ..SummaryEntry::other(text) };
-    let input = tool.input.0.resolve(blobs);
-    entries.push(plain(alloc::format!("[Assistant tool call]: {}({input})", tool.name)));
+    let head = alloc::format!("[Assistant tool call]: {}(", tool.name);
+    let text = alloc::format!("{head}{})", tool.input_as_read(blobs));
+    entries.push(SummaryEntry { class, input: Some(head.len()), ..SummaryEntry::other(text) });
     match tool.status {
         Status::Completed => {
             let output = cut(tool.output_as_read(blobs));
             entries.push(SummaryEntry::with_output(class, "[Tool result]: ", &output));
             if tool.pruned.is_none() {
-                entries.extend(tool.attachments.iter().map(attached).map(plain));
+                entries.extend(tool.attachments.iter().map(|one| SummaryEntry::attached(class, one, blobs)));
             }
         }
         Status::Error => {
@@ -114,12 +134,9 @@ fn of_call(tool: &ToolCall, entries: &mut Vec<SummaryEntry>, blobs: &dyn Blobs) 
     }
 }
 
-fn attached(attachment: &Attachment) -> String {
-    let name = attachment.name.clone().unwrap_or_else(|| match attachment.uri.inline() {
-        Some(uri) if !uri.starts_with("data:") => uri.to_owned(),
-        _ => "file".to_owned(),
-    });
-    alloc::format!("[Attached {}: {name}]", attachment.mime)
+fn name(attachment: &Attachment) -> String {
+    let named = attachment.name.as_deref().or(attachment.uri.inline().filter(|uri| !uri.starts_with("data:")));
+    named.unwrap_or("file").to_string()
 }
 
 /// At most [`SHOWN`] characters of a text.

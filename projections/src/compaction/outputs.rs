@@ -1,4 +1,6 @@
-//! Which tool outputs are cleared or shortened in what a model reads.
+//! Which tool outputs are cleared or shortened in what a model reads, and which inputs and hosted results.
+
+mod calls;
 
 use super::{Answers, ContextLimits, estimate};
 use crate::history::History;
@@ -7,26 +9,39 @@ use crate::request::attachments_chars;
 use crate::shorten::{PRUNED, SHORTENED_ENDS, without_middle};
 use crate::size::text_chars;
 use alloc::vec::Vec;
-use annals_core::event::{ModelProfile, ToolOutputsReduced};
+use annals_core::event::{CallsReduced, ModelProfile};
 use annals_core::{Blobs, CallId};
+use calls::ShortCalls;
 
 /// The tool whose output is never made smaller.
 const SPARED_TOOL: &str = "skill";
 
-/// Outputs that are made smaller, and what that wins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What is made smaller, and what that wins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputPlan {
     /// Whose outputs are cleared, oldest first.
     pub cleared: Vec<CallId>,
     /// Whose outputs are shortened and not cleared, oldest first.
     pub shortened: Vec<CallId>,
+    /// Whose inputs are shortened, oldest first.
+    pub inputs: Vec<CallId>,
+    /// Whose hosted results are shortened, oldest first.
+    pub hosted: Vec<CallId>,
     /// Estimate of the cleared outputs in tokens.
     pub tokens: u64,
 }
 
-impl From<OutputPlan> for ToolOutputsReduced {
+impl OutputPlan {
+    /// Whether it makes nothing smaller.
+    pub fn is_empty(&self) -> bool {
+        [&self.cleared, &self.shortened, &self.inputs, &self.hosted].iter().all(|calls| calls.is_empty())
+    }
+}
+
+impl From<OutputPlan> for CallsReduced {
     fn from(plan: OutputPlan) -> Self {
-        Self { calls: plan.cleared, shortened: plan.shortened }
+        let OutputPlan { cleared, shortened, inputs, hosted, tokens: _ } = plan;
+        Self { calls: cleared, shortened, inputs, hosted }
     }
 }
 
@@ -34,7 +49,7 @@ impl From<OutputPlan> for ToolOutputsReduced {
 /// (`docs/reference/compaction.md#outputs-made-smaller`).
 pub fn prune(history: &History, model: &ModelProfile, limits: &ContextLimits) -> Option<OutputPlan> {
     let mut spared = 0;
-    let mut plan = OutputPlan { cleared: Vec::new(), shortened: Vec::new(), tokens: 0 };
+    let mut plan = OutputPlan::default();
     let candidates: Vec<ReducibleOutput<'_>> = candidates(history, model).filter(|it| !it.newest).collect();
     for candidate in candidates.iter().rev() {
         let tokens = estimate(candidate.tool.chars_as_read());
@@ -48,26 +63,36 @@ pub fn prune(history: &History, model: &ModelProfile, limits: &ContextLimits) ->
     (!plan.cleared.is_empty() && plan.tokens >= limits.worth).then_some(plan)
 }
 
-/// Plans to shorten results that no answer has read, so that a request of `chars` characters has at most `limit` tokens.
-/// `None` where that is not enough.
+/// Plans to shorten results that no answer has read, so that a request of `chars` characters fits the limits. `None` where
+/// that is not enough.
 pub fn shorten_unread(
     history: &History,
     model: &ModelProfile,
     chars: u64,
-    limit: u64,
+    limits: &ContextLimits,
     blobs: &dyn Blobs,
 ) -> Option<OutputPlan> {
     let unread = Answers::of(history, model).unread?;
     let candidates = candidates(history, model).filter(|it| it.newest && it.message.seq == unread);
-    let mut sizes = MeasuredRequest::new(candidates, chars, limit, blobs);
+    let mut sizes = MeasuredRequest::new(candidates, chars, limits, blobs);
     sizes.shorten().then(|| sizes.plan())
 }
 
-/// Plans to shorten, and if that is not enough to clear, outputs of any age, so that a request of `chars` characters has
-/// at most `limit` tokens. `None` where all of them are not enough.
-pub fn cut(history: &History, model: &ModelProfile, chars: u64, limit: u64, blobs: &dyn Blobs) -> Option<OutputPlan> {
-    let mut sizes = MeasuredRequest::new(candidates(history, model), chars, limit, blobs);
-    (sizes.shorten() || sizes.clear(false) || sizes.clear(true)).then(|| sizes.plan())
+/// Plans to shorten, and if that is not enough to clear, outputs of any age, and then to shorten inputs of calls and hosted
+/// results, so that a request of `chars` characters fits the limits. `None` where all of it is not enough.
+pub fn cut(
+    history: &History,
+    model: &ModelProfile,
+    chars: u64,
+    limits: &ContextLimits,
+    blobs: &dyn Blobs,
+) -> Option<OutputPlan> {
+    let mut sizes = MeasuredRequest::new(candidates(history, model), chars, limits, blobs);
+    if sizes.shorten() || sizes.clear(false) || sizes.clear(true) {
+        return Some(sizes.plan());
+    }
+    let ShortCalls { inputs, hosted } = ShortCalls::fitting(history, model, sizes.chars, limits, blobs)?;
+    Some(OutputPlan { inputs, hosted, ..sizes.plan() })
 }
 
 /// A completed output that may be made smaller.
@@ -129,7 +154,7 @@ struct MeasuredRequest<'a> {
     outputs: Vec<MeasuredOutput<'a>>,
     /// Characters of the request.
     chars: u64,
-    limit: u64,
+    limits: &'a ContextLimits,
     blobs: &'a dyn Blobs,
 }
 
@@ -137,7 +162,7 @@ impl<'a> MeasuredRequest<'a> {
     fn new(
         candidates: impl Iterator<Item = ReducibleOutput<'a>>,
         chars: u64,
-        limit: u64,
+        limits: &'a ContextLimits,
         blobs: &'a dyn Blobs,
     ) -> Self {
         let sized = |candidate: ReducibleOutput<'a>| {
@@ -146,11 +171,11 @@ impl<'a> MeasuredRequest<'a> {
             let in_json = text_chars(&tool.output_as_read(blobs)) + attached;
             MeasuredOutput { chars: tool.chars_as_read(), in_json, attached, reading: Reading::Unchanged, candidate }
         };
-        Self { outputs: candidates.map(sized).collect(), chars, limit, blobs }
+        Self { outputs: candidates.map(sized).collect(), chars, limits, blobs }
     }
 
     fn fits(&self) -> bool {
-        estimate(self.chars) <= self.limit
+        !self.limits.exceeded_by(self.chars)
     }
 
     /// Shortens outputs, the largest first, until the request fits; returns whether it does.
@@ -204,6 +229,7 @@ impl<'a> MeasuredRequest<'a> {
             cleared: of(Reading::Cleared).map(|tool| tool.call.clone()).collect(),
             shortened: of(Reading::Shortened).map(|tool| tool.call.clone()).collect(),
             tokens: of(Reading::Cleared).map(|tool| estimate(tool.chars_as_read())).sum(),
+            ..OutputPlan::default()
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a request consists of, for the error about one that nothing makes small enough.
 
-use super::{Answers, estimate};
+use super::{Answers, ContextLimits};
 use crate::history::History;
 use crate::message::{Body, Message};
 use crate::request::Request;
@@ -27,21 +27,23 @@ pub struct RequestParts {
 
 impl RequestParts {
     /// The parts of a request that was built from this history.
-    pub fn of(request: &Request, history: &History, limit: u64, blobs: &dyn Blobs) -> Self {
+    pub fn of(request: &Request, history: &History, limits: &ContextLimits, blobs: &dyn Blobs) -> Self {
+        let tokens = |chars: u64| limits.rate.tokens(chars);
         let newest = Answers::of(history, &request.model).newest;
         let unanswered = |message: &Message| {
             matches!(message.body, Body::User { .. }) && newest.is_none_or(|newest| message.seq > newest)
         };
-        let mut parts = Self { request: estimate(request.chars()), limit, ..Self::default() };
+        let limit = limits.request.unwrap_or(u64::MAX);
+        let mut parts = Self { request: tokens(request.chars()), limit, ..Self::default() };
         let (system, tools) = system_chars(request);
-        (parts.system, parts.tools) = (estimate(system), estimate(tools));
+        (parts.system, parts.tools) = (tokens(system), tokens(tools));
         for message in history.selected() {
             let part = match (history.is_pinned(message.seq), unanswered(message)) {
                 (_, true) => &mut parts.unanswered,
                 (true, false) => &mut parts.pinned,
                 (false, false) => continue,
             };
-            *part += estimate(message_chars(message, &request.model, blobs));
+            *part += tokens(message_chars(message, &request.model, blobs));
         }
         parts
     }

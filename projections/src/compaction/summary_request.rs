@@ -2,7 +2,7 @@
 //! (`docs/reference/compaction.md#the-summary-request`).
 
 use super::entries::{EntryClass, SummaryEntry};
-use super::{CompactionPlan, estimate};
+use super::{CompactionPlan, TokenRate};
 use crate::shorten::{SHORTENED_ENDS, without_middle};
 use crate::size::text_chars;
 use alloc::string::String;
@@ -23,6 +23,10 @@ const BLANK_LINE: u64 = 4;
 pub struct SummaryRequest<'a> {
     /// The largest request in tokens; `None` where the window is not known.
     pub limit: Option<u64>,
+    /// What its estimate is multiplied by.
+    pub rate: TokenRate,
+    /// The system text, if it has one.
+    pub system: Option<&'a str>,
     /// The longest summary that is asked for, in tokens.
     pub summary: u64,
     /// What a caller adds to the conversation.
@@ -37,17 +41,18 @@ impl SummaryRequest<'_> {
         let output = if model.output == 0 { LARGEST_ANSWER } else { model.output };
         let answer = output.min(LARGEST_ANSWER).min(model.context / 2);
         let limit = (model.context > 0).then(|| model.context.saturating_sub(answer));
-        Self { limit, summary, added: None, instructions: None }
+        Self { limit, rate: TokenRate::UNREPORTED, system: None, summary, added: None, instructions: None }
     }
 
     /// The one message of the request. Where it is too large the conversation gives up one thing after another: outputs,
-    /// calls, what the assistant said, the middle of the newest entry, the rest; the oldest first, and never the newest
-    /// entry. If that is not enough it is too large.
+    /// the middle of inputs, calls, what the assistant said, the middle of the newest entry, its call, the rest; the oldest
+    /// first, and never the newest entry. If that is not enough it is too large.
     pub fn prompt(&self, plan: &CompactionPlan) -> String {
         let frame = |conversation: &str| self.framed(plan.prior_summary.as_deref(), conversation);
         let mut conversation = Conversation::new(&plan.entries);
         if let Some(limit) = self.limit {
-            conversation.reduce(EMPTY + text_chars(&frame("")), limit);
+            let system = self.system.map_or(0, |text| 2 + text_chars(text));
+            conversation.reduce(EMPTY + system + text_chars(&frame("")), self.rate, limit);
         }
         frame(&conversation.text())
     }
@@ -112,17 +117,19 @@ impl<'a> Conversation<'a> {
     }
 
     /// Gives up one thing after another until a request with `frame` characters around it has at most `limit` tokens.
-    fn reduce(&mut self, frame: u64, limit: u64) {
+    fn reduce(&mut self, frame: u64, rate: TokenRate, limit: u64) {
         let fits = |this: &Self| {
             let head = this.head().map_or(0, |head| text_chars(&head) + BLANK_LINE);
-            estimate(frame + this.chars + head) <= limit
+            rate.tokens(frame + this.chars + head) <= limit
         };
         let newest = self.entries.len().saturating_sub(1);
-        let steps: [fn(&mut Self, usize, usize); 5] = [
+        let steps: [fn(&mut Self, usize, usize); 7] = [
             |this, at, newest| this.leave_output_out(at, newest),
+            |this, at, _| this.shorten_input(at),
             |this, at, newest| this.drop_call(at, newest),
             |this, at, newest| this.drop_of(EntryClass::Said, at, newest),
             |this, at, newest| this.shorten_newest(at, newest),
+            |this, at, newest| this.drop_call_of_newest(at, newest),
             |this, at, newest| this.drop_of(EntryClass::Other, at, newest),
         ];
         for step in steps {
@@ -172,6 +179,21 @@ impl<'a> Conversation<'a> {
 
     fn drop_of(&mut self, class: EntryClass, at: usize, newest: usize) {
         if at != newest && self.entry(at).is_some_and(|entry| entry.class == class) {
+            self.remove(at);
+        }
+    }
+
+    fn shorten_input(&mut self, at: usize) {
+        if let Some(short) = self.entry(at).and_then(SummaryEntry::with_short_input) {
+            self.replace(at, short);
+        }
+    }
+
+    /// The call whose result is the newest entry leaves, and its result stays.
+    fn drop_call_of_newest(&mut self, at: usize, newest: usize) {
+        let is_of_newest =
+            |class| matches!(class, EntryClass::Call(_)) && self.entry(newest).is_some_and(|it| it.class == class);
+        if at != newest && self.entry(at).is_some_and(|entry| is_of_newest(entry.class)) {
             self.remove(at);
         }
     }

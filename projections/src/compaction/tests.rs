@@ -19,7 +19,7 @@ fn keeping(tokens: u64) -> ContextLimits {
 }
 
 fn planned(events: &[Event], tokens: u64) -> Result<CompactionPlan, NothingToCompact> {
-    plan(&history(events), &model(), &keeping(tokens), &NoBlobs)
+    plan(&history(events), &model(), &keeping(tokens), CompactionReason::Auto, &NoBlobs)
 }
 
 /// A message of the runtime's words: it is covered as any other and is no input.
@@ -142,6 +142,26 @@ fn pinned_messages_are_not_covered_and_follow_no_summary() {
     let events = [note("first"), note("second"), note("third"), said("end"), vec![pinned(0), pinned(2)]].concat();
     let plan = planned(&events, 0).expect("a plan");
     assert_eq!(entries(&plan), ["[Synthetic context]: second", "[Assistant]: end"]);
+}
+
+#[test]
+fn by_hand_a_tail_that_is_held_is_covered_where_nothing_is_before_it() {
+    let by_hand = |events: &[Event], tokens: u64| {
+        plan(&history(events), &model(), &keeping(tokens), CompactionReason::Manual, &NoBlobs)
+    };
+    // Seqs: user 1, answer 2 with a call that no answer has read.
+    let unread = [user("go"), answer("c", "write", &long(9_000))].concat();
+    for tokens in [0, 1_000_000] {
+        assert_eq!(planned(&unread, tokens), Err(NothingToCompact), "a request makes it smaller in other ways");
+        let plan = by_hand(&unread, tokens).expect("a plan");
+        assert_eq!((plan.first_kept, plan.covered.len(), replayed(&plan)), (None, 2, vec![(1, None)]));
+    }
+    let large = user(&long(9_000));
+    assert_eq!(replayed(&by_hand(&large, 100).expect("a plan")), [(1, Some(4_036))], "a prompt that is too large");
+    let small = [user("go"), said("done")].concat();
+    assert_eq!(by_hand(&small, 1_000), Err(NothingToCompact), "all of it fits what is kept");
+    assert_eq!(by_hand(&note("alone"), 1_000), Err(NothingToCompact));
+    assert_eq!(by_hand(&user("go"), 0), Err(NothingToCompact), "only an input, which is sent as it is");
 }
 
 #[test]
@@ -285,7 +305,71 @@ fn every_kind_of_message_has_its_entry() {
 }
 
 #[test]
-fn attachments_are_named_and_never_shown() {
+fn a_request_gives_up_the_middle_of_inputs_and_the_newest_call_before_the_words_of_the_user() {
+    let input = annals_core::Json::received(&format!(r#"{{"content":"{}"}}"#, long(9_000)));
+    let write = |call: &str| -> Event {
+        ToolCalled {
+            index: 0,
+            call: call.into(),
+            name: "write".into(),
+            input: input.clone(),
+            hosted: false,
+            metadata: None,
+        }
+        .into()
+    };
+    let call = |call: &str| vec![step(), write(call), settled(call, "written"), ended()];
+    let events = [note("first"), call("a"), call("b")].concat();
+    let entries = |limit: u64| {
+        let history = history(&events);
+        let plan = plan(&history, &model(), &keeping(0), CompactionReason::Manual, &NoBlobs).expect("a plan");
+        let whole = CompactionPlan {
+            entries: history.selected().flat_map(|message| entries::of_message(message, &NoBlobs)).collect(),
+            ..plan
+        };
+        let request = SummaryRequest { limit: Some(limit), instructions: Some(""), ..unlimited() };
+        let prompt = request.prompt(&whole);
+        let inner = prompt.strip_prefix("<conversation>\n").and_then(|rest| rest.split_once("\n</conversation>"));
+        inner
+            .expect("a conversation")
+            .0
+            .split("\n\n")
+            .map(|entry| entry.chars().take(24).collect())
+            .collect::<Vec<String>>()
+    };
+    let first = "[Synthetic context]: fir";
+    let call = "[Assistant tool call]: w";
+    let result = "[Tool result]: written";
+    for whole_or_short in [10_000, 4_000, 2_200] {
+        assert_eq!(entries(whole_or_short), [first, call, result, call, result], "{whole_or_short}");
+    }
+    assert_eq!(
+        entries(1_200),
+        ["[... 2 earlier entries le", first, call, result].map(|text| &text[..text.len().min(24)])
+    );
+    assert_eq!(
+        entries(60),
+        ["[... 3 earlier entries l", first, result],
+        "the newest call leaves before the user's words"
+    );
+    assert_eq!(entries(0), ["[... 4 earlier entries l", result]);
+}
+
+#[test]
+fn attached_text_files_are_shown_and_leave_like_outputs() {
+    let attachment = Attachment {
+        mime: "text/plain".into(),
+        name: Some("spec.md".into()),
+        uri: "data:text/plain;base64,bmV2ZXIgcHVzaA==".into(),
+    };
+    let delivery = Delivery::Steer;
+    let admitted = InputAdmitted { input: "look".into(), text: "look".into(), attachments: vec![attachment], delivery };
+    let events = [vec![admitted.into(), promoted("look")], said("end")].concat();
+    assert_eq!(entries(&planned(&events, 0).expect("a plan"))[1], "[Attached text/plain: spec.md]\nnever push");
+}
+
+#[test]
+fn media_are_named_and_never_shown() {
     let attachment = |name: Option<&str>, uri: &str| Attachment {
         mime: "image/png".into(),
         name: name.map(Into::into),

@@ -176,7 +176,8 @@ pub enum ContentJson<'a> {
         /// Whether its output left the model's view. Only when true.
         #[serde(skip_serializing_if = "core::ops::Not::not")]
         pruned: bool,
-        /// Whether the model reads only the two ends of its output. Only when true.
+        /// Whether the model reads only the two ends of its output, of long texts in its input, or of the provider's result.
+        /// Only when true.
         #[serde(skip_serializing_if = "core::ops::Not::not")]
         shortened: bool,
         /// Files and images that came with the result.
@@ -254,7 +255,7 @@ impl<'a> ContentJson<'a> {
             lossy: call.lossy,
             hosted: call.hosted,
             pruned: call.pruned.is_some(),
-            shortened: call.pruned.is_none() && call.shortened.is_some(),
+            shortened: call.is_shortened(),
             attachments: AttachmentJson::all(&call.attachments, blobs),
         }
     }

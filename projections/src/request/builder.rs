@@ -9,7 +9,7 @@ use annals_core::event::{Purpose, RequestSent, SystemMessages};
 use annals_core::{AgentName, Blobs, Digest, Digester, Record, Seq};
 
 /// Names what a head is made of: profiles by their hashes, the epoch by its event.
-type HeadKey = (bool, Digest, Digest, Option<Digest>, Digest, Option<Seq>);
+type HeadKey = (Purpose, Digest, Digest, Option<Digest>, Digest, Option<Seq>);
 
 /// Builds the requests of a session in order. Give it every record with [`RequestBuilder::apply`].
 ///
@@ -134,7 +134,16 @@ impl RequestBuilder {
         let (same, history) =
             if turn { (self.same, Some((&self.messages, self.chars, &self.prefix))) } else { (0, None) };
         let (purpose, agent, tool_choice) = (sent.purpose, sent.agent.clone(), head.tool_choice(sent));
-        Ok(BuiltRequest { purpose, agent, head, tool_choice, same, history, added })
+        let mut built = BuiltRequest { purpose, agent, head, tool_choice, same, history, added };
+        // As in `rebuild`: the digest of a summary request decides whether it has the text of its agent.
+        if purpose == Purpose::Summary && !built.head.system.is_empty() && built.digest() != sent.digest {
+            let whole = built.head.clone();
+            built.head = Arc::new(whole.without_system());
+            if built.digest() != sent.digest {
+                built.head = whole;
+            }
+        }
+        Ok(built)
     }
 
     fn head(
@@ -144,8 +153,7 @@ impl RequestBuilder {
         blobs: &dyn Blobs,
     ) -> Result<Arc<RequestHead>, BuildError> {
         let epoch = view.epochs.current.as_ref().map(|epoch| epoch.mark.seq);
-        let turn = sent.purpose == Purpose::Turn;
-        let key = (turn, sent.agent_profile, sent.model_profile, sent.tools, sent.options, epoch);
+        let key = (sent.purpose, sent.agent_profile, sent.model_profile, sent.tools, sent.options, epoch);
         match &self.head {
             Some((known, head)) if *known == key => Ok(head.clone()),
             _ => {

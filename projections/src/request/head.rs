@@ -62,13 +62,21 @@ impl RequestHead {
         tools.texts(&mut |text| *text = text.resolve(blobs).into_owned().into());
         let system = match sent.purpose {
             Purpose::Turn => lower::system(agent, view.epochs.current.as_ref(), blobs),
-            Purpose::Summary | Purpose::Title | Purpose::Other => Vec::new(),
+            Purpose::Summary => lower::system(agent, None, blobs),
+            Purpose::Title | Purpose::Other => Vec::new(),
         };
         let digest = |text: String| Digest::of(text.as_bytes());
         let system_digests = system.iter().map(|system| digest(own(system.text.as_str()))).collect();
         let others = [digest(value(&tools)), digest(value(&options)), digest(model_json(model))];
         let sizes = head_chars(&system, &tools, model);
         Ok(Self { model: model.clone(), system, tools, options, system_digests, others, sizes })
+    }
+
+    /// The same without system texts.
+    pub(super) fn without_system(&self) -> Self {
+        let (_, tools) = self.sizes;
+        let (system, system_digests) = (Vec::new(), Vec::new());
+        Self { system, system_digests, sizes: (head_chars(&[], &[], &self.model).0, tools), ..self.clone() }
     }
 
     pub(super) fn tool_choice(&self, sent: &RequestSent) -> ToolChoice {

@@ -150,10 +150,16 @@ fn answer(out: &mut Vec<RequestMessage>, assistant: &Assistant, model: &ModelPro
                 }
             }
             Content::Tool(tool) => {
+                if let Some(result) = tool.short_hosted_result(blobs) {
+                    let input = tool.input.0.resolve(blobs);
+                    let text = alloc::format!("[Assistant tool call]: {}({input})\n[Tool result]: {result}", tool.name);
+                    blocks.push(Block::Text { text, metadata: None, seq: Some(tool.seq) });
+                    continue;
+                }
                 blocks.push(Block::Call {
                     id: tool.call.clone(),
                     tool: tool.name.clone(),
-                    input: tool.input.0.resolve(blobs).into_owned(),
+                    input: tool.input_as_read(blobs).into_owned(),
                     hosted: tool.hosted,
                     metadata: keep(&tool.metadata),
                     seq: Some(tool.seq),

@@ -33,7 +33,8 @@ impl Timeline {
             }
             CompactionEvent::Undone(_)
             | CompactionEvent::ToolOutputsPruned(_)
-            | CompactionEvent::ToolOutputsReduced(_) => self.other_compaction(record, event),
+            | CompactionEvent::ToolOutputsReduced(_)
+            | CompactionEvent::CallsReduced(_) => self.other_compaction(record, event),
         }
     }
 

@@ -328,6 +328,10 @@ impl Timeline {
                 calls: reduced.calls.len() as u64,
                 shortened: reduced.shortened.len() as u64,
             },
+            CompactionEvent::CallsReduced(reduced) => TimelineNote::OutputsPruned {
+                calls: reduced.calls.len() as u64,
+                shortened: reduced.shortened().count() as u64,
+            },
             CompactionEvent::Started(_)
             | CompactionEvent::Ended(_)
             | CompactionEvent::Completed(_)

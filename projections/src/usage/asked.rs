@@ -63,6 +63,7 @@ impl AskedModels {
                 CompactionEvent::Undone(_)
                 | CompactionEvent::ToolOutputsPruned(_)
                 | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_)
                 | CompactionEvent::Started(_),
             )
             | Event::Message(_)
@@ -115,6 +116,7 @@ impl Projection for AskedModels {
                 CompactionEvent::Undone(_)
                 | CompactionEvent::ToolOutputsPruned(_)
                 | CompactionEvent::ToolOutputsReduced(_)
+                | CompactionEvent::CallsReduced(_)
                 | CompactionEvent::Ended(_)
                 | CompactionEvent::Completed(_)
                 | CompactionEvent::Failed(_),

@@ -227,6 +227,10 @@ impl FactFold {
                 let cleared = reduced.calls.iter().map(|call| self.pruned(call, false));
                 cleared.chain(reduced.shortened.iter().map(|call| self.pruned(call, true))).collect()
             }
+            CompactionEvent::CallsReduced(reduced) => {
+                let cleared = reduced.calls.iter().map(|call| self.pruned(call, false));
+                cleared.chain(reduced.shortened().map(|call| self.pruned(call, true))).collect()
+            }
             CompactionEvent::Started(_) | CompactionEvent::Failed(_) | CompactionEvent::Undone(_) => Vec::new(),
         }
     }

@@ -48,6 +48,7 @@ pub(super) async fn guidance(catalogue: Option<&dyn ReferenceCatalogue>) -> Resu
             }
             Loaded::Available(listed)
         }
+        Ok(Loaded::Absent) => return Ok(SystemContext::default()),
         Ok(Loaded::Unavailable { reason }) => Loaded::Unavailable { reason },
         Err(fault) => return Err(ContextError::Source { key, fault }),
     };

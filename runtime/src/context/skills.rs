@@ -52,6 +52,7 @@ pub(super) async fn guidance(
             Some(listed) => Loaded::Available(listed),
             None => return Ok(SystemContext::default()),
         },
+        Ok(Loaded::Absent) => return Ok(SystemContext::default()),
         Ok(Loaded::Unavailable { reason }) => Loaded::Unavailable { reason },
         Err(fault) => return Err(ContextError::Source { key, fault }),
     };

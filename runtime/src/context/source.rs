@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub enum Loaded<A> {
     /// The value as it is now.
     Available(A),
+    /// It was read, and there is nothing: as if the source were not there. Where the model knows it, its removal is announced.
+    Absent,
     /// It cannot be read for now: the admitted value stays in force. Never a removal.
     Unavailable {
         /// Why, for operators; it names the file or service.
@@ -130,6 +132,7 @@ impl<A: Serialize + DeserializeOwned + PartialEq + Send + Sync + 'static> Contex
         Box::pin(async move {
             let value = match (self.load)().await {
                 Loaded::Available(value) => value,
+                Loaded::Absent => return Ok(Loaded::Absent),
                 Loaded::Unavailable { reason } => return Ok(Loaded::Unavailable { reason }),
             };
             let json = serde_json::to_value(&value).map_err(|error| Fault::Codec(error.to_string()))?;

@@ -43,7 +43,7 @@ struct Member {
 
 /// One reading of all sources.
 pub struct Observations {
-    /// For `annals_core::context::{initialize, reconcile, replace}`, in order of composition.
+    /// For `annals_core::context::{initialize, reconcile, replace}`, in order of composition; without sources that are absent.
     pub sources: Vec<Observation>,
     /// Why each unavailable source is, in the same order: for errors and operators, never for the model.
     pub unavailable: Vec<(Key, String)>,
@@ -121,6 +121,7 @@ impl SystemContext {
             let key = source.key().clone();
             let observed = match loaded {
                 Ok(Loaded::Available(value)) => Observed::Available(value),
+                Ok(Loaded::Absent) => continue,
                 Ok(Loaded::Unavailable { reason }) => {
                     tracing::warn!(%key, reason, "a context source is unavailable");
                     observations.unavailable.push((key.clone(), reason));

@@ -2,6 +2,8 @@
 
 use super::{Leases, LocationCache, ServicesAt};
 use crate::permission::Approver;
+use crate::ports::Clock as _;
+use crate::ports::outputs::HOUR_MS;
 use crate::ports::{NoEntropy, OutputFolder, Provider, SeededIds, SystemClock, keep_swept, sweep};
 use crate::settings::{Definitions, Ports, Settings};
 use crate::state::Runtime;
@@ -110,7 +112,10 @@ impl StoreHost {
             .get_or_init(|| async {
                 sweep(&*self.outputs, &*self.clock).await;
                 let (outputs, clock) = (self.outputs.clone(), self.clock.clone());
-                AbortOnDrop(tokio::spawn(async move { keep_swept(&*outputs, &*clock).await }))
+                AbortOnDrop(tokio::spawn(async move {
+                    clock.sleep_until(clock.now().plus(HOUR_MS)).await;
+                    keep_swept(&*outputs, &*clock).await;
+                }))
             })
             .await;
         let mut remarks = self.locations.prepare(location).await;

@@ -19,7 +19,7 @@ pub const PREFIX: &str = "tool_";
 /// How long a file is kept after it was written: 7 days, in milliseconds.
 pub const RETENTION_MS: u64 = 7 * 24 * HOUR_MS;
 
-const HOUR_MS: u64 = 60 * 60 * 1_000;
+pub(crate) const HOUR_MS: u64 = 60 * 60 * 1_000;
 
 /// Keeps whole outputs. An error names its path.
 pub trait OutputFiles: Send + Sync {

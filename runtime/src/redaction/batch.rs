@@ -112,7 +112,7 @@ impl Redaction {
             | Event::Compaction(CompactionEvent::Started(_))
             | Event::Compaction(CompactionEvent::Undone(_))
             | Event::Compaction(CompactionEvent::ToolOutputsPruned(_))
-            | Event::Compaction(CompactionEvent::ToolOutputsReduced(_))
+            | Event::Compaction(CompactionEvent::ToolOutputsReduced(_) | CompactionEvent::CallsReduced(_))
             | Event::Message(MessageEvent::Pinned(_))
             | Event::Message(MessageEvent::Unpinned(_))
             | Event::Message(MessageEvent::RedactionApplied(RedactionApplied { .. }))

@@ -96,7 +96,7 @@ impl Redaction {
             | Event::Compaction(CompactionEvent::Started(_))
             | Event::Compaction(CompactionEvent::Undone(_))
             | Event::Compaction(CompactionEvent::ToolOutputsPruned(_))
-            | Event::Compaction(CompactionEvent::ToolOutputsReduced(_))
+            | Event::Compaction(CompactionEvent::ToolOutputsReduced(_) | CompactionEvent::CallsReduced(_))
             | Event::Child(ChildEvent::Started(_))
             | Event::Erasure(_)
             | Event::Message(MessageEvent::Pinned(_))

@@ -52,15 +52,16 @@ fn caller(parent: &SessionView, child: SessionId) -> AgentName {
     before.next_back().map_or_else(|| parent.session.agent.clone(), |mark| mark.agent)
 }
 
-/// An agent as a child has it: without tasks and todos of its own, unless its rules allow them by name.
-pub(crate) fn as_child(mut profile: AgentProfile) -> AgentProfile {
+/// An agent as a child has it: without tasks and todos of its own, unless its own rules, without those for every agent, allow
+/// them by name.
+pub(crate) fn as_child(mut profile: AgentProfile, own: &[Rule]) -> AgentProfile {
     for action in NOT_FOR_CHILDREN {
         let is_it = |rule: &Rule| match action.strip_suffix('*') {
             Some(stem) => rule.action.starts_with(stem),
             None => rule.action == action,
         };
         let named = |rule: &Rule| rule.effect == Effect::Allow && is_it(rule);
-        if !profile.permissions.iter().any(named) {
+        if !own.iter().any(named) {
             profile.permissions.push(Rule { action: action.into(), resource: "*".into(), effect: Effect::Deny });
         }
     }

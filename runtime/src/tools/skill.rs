@@ -56,6 +56,7 @@ impl Tool for SkillTool {
                     Some(skill) => Ok(ToolOutput::text(skill.body)),
                     None => Err(format!("There is no skill named {wanted:?}.").into()),
                 },
+                Loaded::Absent => Err(format!("There is no skill named {wanted:?}.").into()),
                 Loaded::Unavailable { reason } => Err(format!("The skills cannot be read now: {reason}").into()),
             }
         })

@@ -29,8 +29,7 @@ pub(super) async fn prepare(runner: &Runner, state: &mut TurnState) -> Result<Re
             _ => Selected::of(&view),
         };
         let begun = view.epochs.current.is_none();
-        if begun
-            && view.session.parent.is_none()
+        if view.session.parent.is_none()
             && let Some(renewal) = &runner.services.renewal
         {
             runner.unless_interrupted(renewal.renew()).await?;
@@ -49,7 +48,8 @@ pub(super) async fn prepare(runner: &Runner, state: &mut TurnState) -> Result<Re
             continue;
         }
         let view = runner.lane.staged_view().await?;
-        let profile = RequestProfile::of_turn(runner, &selected, state.step, &view)?;
+        let mut profile = RequestProfile::of_turn(runner, &selected, state.step, &view)?;
+        profile.rate = runner.lane.token_rate(&selected.model).await?;
         if !profile.record_turn(runner).await? {
             continue;
         }

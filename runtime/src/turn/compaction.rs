@@ -11,7 +11,7 @@ use crate::recovery::settle_open;
 use annals_core::event::{
     CompactionCompleted, CompactionFailed, CompactionReason, CompactionStarted, Failure, ModelProfile,
 };
-use annals_core::{Event, Record, Seq};
+use annals_core::{Event, Record, Seq, Text};
 use annals_projections::{
     CompactionPlan, ContextLimits, NothingToCompact, Projection, SessionView, SummaryRequest, estimate, history_tokens,
     plan, without_middle_chars,
@@ -52,7 +52,8 @@ async fn asked_for(runner: &Runner) -> Result<(), Stop> {
     let selected = Selected::of(&*runner.lane.view().await?);
     let model = runner.shared.ports.definitions.model(&selected.model);
     let model = model.ok_or_else(|| RunError::UnknownModel(selected.model.clone()))?;
-    let limits = runner.shared.settings.compaction.limits(&model);
+    let rate = runner.lane.token_rate(&selected.model).await?;
+    let limits = runner.shared.settings.compaction.limits(&model).at_rate(rate);
     let due = CompactionRequest { selected, model: &model, limits, reason: CompactionReason::Manual, due: 0 };
     match summarise(runner, due).await? {
         CompactionAttempt::Done => Ok(()),
@@ -69,7 +70,7 @@ async fn asked_for(runner: &Runner) -> Result<(), Stop> {
 pub(crate) async fn summarise(runner: &Runner, request: CompactionRequest<'_>) -> Result<CompactionAttempt, Stop> {
     let settings = &runner.shared.settings.compaction;
     let blobs = runner.lane.blobs();
-    let planned = |view: &SessionView| plan(&view.history, request.model, &request.limits, &*blobs);
+    let planned = |view: &SessionView| plan(&view.history, request.model, &request.limits, request.reason, &*blobs);
     if planned(&*runner.lane.view().await?).is_err() {
         return Ok(CompactionAttempt::Nothing);
     }
@@ -77,7 +78,10 @@ pub(crate) async fn summarise(runner: &Runner, request: CompactionRequest<'_>) -
         agent: settings.agent.clone().unwrap_or_else(|| request.selected.agent.clone()),
         model: settings.model.clone().unwrap_or_else(|| request.selected.model.clone()),
     };
-    let profile = RequestProfile::of_summary(runner, &summariser)?;
+    let mut profile = RequestProfile::of_summary(runner, &summariser)?;
+    // The text of the agent that works in the session is not about summaries.
+    profile.with_system = settings.agent.is_some();
+    profile.rate = runner.lane.token_rate(&summariser.model).await?;
     let (added, instructions) = asked_by_hook(runner).await?;
     profile.record(&runner.lane).await?;
     let started =
@@ -91,8 +95,10 @@ pub(crate) async fn summarise(runner: &Runner, request: CompactionRequest<'_>) -
     });
     let Some((began, plan)) = begun.await? else { return Ok(CompactionAttempt::Nothing) };
     let prompt = SummaryRequest {
+        rate: profile.rate,
+        system: profile.agent.system.as_ref().and_then(Text::inline).filter(|_| profile.with_system),
         added: added.as_deref(),
-        instructions: instructions.as_deref(),
+        instructions: instructions.as_deref().or(settings.instructions.as_deref()),
         ..SummaryRequest::to(&profile.model, request.limits.summary)
     }
     .prompt(&plan);
@@ -146,7 +152,7 @@ async fn finish(
                 return Ok(Decision::append(vec![undone.clone().into()], true));
             }
             let after = history_after(view, ended.clone().into());
-            let estimate = history_tokens(&after, request.model, &*blobs);
+            let estimate = history_tokens(&after, request.model, request.limits.rate, &*blobs);
             Ok(Decision::append(vec![CompactionCompleted { estimate, ..ended.clone() }.into()], false))
         })
         .await

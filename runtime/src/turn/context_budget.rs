@@ -7,10 +7,9 @@ use super::{RequestProfile, Runner, Stop};
 use crate::lane::Decision;
 use crate::outcome::{CompactionError, RunError};
 use annals_core::Event;
-use annals_core::event::{CompactionReason, Failure, StepFailed, StepStarted, ToolOutputsReduced};
+use annals_core::event::{CallsReduced, CompactionReason, Failure, StepFailed, StepStarted};
 use annals_projections::{
-    ContextLimits, OutputPlan, Request, RequestParts, SessionView, conversation_size, cut, estimate, prune,
-    shorten_unread,
+    ContextLimits, OutputPlan, Request, RequestParts, SessionView, conversation_size, cut, prune, shorten_unread,
 };
 
 /// How often the rounds of a turn may leave the conversation as large as it was, which only another writer's events can
@@ -58,12 +57,12 @@ impl ContextBudget {
     /// Whether a request of so many characters must be made smaller before it is sent.
     pub(super) fn exceeds(&self, runner: &Runner, profile: &RequestProfile, chars: u64) -> bool {
         let limits = self.limits(runner, profile);
-        runner.shared.settings.compaction.auto && limits.exceeded_by(estimate(chars))
+        runner.shared.settings.compaction.auto && limits.exceeded_by(chars)
     }
 
     /// The same by the limits of the model alone: for a request that continues an answer, so that the provider took its size.
     pub(super) fn exceeds_model(runner: &Runner, profile: &RequestProfile, chars: u64) -> bool {
-        runner.shared.settings.compaction.auto && limits(runner, profile).exceeded_by(estimate(chars))
+        runner.shared.settings.compaction.auto && limits(runner, profile).exceeded_by(chars)
     }
 
     /// An answer began: the refusal before it is no error of the turn any more. There is still no second recovery.
@@ -81,7 +80,7 @@ impl ContextBudget {
 
 /// The limits of the model of a turn.
 fn limits(runner: &Runner, profile: &RequestProfile) -> ContextLimits {
-    runner.shared.settings.compaction.limits(&profile.model)
+    runner.shared.settings.compaction.limits(&profile.model).at_rate(profile.rate)
 }
 
 /// Makes a request smaller that is too large, by one round.
@@ -133,7 +132,7 @@ pub(super) async fn after_refusal(
         return Err(exchange::give_up(runner, profile, refused).await?);
     }
     let request = refused.request.request.clone();
-    let limits = limits(runner, profile).after_refusal(estimate(request.chars()), settings.keep_tokens);
+    let limits = limits(runner, profile).after_refusal(request.chars(), settings.keep_tokens);
     match round(runner, profile, budget, &request, limits, CompactionReason::Overflow).await? {
         RoundEnd::Smaller => {
             budget.recovery = Some(RefusalRecovery { refused, limits, exhausted: false });
@@ -154,23 +153,26 @@ async fn round(
     limits: ContextLimits,
     reason: CompactionReason,
 ) -> Result<RoundEnd, Stop> {
-    let Some(limit) = limits.request else { return Ok(RoundEnd::Nothing) };
+    if limits.request.is_none() {
+        return Ok(RoundEnd::Nothing);
+    }
     let (blobs, model, chars) = (runner.lane.blobs(), &profile.model, request.chars());
     let before = conversation_size(&runner.lane.view().await?.history, model, &*blobs);
     let pruning = runner.shared.settings.compaction.prune;
     let reduced = reduce(runner, |view: &SessionView| {
         let pruned = pruning.then(|| prune(&view.history, model, &limits)).flatten();
-        pruned.or_else(|| shorten_unread(&view.history, model, chars, limit, &*blobs))
+        pruned.or_else(|| shorten_unread(&view.history, model, chars, &limits, &*blobs))
     });
     let ended = if reduced.await? {
         RoundEnd::Smaller
     } else {
-        let due = CompactionRequest { selected: profile.selected(), model, limits, reason, due: estimate(chars) };
+        let due =
+            CompactionRequest { selected: profile.selected(), model, limits, reason, due: limits.rate.tokens(chars) };
         match summarise(runner, due).await? {
             CompactionAttempt::Done => RoundEnd::Smaller,
             CompactionAttempt::Failed(why) => RoundEnd::Failed(why),
             CompactionAttempt::Nothing => {
-                let cut = reduce(runner, |view: &SessionView| cut(&view.history, model, chars, limit, &*blobs));
+                let cut = reduce(runner, |view: &SessionView| cut(&view.history, model, chars, &limits, &*blobs));
                 if cut.await? { RoundEnd::Smaller } else { RoundEnd::Nothing }
             }
         }
@@ -187,17 +189,16 @@ async fn round(
     Ok(ended)
 }
 
-/// Records that outputs are made smaller, if the plan has any; returns whether it has.
+/// Records what is made smaller, if the plan has anything; returns whether it has.
 async fn reduce(runner: &Runner, mut plan: impl FnMut(&SessionView) -> Option<OutputPlan>) -> Result<bool, Stop> {
     runner
         .lane
         .decide(|view| {
-            let plan = plan(view).filter(|plan| !plan.cleared.is_empty() || !plan.shortened.is_empty());
+            let plan = plan(view).filter(|plan| !plan.is_empty());
             Ok(match plan {
                 Some(plan) => {
-                    let (cleared, shortened) = (plan.cleared.len(), plan.shortened.len());
-                    tracing::debug!(cleared, shortened, tokens = plan.tokens, "tool outputs are made smaller");
-                    Decision::append(vec![ToolOutputsReduced::from(plan).into()], true)
+                    tracing::debug!(?plan, "calls are made smaller");
+                    Decision::append(vec![CallsReduced::from(plan).into()], true)
                 }
                 None => Decision::nothing(false),
             })
@@ -213,8 +214,7 @@ async fn too_large(
     limits: ContextLimits,
 ) -> Result<Stop, Stop> {
     let view = runner.lane.view().await?;
-    let limit = limits.request.unwrap_or(u64::MAX);
-    let error = RunError::TooLarge(RequestParts::of(request, &view.history, limit, &*runner.lane.blobs()));
+    let error = RunError::TooLarge(RequestParts::of(request, &view.history, &limits, &*runner.lane.blobs()));
     let (agent, model) = (profile.agent.agent.clone(), profile.model.model.clone());
     let failure = Failure { kind: error.kind().into(), message: error.to_string().into(), status: None };
     let events: [Event; 2] = [

@@ -54,21 +54,27 @@ pub(crate) async fn record_request(
     let blobs = runner.lane.blobs();
     let mut redaction = Redaction::new(runner.shared.settings.redactor.as_ref());
     redaction.text(&mut prompt);
-    let decide = |view: &SessionView| {
+    let decide = |view: &SessionView| -> Result<_, Stop> {
         if !due(view) {
             return Ok(Decision::nothing(None));
         }
         let mut sent: RequestSent = profile.sent(id, purpose, Some(prompt.clone()));
         let request = rebuild(view, &sent, &*blobs)?;
+        let request = request.without_system().filter(|_| !profile.with_system).unwrap_or(request);
         sent.digest = request.digest();
         let body = encode(&request, session)?.map(Arc::new);
         sent.wire = body.as_ref().map(|body| body.digest);
         let parent = view.session.parent.as_ref().map(|parent| parent.session);
+        let size = (view.cut().next, request.chars());
         let request = ProviderRequest { session, parent, id, attempt: 1, request: Arc::new(request), body };
         let events = [sent.into()].into_iter().chain(redaction.applied()).collect();
-        Ok(Decision::append(events, Some(OneShot { id, request })))
+        Ok(Decision::append(events, Some((OneShot { id, request }, size))))
     };
-    runner.lane.decide(decide).await
+    let Some((one_shot, (seq, chars))) = runner.lane.decide(decide).await? else { return Ok(None) };
+    if purpose == Purpose::Summary {
+        runner.lane.note_request(seq, chars).await;
+    }
+    Ok(Some(one_shot))
 }
 
 /// Sends the request and collects the text; `heard` is called with each delta.

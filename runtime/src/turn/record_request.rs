@@ -17,6 +17,8 @@ pub(super) struct RecordedRequest {
     pub(super) body: Option<Arc<RequestBody>>,
     /// The Seq of `request.sent`.
     pub(super) seq: Seq,
+    /// Its size in characters.
+    chars: u64,
     /// The session that began this one, if any.
     pub(super) parent: Option<SessionId>,
 }
@@ -52,17 +54,20 @@ pub(super) async fn record_request(
             }
             let mut sent = RequestSent { attempt, ..profile.sent(id, Purpose::Turn, None) };
             let built = requests.build(view, &sent, &*blobs)?;
-            let (request, digest) = (built.request(), built.digest());
-            if budget.exceeds(runner, profile, built.chars()) {
+            let (request, digest, chars) = (built.request(), built.digest(), built.chars());
+            if budget.exceeds(runner, profile, chars) {
                 return Ok(Decision::nothing(RequestDecision::TooLarge(Box::new(request))));
             }
             sent.digest = digest;
             let body = encode(&request, runner.lane.session())?.map(Arc::new);
-            let durable = RecordedRequest::of(view, sent, request, body);
+            let durable = RecordedRequest { chars, ..RecordedRequest::of(view, sent, request, body) };
             let sent = (*durable.sent).clone();
             Ok::<_, Stop>(Decision::append(vec![sent.into()], RequestDecision::Sent(durable)))
         })
         .await?;
+    if let Some(RequestDecision::Sent(request)) = &decided {
+        runner.lane.note_request(request.seq, request.chars).await;
+    }
     Ok(decided.unwrap_or(RequestDecision::Overtaken))
 }
 
@@ -70,7 +75,7 @@ impl RecordedRequest {
     fn of(view: &SessionView, sent: RequestSent, request: Request, body: Option<Arc<RequestBody>>) -> Self {
         let parent = view.session.parent.as_ref().map(|parent| parent.session);
         let sent = RequestSent { wire: body.as_ref().map(|body| body.digest), ..sent };
-        Self { sent: Box::new(sent), request: Arc::new(request), body, seq: view.cut().next, parent }
+        Self { sent: Box::new(sent), request: Arc::new(request), body, seq: view.cut().next, chars: 0, parent }
     }
 
     /// Whether its turn may still record the answer: no revert removed it, and no other runner of
@@ -102,8 +107,8 @@ impl RecordedRequest {
                 return Err(runner.superseded(this, view));
             }
             let built = requests.build(view, &sent, &*blobs)?;
-            let (request, digest) = (built.request(), built.digest());
-            if digest != sent.digest && ContextBudget::exceeds_model(runner, profile, built.chars()) {
+            let (request, digest, chars) = (built.request(), built.digest(), built.chars());
+            if digest != sent.digest && ContextBudget::exceeds_model(runner, profile, chars) {
                 return Ok(Decision::nothing(None));
             }
             let (request_id, body) = match digest == sent.digest {
@@ -111,11 +116,12 @@ impl RecordedRequest {
                 false => (other, encode(&request, runner.lane.session())?.map(Arc::new)),
             };
             let sent = RequestSent { digest, request: request_id, ..sent.clone() };
-            let durable = Self::of(view, sent, request, body);
+            let durable = Self { chars, ..Self::of(view, sent, request, body) };
             let sent = (*durable.sent).clone();
             Ok::<_, Stop>(Decision::append(vec![sent.into()], Some(durable)))
         };
         let Some(next) = runner.lane.decide_request(next).await? else { return Ok(false) };
+        runner.lane.note_request(next.seq, next.chars).await;
         *self = next;
         Ok(true)
     }

@@ -13,7 +13,7 @@ use annals_core::event::{
     RequestOptions, RequestSent, ToolsRecorded, Usage,
 };
 use annals_core::{Blobs, Digest, Event, RequestId, Text};
-use annals_projections::{Profiles, SCRIPTED_PROTOCOL, SessionView, running_inputs};
+use annals_projections::{Profiles, SCRIPTED_PROTOCOL, SessionView, TokenRate, running_inputs};
 use std::collections::BTreeMap;
 
 /// Agent, model, tools and options of one request.
@@ -22,6 +22,10 @@ pub(crate) struct RequestProfile {
     pub(crate) model: ModelProfile,
     pub(crate) offered: Offered,
     pub(crate) last_step: bool,
+    /// How many tokens its model's provider counts.
+    pub(crate) rate: TokenRate,
+    /// Whether a one-shot request has the text of its agent.
+    pub(crate) with_system: bool,
     /// Tools that are not offered since the window is small.
     left_out: Vec<String>,
     options: RequestOptions,
@@ -124,8 +128,9 @@ impl RequestProfile {
             options: options.digest()?,
             tools: if offered.is_empty() { None } else { Some(tools.digest()?) },
         };
-        let left_out = Vec::new();
-        Ok(Self { agent, model, offered, last_step, left_out, options, tools, named, redacted: redaction.applied() })
+        let (rate, with_system, left_out) = (TokenRate::UNREPORTED, false, Vec::new());
+        let redacted = redaction.applied();
+        Ok(Self { agent, model, offered, last_step, rate, with_system, left_out, options, tools, named, redacted })
     }
 
     /// Resolves the name of a call: to the only offered tool that differs from it in case alone, unless the protocol is

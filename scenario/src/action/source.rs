@@ -16,8 +16,10 @@ pub struct DeclaredSource {
     pub contribution: Key,
     /// The type of its values.
     pub codec: DeclaredCodec,
-    /// Its value; `None` while it is unavailable.
+    /// Its value; `None` while it is unavailable or absent.
     pub value: Option<Value>,
+    /// Whether it is absent.
+    pub absent: bool,
     /// The template of its text in the baseline.
     pub baseline: Template,
     /// The template of the context update for a changed value.
@@ -84,6 +86,7 @@ impl DeclaredSource {
             contribution: fields.read("contribution", |at| at.parsed())?.unwrap_or_else(|| key.clone()),
             codec,
             value: value.filter(|_| !unavailable),
+            absent: false,
             baseline: template("baseline")?.unwrap_or_default(),
             update: template("update")?.unwrap_or_default(),
             removed: template("removed")?,

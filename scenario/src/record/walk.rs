@@ -50,7 +50,7 @@ struct CompactionEvidence {
     asked: Option<u64>,
     /// The start of the newest compaction.
     started: Seq,
-    /// The estimate of the newest request of a turn.
+    /// The size of the newest request of a turn in characters.
     newest: u64,
     /// The largest estimate of a request that was sent, and the smallest of one that was not, with its context limit.
     sent: u64,

@@ -46,8 +46,12 @@ impl ContextSource for ScenarioSource {
             if let Some(actions) = on_load.filter(|actions| !actions.is_empty()) {
                 (self.perform)(actions).await;
             }
-            let value = self.world.state().source(&self.key).and_then(|source| source.value.clone());
-            Ok(value.map_or_else(|| Loaded::unavailable("the scenario says so"), Loaded::Available))
+            let now = self.world.state().source(&self.key).map(|source| (source.value.clone(), source.absent));
+            Ok(match now {
+                Some((Some(value), _)) => Loaded::Available(value),
+                Some((None, true)) => Loaded::Absent,
+                Some((None, false)) | None => Loaded::unavailable("the scenario says so"),
+            })
         })
     }
 

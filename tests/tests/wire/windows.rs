@@ -1,7 +1,7 @@
 //! Ten reads of 50 KB in one turn, in windows of every size, through each protocol.
 
 use annals_core::event::{CompactionReason, ModelProfile, Prices, Purpose, SystemMessages};
-use annals_projections::{Body, ContextLimits, SCRIPTED_PROTOCOL, estimate};
+use annals_projections::{Body, ContextLimits, SCRIPTED_PROTOCOL};
 use annals_providers::wire::{Protocol, decoder};
 use annals_runtime::permission::FixedApprover;
 use annals_runtime::ports::{AnswerStream, Provider, ProviderRequest, SeededIds};
@@ -34,7 +34,7 @@ impl Provider for Reader {
                 says(self.protocol, "Some files were read.")
             }
             Purpose::Turn | Purpose::Title | Purpose::Other => {
-                self.turns.lock().unwrap().push(estimate(request.request.chars()));
+                self.turns.lock().unwrap().push(request.request.chars());
                 let mut calls = self.calls.lock().unwrap();
                 *calls += 1;
                 if *calls <= READS { reads(self.protocol, *calls) } else { says(self.protocol, "All are read.") }

@@ -20,6 +20,10 @@ pub struct ContextProgram {
     pub key: Key,
     /// What precedes the text; may be empty.
     pub heading: String,
+    /// What precedes the text where it has changed; `heading` without one.
+    pub changed: Option<String>,
+    /// What the model reads once there is no text any more.
+    pub removed: Option<String>,
     /// The program; it is given nothing.
     pub program: ExternalProgram,
     /// When it is run.
@@ -40,24 +44,31 @@ pub enum LookWhen {
 impl ContextProgram {
     /// The source for a directory.
     pub(crate) fn source(&self, directory: &Path) -> Source<String> {
-        let Self { key, heading, .. } = self.clone();
+        let Self { key, heading, changed, removed, .. } = self.clone();
+        let changed = changed.unwrap_or_else(|| heading.clone());
+        let removed = removed.unwrap_or_else(|| format!("The context `{key}` no longer applies."));
         let looking =
             Arc::new(Looking { settings: self.clone(), directory: directory.to_owned(), last: Mutex::default() });
-        let told = move |text: &String| match heading.is_empty() {
-            true => text.clone(),
+        let headed = |heading: &str, text: &str| match heading.is_empty() {
+            true => text.to_owned(),
             false => format!("{heading}\n{text}"),
         };
-        let named = key.clone();
         Source::new(
             key,
             move || {
                 let looking = looking.clone();
                 async move { looking.look().await }
             },
-            told,
+            move |text: &String| headed(&heading, text),
         )
-        .removed(move |_| format!("The context `{named}` is no longer provided."))
+        .update(move |_, text| headed(&changed, text))
+        .removed(move |_| removed.clone())
     }
+}
+
+/// A program that prints nothing has nothing to say: a branch name on a detached HEAD, the difference of a clean tree.
+fn loaded(text: String) -> Loaded<String> {
+    if text.is_empty() { Loaded::Absent } else { Loaded::Available(text) }
 }
 
 struct Looking {
@@ -76,7 +87,7 @@ impl Looking {
                 LookWhen::Once => true,
             };
             if fresh {
-                return Loaded::Available(text.clone());
+                return loaded(text.clone());
             }
         }
         match self.settings.program.run(&self.directory, "").await {
@@ -88,7 +99,7 @@ impl Looking {
                     text.push_str("\n... the rest is left out ...");
                 }
                 *last = Some((Instant::now(), text.clone()));
-                Loaded::Available(text)
+                loaded(text)
             }
             Ok(output) => Loaded::unavailable(format!("{}: {}", self.settings.key, reason(&output))),
             Err(error) => Loaded::unavailable(format!("{}: {error}", self.settings.key)),

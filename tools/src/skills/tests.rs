@@ -15,6 +15,7 @@ fn files(paths: &[(&str, &str)]) -> Arc<MemoryFilesystem> {
 async fn told(folder: &SkillFolders) -> Result<Vec<(String, Option<String>)>, String> {
     match folder.skills().await {
         Loaded::Available(skills) => Ok(skills.into_iter().map(|skill| (skill.name, skill.description)).collect()),
+        Loaded::Absent => Ok(Vec::new()),
         Loaded::Unavailable { reason } => Err(reason),
     }
 }

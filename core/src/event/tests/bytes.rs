@@ -72,6 +72,7 @@ fn bincode_1(event: &Event) -> (Vec<u8>, Event) {
         Compaction CompactionEvent {
             Started CompactionStarted Ended CompactionEnded Failed CompactionFailed Undone CompactionUndone
             ToolOutputsPruned ToolOutputsPruned Completed CompactionCompleted ToolOutputsReduced ToolOutputsReduced
+            CallsReduced CallsReduced
         }
         Message MessageEvent {
             Pinned MessagePinned Unpinned MessageUnpinned SyntheticAdded SyntheticAdded ShellRan ShellRan

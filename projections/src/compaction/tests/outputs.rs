@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn at_most(limit: u64) -> ContextLimits {
+    ContextLimits::at(limit, 0)
+}
+
 #[test]
 fn a_prune_spares_the_newest_outputs_and_the_newest_answer() {
     let read = |id: &str| answer(id, "read", &long(400));
@@ -34,7 +38,7 @@ fn hosted_and_failed_calls_are_never_made_smaller() {
     let calls = vec![hosted.into(), settled("h", &long(900)), called("f", "read"), failed("f", Some(&long(900)))];
     let events = [user("go"), vec![step()], calls, vec![ended()], answer("c", "read", "x")].concat();
     assert_eq!(prune(&history(&events), &model(), &ContextLimits::at(0, 0)), None);
-    assert_eq!(cut(&history(&events), &model(), 1_000, 0, &NoBlobs), None);
+    assert_eq!(cut(&history(&events), &model(), 1_000, &at_most(0), &NoBlobs), None);
 }
 
 /// What a plan does: cleared, shortened.
@@ -54,14 +58,14 @@ fn unread_results_are_shortened_the_largest_first() {
     let newest = [vec![step()], calls("a", 6_000), calls("b", 8_000), calls("c", 6_000), vec![ended()]].concat();
     let events = [user("go"), answer("old", "read", &long(9_000)), newest].concat();
     // Each shortened one has 4,036 characters.
-    let shorten = |limit| made(shorten_unread(&history(&events), &model(), 30_000, limit, &NoBlobs));
+    let shorten = |limit| made(shorten_unread(&history(&events), &model(), 30_000, &at_most(limit), &NoBlobs));
     assert_eq!(shorten(7_500), names(&[], &[]), "it fits");
     assert_eq!(shorten(6_510), names(&[], &["b"]));
     assert_eq!(shorten(6_509), names(&[], &["a", "b"]), "of equal ones the older");
     assert_eq!(shorten(5_529), names(&[], &["a", "b", "c"]));
     assert_eq!(shorten(5_528), None, "not the old one");
     let answered = [&events[..], &said("end")].concat();
-    assert_eq!(made(shorten_unread(&history(&answered), &model(), 30_000, 6_510, &NoBlobs)), None);
+    assert_eq!(made(shorten_unread(&history(&answered), &model(), 30_000, &at_most(6_510), &NoBlobs)), None);
 }
 
 #[test]
@@ -69,7 +73,7 @@ fn a_cut_shortens_everything_and_then_clears_the_newest_last() {
     let calls = |id: &str, chars: usize| vec![called(id, "read"), settled(id, &long(chars))];
     let newest = [vec![step()], calls("a", 100), calls("b", 8_000), vec![ended()]].concat();
     let events = [user("go"), answer("old", "read", &long(9_000)), answer("small", "read", &long(40)), newest].concat();
-    let at = |limit| made(cut(&history(&events), &model(), 20_000, limit, &NoBlobs));
+    let at = |limit| made(cut(&history(&events), &model(), 20_000, &at_most(limit), &NoBlobs));
     assert_eq!(at(3_760), names(&[], &["old"]));
     assert_eq!(at(3_759), names(&[], &["old", "b"]));
     assert_eq!(at(2_769), names(&[], &["old", "b"]));
@@ -78,4 +82,95 @@ fn a_cut_shortens_everything_and_then_clears_the_newest_last() {
     assert_eq!(at(1_765), names(&["old", "small", "b"], &[]));
     assert_eq!(at(764), names(&["old", "small", "a", "b"], &[]));
     assert_eq!(at(747), None, "all of it is not enough");
+}
+
+/// A call with an input, as received.
+fn given(call: &str, input: &str, hosted: bool) -> Event {
+    let input = annals_core::Json::received(input);
+    ToolCalled { index: 0, call: call.into(), name: "write".into(), input, hosted, metadata: None }.into()
+}
+
+#[test]
+fn inputs_and_then_hosted_results_are_shortened_where_outputs_are_not_enough() {
+    let result = annals_core::Json::received(&format!(r#"{{"page":"{}"}}"#, long(9_000)));
+    let hosted_result = ToolSettled {
+        hosted_result: Some(result),
+        ..ToolSettled::bare("h".into(), annals_core::event::ToolOutcome::Completed)
+    };
+    let input = |chars: usize| format!(r#"{{"path": "a", "content":"{}", "n": 1e400}}"#, long(chars));
+    let calls = vec![
+        step(),
+        given("small", &input(100), false),
+        settled("small", "done"),
+        given("a", &input(6_000), false),
+        settled("a", "done"),
+        given("b", &input(8_000), false),
+        failed("b", Some("refused")),
+        given("h", "{}", true),
+        hosted_result.into(),
+        called("out", "read"),
+        settled("out", &long(100)),
+        ended(),
+    ];
+    let events = [user("go"), calls].concat();
+    let before = conversation_size(&history(&events), &model(), &NoBlobs);
+    let at = |left_out: u64| {
+        // Exactly so many characters are to be saved.
+        let limits = at_most(estimate(before.saturating_sub(left_out)));
+        cut(&history(&events), &model(), before, &limits, &NoBlobs).map(|plan| {
+            let after = [&events[..], &[annals_core::event::CallsReduced::from(plan.clone()).into()]].concat();
+            let after = conversation_size(&history(&after), &model(), &NoBlobs);
+            assert!(after <= before.saturating_sub(left_out) + 2, "{after}: {plan:?}");
+            let names = |calls: Vec<annals_core::CallId>| calls.iter().map(|call| call.to_string()).collect::<Vec<_>>();
+            (names(plan.cleared), names(plan.inputs), names(plan.hosted))
+        })
+    };
+    let names = |cleared: &[&str], inputs: &[&str], hosted: &[&str]| {
+        let owned = |calls: &[&str]| calls.iter().map(|call| (*call).to_string()).collect::<Vec<_>>();
+        Some((owned(cleared), owned(inputs), owned(hosted)))
+    };
+    assert_eq!(at(60), names(&["out"], &[], &[]));
+    assert_eq!(at(1_000), names(&["out"], &["b"], &[]), "the largest first");
+    assert_eq!(at(5_000), names(&["out"], &["a", "b"], &[]));
+    assert_eq!(at(9_000), names(&["out"], &["a", "b"], &["h"]));
+    assert_eq!(at(20_000), None, "all of it is not enough");
+    assert_eq!(
+        cut(&history(&[&events[..], &[pinned(1)]].concat()), &model(), before, &at_most(0), &NoBlobs),
+        None,
+        "nothing is changed in vain"
+    );
+}
+
+#[test]
+fn a_model_reads_what_is_shortened_as_valid_json_and_as_text() {
+    let result = annals_core::Json::received(&format!("[\"{}\"]", long(9_000)));
+    let hosted_result = ToolSettled {
+        hosted_result: Some(result),
+        ..ToolSettled::bare("h".into(), annals_core::event::ToolOutcome::Completed)
+    };
+    let calls = vec![
+        step(),
+        given("a", &format!(r#"{{"content":"{}","n":12345678901234567890123}}"#, long(8_000)), false),
+        settled("a", "done"),
+        given("h", "{}", true),
+        hosted_result.into(),
+        ended(),
+    ];
+    let short = annals_core::event::CallsReduced {
+        calls: Vec::new(),
+        shortened: Vec::new(),
+        inputs: vec!["a".into()],
+        hosted: vec!["h".into()],
+    };
+    let history = history(&[user("go"), calls, vec![short.into()]].concat());
+    let messages: Vec<_> =
+        history.selected().flat_map(|message| crate::request::alone(message, &model(), &NoBlobs)).collect();
+    let answer = messages.iter().find(|message| message.role == crate::Role::Assistant).expect("an answer");
+    let [crate::Block::Call { input, .. }, crate::Block::Text { text, .. }] = answer.blocks.as_slice() else {
+        panic!("{answer:?}")
+    };
+    assert!(serde_json::from_str::<serde_json::Value>(input).is_ok(), "{input}");
+    assert!(input.ends_with(r#","n":12345678901234567890123}"#) && input.chars().count() < 4_100, "{input}");
+    assert!(text.starts_with("[Assistant tool call]: write({})\n[Tool result]: [\"xxx"), "{text}");
+    assert!(text.contains("characters left out") && text.chars().count() < 4_200, "{text}");
 }

@@ -22,7 +22,16 @@ impl OutputFolder {
 
     async fn write(&self, name: &str, text: &str) -> io::Result<()> {
         let folder = self.folder.reach()?;
-        tokio::fs::create_dir_all(&folder).await?;
+        if let Err(error) = tokio::fs::create_dir_all(&folder).await {
+            let shown = self.folder.shown();
+            return Err(match shown.is_file() {
+                true => io::Error::new(
+                    ErrorKind::NotADirectory,
+                    "it is a file where the folder of outputs belongs; move it away",
+                ),
+                false => error,
+            });
+        }
         let path = folder.join(name);
         let mut options = tokio::fs::OpenOptions::new();
         options.write(true).create_new(true);
@@ -78,6 +87,9 @@ impl OutputFiles for OutputFolder {
             let shown = self.folder.shown().join(name).display().to_string();
             match written {
                 Ok(()) => Ok(shown),
+                Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                    Err(io::Error::new(error.kind(), format!("{}: {error}", self.folder.shown().display())))
+                }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(super::taken(&shown)),
                 Err(error) => Err(io::Error::new(error.kind(), format!("{shown}: {error}"))),
             }
@@ -104,6 +116,17 @@ mod tests {
             .collect::<Result<_, _>>()?;
         names.sort();
         Ok(names)
+    }
+
+    #[tokio::test]
+    async fn a_file_in_the_place_of_the_folder_is_named() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("tool-output");
+        std::fs::write(&path, "a file")?;
+        let error = OutputFolder::at(path.clone()).keep("tool_1", "whole").await.map_err(|error| error.to_string());
+        let told = "it is a file where the folder of outputs belongs; move it away";
+        assert_eq!(error, Err(format!("{}: {told}", path.display())));
+        Ok(())
     }
 
     #[tokio::test]

@@ -44,7 +44,7 @@ impl ScriptBuilder<'_> {
                 self.boundary(Vec::new());
                 self.run.iter_mut().for_each(|run| run.promoted = true);
             }
-            Event::Compaction(CompactionEvent::ToolOutputsReduced(_)) => {
+            Event::Compaction(CompactionEvent::ToolOutputsReduced(_) | CompactionEvent::CallsReduced(_)) => {
                 if !self.refused() {
                     self.boundary(Vec::new());
                     self.limits.automatic = true;
@@ -179,7 +179,7 @@ impl ScriptBuilder<'_> {
             }
         }
         if sent.purpose == Purpose::Turn {
-            self.limits.newest = self.tokens(&self.view, sent);
+            self.limits.newest = self.chars(&self.view, sent);
         }
         self.run.get_or_insert_default().attempts.push(RecordedAttempt::new());
         Ok(())
@@ -187,7 +187,11 @@ impl ScriptBuilder<'_> {
 
     /// The estimate of a request; 0 if the log does not contain its profiles.
     fn tokens(&self, view: &SessionView, sent: &RequestSent) -> u64 {
-        rebuild(view, sent, self.recording.blobs.as_ref()).map_or(0, |request| estimate(request.chars()))
+        estimate(self.chars(view, sent))
+    }
+
+    fn chars(&self, view: &SessionView, sent: &RequestSent) -> u64 {
+        rebuild(view, sent, self.recording.blobs.as_ref()).map_or(0, |request| request.chars())
     }
 
     fn attempt(&mut self, change: impl FnOnce(&mut RecordedAttempt)) {
@@ -294,7 +298,7 @@ impl ScriptBuilder<'_> {
     fn attempted(&mut self, reason: CompactionReason) {
         let blobs = self.recording.blobs.as_ref();
         let Some((model, usual)) = self.limits(reason) else { return };
-        let is_empty = |tail| plan(&self.view.history, model, &ContextLimits { tail, ..usual }, blobs).is_err();
+        let is_empty = |tail| plan(&self.view.history, model, &ContextLimits { tail, ..usual }, reason, blobs).is_err();
         if is_empty(usual.tail) {
             let most = least(usual.tail, is_empty).checked_sub(1);
             self.limits.asked = self.limits.asked.into_iter().chain(most).min();
@@ -306,7 +310,7 @@ impl ScriptBuilder<'_> {
         let blobs = self.recording.blobs.as_ref();
         let other = || self.recording.inexpressible(seq, "a compaction that kept other messages than Annals would");
         let (model, usual) = self.limits(completed.reason).ok_or_else(other)?;
-        let planned = |tail| plan(&self.view.history, model, &ContextLimits { tail, ..usual }, blobs);
+        let planned = |tail| plan(&self.view.history, model, &ContextLimits { tail, ..usual }, completed.reason, blobs);
         let first = |tail| planned(tail).map_or(Seq::ZERO, |plan| plan.first_kept.unwrap_or(self.limits.started));
         let same = |tail: &u64| {
             let same =

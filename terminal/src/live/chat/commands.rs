@@ -20,7 +20,7 @@ impl Chat<'_> {
                 let widest = WORDS.iter().map(|(word, _)| word.len()).max().unwrap_or_default();
                 WORDS.iter().for_each(|(word, does)| self.aside(&format!("{word:widest$}  {does}")));
                 for (name, does) in self.chosen.expander.templates() {
-                    self.aside(&format!("{:widest$}  {}", format!("/{}", plain(name)), plain(does)));
+                    self.aside(&format!("{:widest$}  {}", format!("/{}", plain(&name)), plain(&does)));
                 }
             }
             (ChatCommand::Model(None), _) => {

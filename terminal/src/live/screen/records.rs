@@ -7,7 +7,7 @@ use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, EpochCause, FilesEvent, Finish, InputEvent, MessageEvent,
     PermissionEvent, ProfileEvent, Purpose, SessionEvent, StepEvent, ToolEvent,
 };
-use annals_core::{Blobs, Event, Key, Record, Text};
+use annals_core::{Blobs, CallId, Event, Key, Record, Text};
 use annals_inspect::timeline::one_line;
 use std::io::{self, Write};
 use std::time::Instant;
@@ -154,6 +154,14 @@ impl Screen {
         }
     }
 
+    fn made_smaller(&mut self, made: &[(&Vec<CallId>, &str, &str)], out: &mut dyn Write) -> io::Result<()> {
+        for (calls, what, verb) in made.iter().filter(|(calls, ..)| !calls.is_empty()) {
+            let count = counted(calls.len() as u64, what);
+            self.aside(&format!("{count} {verb} the model's context; the log keeps all of it"), out)?;
+        }
+        Ok(())
+    }
+
     fn about_compaction(&mut self, event: &CompactionEvent, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         match event {
             CompactionEvent::Started(started) => {
@@ -171,12 +179,17 @@ impl Screen {
                 self.aside(&format!("{count} removed from the model's context; the log keeps them"), out)
             }
             CompactionEvent::ToolOutputsReduced(reduced) => {
-                let made = [(reduced.calls.len(), "removed from"), (reduced.shortened.len(), "shortened in")];
-                for (count, verb) in made.into_iter().filter(|(count, _)| *count > 0) {
-                    let count = counted(count as u64, "tool output");
-                    self.aside(&format!("{count} {verb} the model's context; the log keeps all of it"), out)?;
-                }
-                Ok(())
+                let made = [(&reduced.calls, "removed from"), (&reduced.shortened, "shortened in")];
+                self.made_smaller(&made.map(|(calls, verb)| (calls, "tool output", verb)), out)
+            }
+            CompactionEvent::CallsReduced(reduced) => {
+                let made = [
+                    (&reduced.calls, "tool output", "removed from"),
+                    (&reduced.shortened, "tool output", "shortened in"),
+                    (&reduced.inputs, "input", "shortened in"),
+                    (&reduced.hosted, "result of the provider", "shortened in"),
+                ];
+                self.made_smaller(&made, out)
             }
             CompactionEvent::Undone(_) => Ok(()),
         }
