@@ -142,7 +142,7 @@ async fn converse(
 fn settings(chosen: &Chosen, history: StorePath, cli: &CommandContext) -> ScreenSettings {
     let words = WORDS.iter().filter(|(word, _)| word.starts_with('/'));
     let words = words.map(|(word, does)| (word.split(' ').next().unwrap_or(word).to_owned(), (*does).to_owned()));
-    let templates = chosen.expander.templates().map(|(name, does)| (format!("/{name}"), does.to_owned()));
+    let templates = chosen.expander.templates().map(|(name, does)| (format!("/{name}"), does));
     let names = |agents: &[AgentName]| agents.iter().map(ToString::to_string).collect();
     ScreenSettings {
         style: cli.style.clone(),

@@ -228,7 +228,9 @@ pub(crate) fn summarise(report: &RecordingReport, cli: &CommandContext) {
                 rest => format!("{}, the first {}", counted(rest.len() as u64 + 1, "session"), first.session),
             };
             let (requests, id) = (counted(requests, "request"), first.session);
-            let facts = format!("{subject} · {requests} · {} tokens · {}", thousands(tokens), money(cost));
+            // As in lists: an unknown price is not a price of 0.
+            let cost = if cost == 0 { "-".to_owned() } else { money(cost) };
+            let facts = format!("{subject} · {requests} · {} tokens · {cost}", thousands(tokens));
             cli.remark(&format!("{facts} · annals replay {id} · annals verify {id} --requests --wire"));
         }
     }

@@ -69,14 +69,22 @@ const LONG: u64 = 5_000;
 /// # Errors
 /// When there is no such session, the store refuses, or the output does. Damage is an answer, not an error.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let found = cli.target(&args.target).await?;
+    let mut found = cli.target(&args.target).await?;
+    let begin = match args.target.at {
+        Some(at) if args.step => Some(at.seq(&found.reader, found.session, &cli.style).await?),
+        _ => None,
+    };
+    if begin.is_some() {
+        // One may step on from there.
+        found.until = found.reader.until(found.session, None).await?;
+    }
     let past = SessionAt::from(&found);
     if args.follow && cli.style.json {
         return follow::follow_as_json(&found, out).await;
     }
     if found.until.0 >= LONG && !cli.style.json {
         match past.statistics().await {
-            Ok(statistics) => return shown_first(args, &found, &statistics, cli, out).await,
+            Ok(statistics) => return shown_first(args, &found, begin, &statistics, cli, out).await,
             // What can be read is shown below.
             Err(ReadError::Damaged { .. }) => {}
             Err(error) => return Err(error.into()),
@@ -89,7 +97,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Ok(verdict);
     }
     if args.step {
-        step::run(&found, cli).await?;
+        step::run(&found, begin, cli).await?;
         return Ok(verdict);
     }
     let SessionAudit { statistics, report, .. } = audit;
@@ -105,13 +113,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 async fn shown_first(
     args: &Args,
     found: &FoundSession,
+    begin: Option<Seq>,
     statistics: &Statistics,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let clean = |report: &VerifyReport| report.is_sound() && statistics.anomaly_count() == 0;
     if args.step {
-        step::run(found, cli).await?;
+        step::run(found, begin, cli).await?;
         return Ok(Verdict::bad_if(!clean(&SessionAt::from(found).integrity().await?)));
     }
     let mut sheet = sheet(statistics, cli, out);

@@ -21,16 +21,19 @@ const AROUND: u64 = 4;
 /// Lines that are not for what an event says: title, list, two rules, keys.
 const FRAME: usize = 2 * AROUND as usize + 5;
 
-/// Walks until the user leaves.
+/// Walks until the user leaves; begins at an event, at the first one without it.
 ///
 /// # Errors
 /// When this is no terminal, or the session cannot be read.
-pub async fn run(found: &FoundSession, cli: &CommandContext) -> Result<(), CliError> {
+pub async fn run(found: &FoundSession, begin: Option<Seq>, cli: &CommandContext) -> Result<(), CliError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(CliError::NoTerminal { what: "--step" });
     }
     let directory = found.reader.directory(found.session).await?;
     let mut walker = StepView { walk: EventWalk::new(SessionAt::from(found)), directory, scroll: 0, number: None };
+    if let Some(seq) = begin {
+        walker.go(seq).await?;
+    }
     let mut screen = StepScreen::enter()?;
     loop {
         let (width, height) = terminal::size()?;
