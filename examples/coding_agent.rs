@@ -60,6 +60,7 @@ async fn asked(environment: &Environment, store: &Path, prompt: &str) -> Result<
             ..Settings::default()
         },
         services_at: Arc::new(LocalServices {
+            builtins: config.builtins(),
             instructions: config.instructions(),
             skills: config.skills(),
             hidden: Vec::new(),
@@ -76,6 +77,7 @@ async fn asked(environment: &Environment, store: &Path, prompt: &str) -> Result<
             editor: None,
             terminals: Arc::new(config.terminal_variables()),
             context: config.context_programs(),
+            configuration: None,
         }),
         subagents: config.subagents(),
         clock: Arc::new(config.clock()),

@@ -119,7 +119,7 @@ impl AcpSession {
     /// Sends which commands there are.
     pub(super) fn announce(&self) {
         let templates = self.chosen.expander.templates().map(|(name, does)| {
-            json!({"name": name, "description": if does.is_empty() { name } else { does }, "input": {"hint": "arguments"}})
+            json!({"name": name, "description": if does.is_empty() { &name } else { &does }, "input": {"hint": "arguments"}})
         });
         let compact =
             json!({"name": COMPACT, "description": "Replace the history by a summary; the log keeps everything"});

@@ -38,6 +38,8 @@ pub struct Agent {
     note: Option<String>,
     steps: Option<u32>,
     rules: Vec<Rule>,
+    /// Those of `rules` that are its own.
+    own_rules: Vec<Rule>,
 }
 
 impl Agent {
@@ -54,6 +56,11 @@ impl Agent {
     /// Whether a session may have it.
     pub fn is_selectable(&self) -> bool {
         self.mode != Mode::Hidden
+    }
+
+    /// Its rules without those for every agent.
+    pub fn own_rules(&self) -> &[Rule] {
+        &self.own_rules
     }
 
     /// What it is when it speaks to a model, by the name that its provider knows that one by: its own text, else the
@@ -73,7 +80,7 @@ impl Agent {
         }
     }
 
-    /// One whose system text is a Markdown file, with these rules.
+    /// One whose system text is a Markdown file, with these rules. Those of a list of tools only deny.
     pub(crate) fn of_text(name: &str, description: String, mode: Mode, text: String, rules: Vec<Rule>) -> Self {
         Self {
             name: name.into(),
@@ -85,7 +92,13 @@ impl Agent {
             note: None,
             steps: None,
             rules,
+            own_rules: Vec::new(),
         }
+    }
+
+    /// The same whose own definition names tools.
+    pub(crate) fn naming(self, own_rules: Vec<Rule>) -> Self {
+        Self { own_rules, ..self }
     }
 
     /// The same with a model and a number of steps.
@@ -116,7 +129,8 @@ impl Agent {
             (None, None) => None,
         };
         let mut rules = settings.all_rules();
-        rules.extend(settings.rules(&own("permissions")));
+        let own_rules = settings.rules(&own("permissions"));
+        rules.extend(own_rules.iter().cloned());
         Ok(Self {
             name: name.into(),
             description: settings.text(&own("description")).unwrap_or_default().to_owned(),
@@ -132,6 +146,7 @@ impl Agent {
             note: settings.text(&own("note")).map(str::to_owned),
             steps,
             rules,
+            own_rules,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::agent::Agent;
 use crate::origin::{ConfigLayer, ValueOrigin};
-use crate::places::{Places, ProjectFile};
+use crate::places::{PROJECT_FILE, Places, ProjectFile};
 use crate::problem::{ConfigError, Problem};
 use crate::reading::{self, Setting};
 use crate::settings::MergedSettings;
@@ -17,11 +17,13 @@ use annals_runtime::context::instructions::{InstructionFiles, opted_out};
 use annals_runtime::ports::SystemClock;
 use annals_runtime::settings::{CompactionSettings, REPEAT_LIMIT};
 use annals_runtime::subagents::{Subagent, Subagents};
+use annals_tools::BuiltinSources;
 use annals_tools::mcp::McpServer;
 use annals_tools::skills::SkillRoot;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A project's own skills, below its folder.
 const OWN_SKILLS: &str = ".annals/skills";
@@ -185,6 +187,7 @@ impl Config {
             buffer: count("buffer").unwrap_or(usual.buffer),
             keep_tokens: count("keep_tokens").unwrap_or(usual.keep_tokens),
             agent: text("agent").map(AgentName::from),
+            instructions: text("instructions").map(str::to_owned),
             model: text("model").map(ModelName::from),
         }
     }
@@ -205,6 +208,18 @@ impl Config {
     pub fn max_steps(&self) -> Option<u32> {
         let steps = self.settings.count(&["max_steps"]).unwrap_or(MAX_STEPS);
         Some(u32::try_from(steps).unwrap_or(u32::MAX)).filter(|steps| *steps > 0)
+    }
+
+    /// The built-in context sources.
+    pub fn builtins(&self) -> BuiltinSources {
+        let is_on = |name| self.settings.flag(&["builtins", name]).unwrap_or(true);
+        BuiltinSources {
+            clock: Arc::new(self.clock()),
+            environment: is_on("environment"),
+            date: is_on("date"),
+            instructions: is_on("instructions"),
+            skills: is_on("skills"),
+        }
     }
 
     /// The clock, in the configured time zone or the machine's.
@@ -263,7 +278,8 @@ impl Config {
     pub fn skills(&self) -> Vec<SkillRoot> {
         let root = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
         let stays = self.trusted || guard::stays(Path::new(OWN_SKILLS), root);
-        let own = (stays && !opted_out(|name| self.variables.get(name))).then(|| root.join(OWN_SKILLS));
+        let project = !opted_out(|name| self.variables.get(name));
+        let own = (stays && project).then(|| root.join(OWN_SKILLS));
         let bound = (!self.trusted).then(|| self.bound().to_string_lossy().into_owned());
         let rules = self.settings.rules(&["permissions"]);
         let of = |path: PathBuf, within: Option<String>| {
@@ -275,15 +291,18 @@ impl Config {
             let own = matches!(setting.origin, ValueOrigin::File { layer: ConfigLayer::Project, .. });
             of(file_of(&self.places, self.project.as_ref(), setting), bound.clone().filter(|_| own))
         });
-        let claude = self.claude_folder().map(|folder| folder.join("skills"));
+        // Unlike commands and agents, skills are in a form that agents share: they are read next to an `AGENTS.md` as well.
+        let claude = project.then(|| self.bound().join(".claude/skills")).filter(|folder| folder.is_dir());
         let claude =
             claude.filter(|folder| self.trusted || guard::stays(folder.strip_prefix(root).unwrap_or(folder), root));
+        let users_claude = self.places.home.as_ref().map(|home| home.join(".claude/skills"));
+        let users_claude = users_claude.filter(|folder| folder.is_dir());
         own.into_iter()
             .chain(claude)
             .filter_map(|own| of(own, bound.clone()))
             .chain(named)
             .chain(of(self.places.user_dir.join("skills"), None))
-            .chain(self.user_claude_folder().and_then(|folder| of(folder.join("skills"), None)))
+            .chain(users_claude.and_then(|folder| of(folder, None)))
             .collect()
     }
 
@@ -298,6 +317,16 @@ impl Config {
     pub(crate) fn user_claude_folder(&self) -> Option<PathBuf> {
         let folder = self.places.home.as_ref()?.join(".claude");
         (!self.places.user_dir.join("AGENTS.md").exists() && folder.is_dir()).then_some(folder)
+    }
+
+    /// The files that it was read from, those that would be read if they were there, and the folders of agents.
+    pub fn sources(&self) -> Vec<PathBuf> {
+        let project = match &self.project {
+            Some(project) => vec![project.file.clone()],
+            None => vec![self.directory.join(PROJECT_FILE), self.bound().join(PROJECT_FILE)],
+        };
+        let own = [self.places.user_file.clone(), self.places.trust.clone()];
+        own.into_iter().chain(project).chain(self.agent_files()).collect()
     }
 
     /// Whether the user trusts the project's file as it is.

@@ -8,9 +8,9 @@ use crate::mcp;
 use crate::problem::Problem;
 use crate::reading::{Setting, shown};
 use crate::retention::RetentionRule;
-use annals_core::event::{AgentProfile, ModelProfile, RequestOptions};
+use annals_core::event::{AgentProfile, ModelProfile, RequestOptions, Rule};
 use annals_core::{AgentName, ModelName};
-use annals_providers::catalog::partition;
+use annals_providers::catalog::{for_owners, partition};
 use annals_providers::wire::Protocol;
 use annals_runtime::ports::SystemClock;
 use annals_runtime::redaction::Redactor;
@@ -25,6 +25,10 @@ impl Definitions for Config {
     fn agent_on(&self, agent: &AgentName, model: &ModelName) -> Option<AgentProfile> {
         let known = self.catalog.model(model);
         Some(self.agents.get(agent)?.profile(known.as_ref().map_or(model.as_str(), |model| &model.id)))
+    }
+
+    fn own_rules(&self, agent: &AgentName) -> Vec<Rule> {
+        self.agents.get(agent).map(|agent| agent.own_rules().to_vec()).unwrap_or_default()
     }
 
     fn model(&self, model: &ModelName) -> Option<ModelProfile> {
@@ -45,7 +49,8 @@ impl Definitions for Config {
         lay(&mut settings, free(&self.settings, &["providers", &known.provider, "options"]));
         lay(&mut settings, free(&self.settings, &["models", model.as_str(), "options"]));
         if let Some(agent) = self.agents.get(agent) {
-            lay(&mut settings, agent.options.clone());
+            // An agent may be used with any provider.
+            lay(&mut settings, for_owners(agent.options.clone()));
         }
         // A model without a supported protocol has no profile, and gets no requests.
         let Ok(route) = known.route else { return RequestOptions::default() };

@@ -48,7 +48,12 @@ pub(crate) fn check(settings: &MergedSettings, path: &[&str], name: &str) -> Res
         ["websearch", ..] => search(settings, None).map(drop),
         ["context", _] => {
             program(settings, None, path, 0).ok_or_else(missing)?;
-            key(settings, name).map(drop)
+            let own = key(settings, name)?;
+            let same = |other: &&str| *other < name && key(settings, other).is_ok_and(|other| other == own);
+            match settings.names(&["context"]).into_iter().find(same) {
+                Some(other) => Err(format!("its key {own} is that of `context.{other}` as well; set another `key`")),
+                None => Ok(()),
+            }
         }
         ["custom_tools", _] => {
             program(settings, None, path, 0).ok_or_else(missing)?;
@@ -185,6 +190,8 @@ impl Config {
             Some(ContextProgram {
                 key: key(&self.settings, name).ok()?,
                 heading: self.settings.text(&at("heading")).unwrap_or_default().to_owned(),
+                changed: self.settings.text(&at("changed")).map(str::to_owned),
+                removed: self.settings.text(&at("removed")).filter(|text| !text.is_empty()).map(str::to_owned),
                 program: program(&self.settings, Some(&self.variables), &["context", name], CONTEXT_MS)?,
                 when,
             })

@@ -87,6 +87,7 @@ pub const KEYS: &[ConfigKey] = &[
         .for_project(Project::Trusted(CONFINES)),
     key("switch", ValueKind::Table(SWITCH), "What selecting another agent or model does in new sessions."),
     key("tasks", ValueKind::Table(TASKS), "Tasks that models delegate to subagents."),
+    key("builtins", ValueKind::Table(BUILTINS), "The built-in context sources."),
     key("instructions", ValueKind::Table(INSTRUCTIONS), "Instruction files for the model."),
     key("skills", ValueKind::Table(SKILLS), "Folders with skills."),
     key("mcp", ValueKind::Each(MCP), "MCP servers by name: programs and addresses that offer tools.")
@@ -165,6 +166,11 @@ const MODEL: &[ConfigKey] = &[
     ),
     key("base_url", ValueKind::Text, "Its address, if it differs from that of its provider's other models.")
         .for_project(Project::Trusted(REDIRECTS)),
+    key(
+        "system_messages",
+        ValueKind::Word(&["native", "wrapped"]),
+        "Whether context updates are sent in a system role inside the conversation (native: `developer` for Responses, `system` for the others) or within a message of the user (wrapped).",
+    ),
     key("price", ValueKind::Table(PRICE), "Its prices."),
     key("options", ValueKind::Free, "Settings of every request to it.").for_project(Project::Tuning(REDIRECTS)),
 ];
@@ -189,7 +195,8 @@ const COMPACTION: &[ConfigKey] = &[
         ValueKind::Count,
         "Tokens at the end of the conversation that a compaction keeps verbatim, at most a quarter of the limit.",
     ),
-    key("agent", ValueKind::Text, "The agent whose system text summary requests use."),
+    key("agent", ValueKind::Text, "The agent whose system text and options summary requests have."),
+    key("instructions", ValueKind::Text, "What a summary request asks for, instead of the usual sections."),
     key("model", ValueKind::Text, "The model that summarises, as `provider/id`."),
 ];
 
@@ -260,6 +267,15 @@ const TASKS: &[ConfigKey] = &[key(
     "How deep tasks nest: 1 means that subagents delegate none; 0 means no tasks at all.",
 )
 .for_project(Project::Trusted(LIMITS))];
+
+const BUILTINS: &[ConfigKey] = &[
+    key("environment", ValueKind::Flag, "Whether models are sent the directory, the project and the platform.")
+        .for_project(Project::NotOff),
+    key("date", ValueKind::Flag, "Whether models are sent the date.").for_project(Project::NotOff),
+    key("instructions", ValueKind::Flag, "Whether models are sent instruction files at all.")
+        .for_project(Project::NotOff),
+    key("skills", ValueKind::Flag, "Whether models are sent the list of skills.").for_project(Project::NotOff),
+];
 
 const INSTRUCTIONS: &[ConfigKey] = &[
     key(

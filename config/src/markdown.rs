@@ -89,29 +89,41 @@ impl Config {
                 None if of_claude => Mode::Subagent,
                 None => Mode::All,
             };
+            let tools = fields.get("tools").map(|tools| ToolList::read(tools)).unwrap_or_default();
             let mut rules = self.settings.all_rules();
-            rules.extend(fields.get("tools").map(|tools| denied(tools)).unwrap_or_default());
+            rules.extend(tools.denied);
             let model = fields.remove("model").filter(|model| model.contains('/')).map(ModelName::from);
             let steps = fields.get("steps").and_then(|steps| steps.parse().ok()).filter(|steps| *steps > 0);
             let description = fields.remove("description").unwrap_or_default();
-            Agent::of_text(name.trim(), description, mode, body.trim().to_owned(), rules).with(model, steps)
+            let agent = Agent::of_text(name.trim(), description, mode, body.trim().to_owned(), rules);
+            agent.with(model, steps).naming(tools.named)
         };
         self.markdown("agents").into_iter().map(agent).collect()
     }
 
+    /// The folders of agents and the files in them.
+    pub(crate) fn agent_files(&self) -> Vec<PathBuf> {
+        let folders = self.folders().into_iter().map(|(folder, _)| folder.join("agents"));
+        folders.flat_map(|folder| files(&folder).into_values().chain([folder]).collect::<Vec<_>>()).collect()
+    }
+
+    /// The folders with Markdown files: whether each is the project's, and one of Claude Code.
+    fn folders(&self) -> Vec<(PathBuf, (bool, bool))> {
+        let root = self.project.as_ref().map_or_else(|| self.bound(), |project| project.root.as_path());
+        let mut folders = Vec::new();
+        if !opted_out(|name| self.variables.get(name)) {
+            folders.push((root.join(".annals"), (true, false)));
+            folders.extend(self.claude_folder().map(|folder| (folder, (true, true))));
+        }
+        folders.push((self.places().user_dir.clone(), (false, false)));
+        folders.extend(self.user_claude_folder().map(|folder| (folder, (false, true))));
+        folders
+    }
+
     fn markdown(&self, kind: &str) -> Vec<MarkdownFile> {
         let mut found = Vec::new();
-        let root = self.project.as_ref().map_or_else(|| self.bound(), |project| project.root.as_path());
-        if !opted_out(|name| self.variables.get(name)) {
-            let folders =
-                [(root.join(".annals"), false)].into_iter().chain(self.claude_folder().map(|folder| (folder, true)));
-            for (folder, of_claude) in folders {
-                self.read_folder(&folder.join(kind), (true, of_claude), &mut found);
-            }
-        }
-        self.read_folder(&self.places().user_dir.join(kind), (false, false), &mut found);
-        if let Some(folder) = self.user_claude_folder() {
-            self.read_folder(&folder.join(kind), (false, true), &mut found);
+        for (folder, whose) in self.folders() {
+            self.read_folder(&folder.join(kind), whose, &mut found);
         }
         found
     }
@@ -168,34 +180,54 @@ fn files(folder: &Path) -> BTreeMap<String, PathBuf> {
     all
 }
 
-/// The rules of a list of tools: what it does not name is denied, and so is what it switches off (`bash: false`).
-fn denied(tools: &str) -> Vec<Rule> {
-    let tools = tools.to_lowercase();
-    let switched: Vec<(&str, &str)> = tools
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .windows(2)
-        .filter_map(|pair| Some((pair.first()?.strip_suffix(':')?, *pair.last()?)))
-        .collect();
-    let named: BTreeSet<&str> = tools
-        .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '*')))
-        .filter(|word| !word.is_empty())
-        .collect();
-    let is_denied = |names: &[&str]| match switched.is_empty() {
-        true => !named.contains("*") && !names.iter().any(|name| named.contains(name)),
-        false => switched.iter().any(|(tool, value)| *value == "false" && names.contains(tool)),
-    };
-    let deny = |action: &str| Rule { action: action.into(), resource: "*".into(), effect: Effect::Deny };
-    TOOLS.iter().filter(|(_, names)| is_denied(names)).map(|(action, _)| deny(action)).collect()
+/// The rules of a list of tools.
+#[derive(Debug, Default)]
+struct ToolList {
+    /// What it does not name is denied, and so is what it switches off (`bash: false`).
+    denied: Vec<Rule>,
+    /// What it names: no permission by itself.
+    named: Vec<Rule>,
+}
+
+impl ToolList {
+    fn read(tools: &str) -> Self {
+        let tools = tools.to_lowercase();
+        let switched: Vec<(&str, &str)> = tools
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .windows(2)
+            .filter_map(|pair| Some((pair.first()?.strip_suffix(':')?, *pair.last()?)))
+            .collect();
+        let words: BTreeSet<&str> = tools
+            .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '*')))
+            .filter(|word| !word.is_empty())
+            .collect();
+        let names_one = |names: &[&str]| names.iter().any(|name| words.contains(name));
+        let is_denied = |names: &[&str]| match switched.is_empty() {
+            true => !words.contains("*") && !names_one(names),
+            false => switched.iter().any(|(tool, value)| *value == "false" && names.contains(tool)),
+        };
+        let rule = |action: &str, effect| Rule { action: action.into(), resource: "*".into(), effect };
+        let (denied, others): (Vec<_>, Vec<_>) = TOOLS.iter().partition(|(_, names)| is_denied(names));
+        Self {
+            denied: denied.into_iter().map(|(action, _)| rule(action, Effect::Deny)).collect(),
+            named: others
+                .into_iter()
+                .filter(|(_, names)| names_one(names))
+                .map(|(action, _)| rule(action, Effect::Allow))
+                .collect(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::denied;
+    use super::ToolList;
 
     #[test]
     fn a_list_of_tools_denies_the_others_in_every_spelling() {
-        let actions = |tools: &str| denied(tools).into_iter().map(|rule| rule.action).collect::<Vec<_>>();
+        let actions =
+            |tools: &str| ToolList::read(tools).denied.into_iter().map(|rule| rule.action).collect::<Vec<_>>();
         let all_but_reading =
             ["edit", "bash", "task", "todo", "webfetch", "websearch", "question", "skill"].map(str::to_owned);
         for tools in ["Read, Grep, Glob, LS", "[read, grep, glob, ls]", "- Read - Grep - Glob - LS"] {
@@ -203,5 +235,9 @@ mod tests {
         }
         assert_eq!(actions("write: false bash: false read: true"), ["edit", "bash"]);
         assert!(actions("*").is_empty());
+        let named = |tools: &str| ToolList::read(tools).named.into_iter().map(|rule| rule.action).collect::<Vec<_>>();
+        assert_eq!(named("Read, Task, TodoWrite"), ["read", "task", "todo"]);
+        assert_eq!(named("todo: true bash: false"), ["todo"]);
+        assert!(named("*").is_empty(), "no name");
     }
 }

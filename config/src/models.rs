@@ -3,6 +3,7 @@
 use crate::places::Places;
 use crate::problem::{ConfigError, Problem};
 use crate::settings::MergedSettings;
+use annals_core::event::SystemMessages;
 use annals_providers::catalog::{Catalog, CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, PriceList, RouteEntry};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -80,6 +81,11 @@ fn entry(settings: &MergedSettings, model: &str) -> ModelEntry {
             cache_write: price("cache_write"),
         }),
         modalities: settings.texts(&["models", model, "media"]).map(|input| ModalitiesEntry { input: Some(input) }),
+        system_messages: match text("system_messages").as_deref() {
+            Some("native") => Some(SystemMessages::Native),
+            Some("wrapped") => Some(SystemMessages::Wrapped),
+            _ => None,
+        },
         provider: Some(RouteEntry { npm: None, api: text("base_url"), protocol: text("protocol") }),
         ..ModelEntry::default()
     }

@@ -3,8 +3,9 @@
 use crate::context::HostContext;
 use crate::error::HostError;
 use crate::existing_session::{ExistingSession, working_directory};
-use crate::expansion::{ExpandedPrompt, PromptExpander};
+use crate::expansion::{ExpandedPrompt, PromptExpander, TemplateSource};
 use crate::launcher::launcher;
+use crate::live_config::LiveConfig;
 use annals_config::{Config, SigningSettings};
 use annals_core::event::Policy;
 use annals_core::{AgentName, ModelName};
@@ -154,12 +155,13 @@ pub fn configured_asking(
     let config = context.environment.config(Path::new(&place))?;
     let agent = agent(&config, options, found)?;
     let model = model(&config, &agent, options, found)?;
-    let provider = provider(&config, &model, options)?;
+    let config = Arc::new(config);
+    let live = Arc::new(LiveConfig::new(config.clone(), context.environment.clone(), &place));
+    let provider = provider(&config, live.clone(), &model, options)?;
     if options.replay.is_none() {
         answers(&model, &config.endpoint(&model).map_err(|error| no_endpoint(&model, &error))?)?;
     }
     let signing = config.signing();
-    let config = Arc::new(config);
     let hidden = config.catalog.providers().filter_map(|provider| match config.key(&provider.id) {
         Some(KeySource::Env(name)) => Some(name),
         Some(KeySource::Command(_)) | None => None,
@@ -168,6 +170,7 @@ pub fn configured_asking(
     let hooks = Some(Arc::new(config.hooks())).filter(|hooks| !hooks.is_empty());
     let mcp = McpServers::new(mcp_servers(&config, options)).asking(user.clone());
     let services = LocalServices {
+        builtins: config.builtins(),
         instructions: config.instructions(),
         skills: config.skills(),
         hidden: hidden.collect(),
@@ -184,6 +187,7 @@ pub fn configured_asking(
         editor: options.editor.files.clone(),
         terminals: Arc::new(config.terminal_variables()),
         context: config.context_programs(),
+        configuration: Some(live.clone()),
     };
     let redactor = config.redactor();
     let title = config.titles().then(|| TitleSettings { agent: None, model: small(&config) });
@@ -205,7 +209,7 @@ pub fn configured_asking(
     };
     let parts = HostParts {
         provider,
-        definitions: config.clone(),
+        definitions: live.clone(),
         settings,
         services_at: Arc::new(services),
         subagents: config.subagents(),
@@ -216,8 +220,8 @@ pub fn configured_asking(
     let modes = config.modes().cloned().collect();
     let subagents: Vec<AgentName> = config.subagents().agents.into_iter().map(|one| one.agent).collect();
     let approval = config.approval().to_owned();
-    let (templates, trusted) = (config.templates(), config.is_trusted());
-    let expander = PromptExpander::new(templates, subagents.clone(), &place, trusted).with_servers(mcp);
+    let templates = TemplateSource::new(move || live.now().1.templates());
+    let expander = PromptExpander::new(templates, subagents.clone(), &place, config.is_trusted()).with_servers(mcp);
     let directory = place;
     let chosen =
         Chosen { agent, model, directory, agents, modes, policy, signing, expander, commands, subagents, approval };
@@ -341,12 +345,17 @@ fn choose(config: &Config) -> String {
     }
 }
 
-fn provider(config: &Config, model: &ModelName, options: &RunOptions) -> Result<Arc<dyn Provider>, HostError> {
+fn provider(
+    config: &Config,
+    live: Arc<LiveConfig>,
+    model: &ModelName,
+    options: &RunOptions,
+) -> Result<Arc<dyn Provider>, HostError> {
     if let Some(folder) = &options.replay {
         return Ok(Arc::new(CassettePlayer::open(folder.clone()).map_err(HostError::Cassette)?));
     }
     reachable(config, model)?;
-    let provider = HttpProvider::new(Arc::new(config.clone()), now_of(Arc::new(SystemClock::local())));
+    let provider = HttpProvider::new(live, now_of(Arc::new(SystemClock::local())));
     Ok(match &options.record {
         Some(folder) => {
             Arc::new(CassetteRecorder::new(provider, folder.clone()).redacting(config.redactor().map(Redactor::scrub)))

@@ -8,7 +8,9 @@ use annals_providers::wire::is_sent;
 use annals_tools::mcp::{McpPrompt, McpServers};
 use annals_tools::{ExternalProgram, attachment, text_attachment};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a command of a template may take.
@@ -17,10 +19,39 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// How many files one prompt may name.
 const FILES: usize = 20;
 
+/// Gives the templates as their files are now.
+#[derive(Clone)]
+pub struct TemplateSource(Arc<dyn Fn() -> BTreeMap<String, PromptTemplate> + Send + Sync>);
+
+impl TemplateSource {
+    /// What a function gives, at each use.
+    pub fn new(templates: impl Fn() -> BTreeMap<String, PromptTemplate> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(templates))
+    }
+}
+
+impl From<BTreeMap<String, PromptTemplate>> for TemplateSource {
+    fn from(templates: BTreeMap<String, PromptTemplate>) -> Self {
+        Self::new(move || templates.clone())
+    }
+}
+
+impl Default for TemplateSource {
+    fn default() -> Self {
+        Self::from(BTreeMap::new())
+    }
+}
+
+impl fmt::Debug for TemplateSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TemplateSource")
+    }
+}
+
 /// Makes of typed prompts what is sent.
 #[derive(Clone, Debug, Default)]
 pub struct PromptExpander {
-    templates: BTreeMap<String, PromptTemplate>,
+    templates: TemplateSource,
     subagents: Vec<AgentName>,
     directory: PathBuf,
     trusted: bool,
@@ -45,12 +76,18 @@ pub struct ExpandedPrompt {
 impl PromptExpander {
     /// Prompts in a directory; `trusted`: whether the project's configuration is.
     pub fn new(
-        templates: BTreeMap<String, PromptTemplate>,
+        templates: impl Into<TemplateSource>,
         subagents: Vec<AgentName>,
         directory: &str,
         trusted: bool,
     ) -> Self {
-        Self { templates, subagents, directory: directory.into(), trusted, mcp: McpServers::default() }
+        Self {
+            templates: templates.into(),
+            subagents,
+            directory: directory.into(),
+            trusted,
+            mcp: McpServers::default(),
+        }
     }
 
     /// The same with the prompts and resources of MCP servers: `/mcp__SERVER__PROMPT`, `@SERVER:URI`.
@@ -60,14 +97,15 @@ impl PromptExpander {
     }
 
     /// The templates by name, with what they do.
-    pub fn templates(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.templates.values().map(|one| (one.name.as_str(), one.description.as_str()))
+    pub fn templates(&self) -> impl Iterator<Item = (String, String)> {
+        (self.templates.0)().into_values().map(|one| (one.name, one.description))
     }
 
     /// The template that a line calls, with its arguments.
-    fn called<'a>(&self, typed: &'a str) -> Option<(&PromptTemplate, &'a str)> {
+    fn called<'a>(&self, typed: &'a str) -> Option<(PromptTemplate, &'a str)> {
         let (name, arguments) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
-        Some((self.templates.get(name.strip_prefix('/')?)?, arguments.trim()))
+        let name = name.strip_prefix('/')?;
+        Some(((self.templates.0)().remove(name)?, arguments.trim()))
     }
 
     /// The prompt of an MCP server that a line calls, with its arguments.
@@ -104,7 +142,7 @@ impl PromptExpander {
                 expanded.agent = template.agent.clone();
                 expanded.model = template.model.clone();
                 // The commands and files are those of the template: arguments name none.
-                let (told, marked) = self.with_commands(template, &mut expanded.remarks).await;
+                let (told, marked) = self.with_commands(&template, &mut expanded.remarks).await;
                 self.mentions(&told, template.runs_commands, model, &mut expanded);
                 expanded.text = filled(&told, arguments);
                 self.mentions(arguments, true, model, &mut expanded);

@@ -28,6 +28,7 @@ mod hosted_session;
 mod index_keeper;
 mod launcher;
 pub mod live;
+mod live_config;
 mod opened_log;
 mod opening;
 #[cfg(feature = "nats")]
@@ -50,6 +51,7 @@ pub use host::Host;
 pub use hosted_session::{HostedSession, Questions};
 pub use index_keeper::IndexKeeper;
 pub use launcher::launched;
+pub use live_config::LiveConfig;
 pub use opened_log::{ClusterErasure, OpenedLog};
 pub use opening::{open, open_to_prompt};
 pub use remarks::{HostRemarks, LoggedRemarks, NoProgress, WorkProgress};

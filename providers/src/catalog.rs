@@ -25,7 +25,7 @@ mod server_defaults;
 
 pub use entry::{CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, ProviderEntry, RouteEntry};
 pub use family::{ModelFamily, system_text};
-pub use options::{OptionsError, partition};
+pub use options::{OptionsError, for_owners, partition};
 pub use price::{Dollars, PriceError};
 pub use price_list::{PriceList, PriceListError};
 pub use routing::{Route, UnsupportedApi};
@@ -43,7 +43,7 @@ const BUILT_IN_DATE: &str = "2026-07";
 /// The models that this build knows.
 const BUILT_IN: &str = include_str!("catalog/models.json");
 
-/// The one model that takes Mid-Conversation System Messages in a system role
+/// The one model that takes Mid-Conversation System Messages in a system role, unless the configuration says so of others
 /// (`docs/reference/wire.md#context-messages`).
 const NATIVE_SYSTEM_MESSAGES: &str = "claude-opus-4-8";
 
@@ -100,6 +100,8 @@ pub struct CatalogModel {
     pub tools: Option<bool>,
     /// Whether it takes a temperature, if known.
     pub temperature: Option<bool>,
+    /// Whether it takes system messages inside the conversation, if that is configured.
+    pub system_messages: Option<SystemMessages>,
     /// Its protocol and address, or why it cannot be used.
     pub route: Result<Route, UnsupportedApi>,
 }
@@ -192,12 +194,13 @@ impl CatalogModel {
     pub fn profile(&self) -> Result<ModelProfile, UnsupportedApi> {
         let route = self.route.clone()?;
         let native = route.protocol == Protocol::AnthropicMessages && self.id == NATIVE_SYSTEM_MESSAGES;
+        let usual = if native { SystemMessages::Native } else { SystemMessages::Wrapped };
         Ok(ModelProfile {
             model: self.model.clone(),
             id: self.id.clone(),
             context: self.context,
             output: self.output,
-            system_messages: if native { SystemMessages::Native } else { SystemMessages::Wrapped },
+            system_messages: self.system_messages.unwrap_or(usual),
             media: self.media.clone(),
             prices: self.prices.unwrap_or_default(),
             protocol: route.protocol.as_str().to_owned(),
@@ -241,6 +244,7 @@ fn known(provider: &str, entry: &ProviderEntry, id: &str, model: &ModelEntry) ->
         reasoning: model.reasoning,
         tools: model.tool_call,
         temperature: model.temperature,
+        system_messages: model.system_messages,
         route: routing::route(provider, entry, model),
     }
 }

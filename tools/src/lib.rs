@@ -73,7 +73,7 @@ pub use confinement::{Confinement, OUTSIDE, SandboxLimits, SandboxSettings};
 pub use editor_files::EditorFiles;
 pub use extension::{ContextProgram, CustomTool, Hook, HookMoment, HookPrograms, LookWhen};
 pub use leftovers::remove_leftovers;
-pub use local::LocalServices;
+pub use local::{BuiltinSources, ChangingConfiguration, ContextSettings, LocalServices};
 pub use program::{ExternalProgram, ProgramError, ProgramOutput};
 pub use terminal::TerminalOverlay;
 pub use web::{SearchProvider, WebSearch};

@@ -1,5 +1,9 @@
 //! Locations on this machine: context sources, tools, skills, files.
 
+mod renewal;
+
+pub use renewal::{ChangingConfiguration, ContextSettings};
+
 use crate::background::BackgroundCommands;
 use crate::editor_files::EditorFiles;
 use crate::extension::{ContextProgram, CustomTool, ProgramTool};
@@ -14,22 +18,49 @@ use annals_core::bound::Limits;
 use annals_core::event::Location;
 use annals_runtime::Boxed;
 use annals_runtime::context::instructions::{InstructionFiles, LinkOut};
-use annals_runtime::context::{Builtins, Instructions, SkillCatalogue, SystemContext};
+use annals_runtime::context::{Builtins, Instructions, SkillCatalogue};
 use annals_runtime::host::{OUTPUTS, ServicesAt};
-use annals_runtime::ports::{RealFilesystem, StorePath, SystemClock};
+use annals_runtime::ports::{Clock, RealFilesystem, StorePath, SystemClock};
 use annals_runtime::prompt::UserPrompt;
-use annals_runtime::settings::{LocationServices, NestedInstructions, ToolRenewal};
+use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
+use renewal::{ChangingSkills, Contributed, LocationRenewal};
 use std::path::Path;
 use std::sync::Arc;
+use tokio::sync::Mutex;
 
 /// The folder of a store that names the temporary files of edits.
 pub const EDITS: &str = "edits";
+
+/// Which built-in context sources there are.
+#[derive(Clone)]
+pub struct BuiltinSources {
+    /// The clock of the date: its zone counts.
+    pub clock: Arc<dyn Clock>,
+    /// Directory, project and platform.
+    pub environment: bool,
+    /// The date.
+    pub date: bool,
+    /// Instruction files.
+    pub instructions: bool,
+    /// The list of skills.
+    pub skills: bool,
+}
+
+impl Default for BuiltinSources {
+    /// All of them, in the machine's time zone.
+    fn default() -> Self {
+        let clock = Arc::new(SystemClock::local());
+        Self { clock, environment: true, date: true, instructions: true, skills: true }
+    }
+}
 
 /// The services of every location on this machine: all tools of this crate, those of MCP servers and of the configuration, date and
 /// environment, instruction files, context sources by command, skills from folders, and captures of files.
 #[derive(Clone)]
 pub struct LocalServices {
+    /// Which built-in context sources there are.
+    pub builtins: BuiltinSources,
     /// Which files instruct the model.
     pub instructions: InstructionFiles,
     /// Folders with skills; the first one that names a skill counts.
@@ -62,6 +93,8 @@ pub struct LocalServices {
     pub terminals: Arc<dyn TerminalOverlay>,
     /// Context sources by command.
     pub context: Vec<ContextProgram>,
+    /// The configuration that instructions, skills and context sources are of, if it may change.
+    pub configuration: Option<Arc<dyn ChangingConfiguration>>,
 }
 
 impl std::fmt::Debug for LocalServices {
@@ -76,19 +109,18 @@ impl ServicesAt for LocalServices {
         let mut services = LocationServices { tools, ..LocationServices::default() };
         let builtins = Builtins {
             files: files.clone(),
-            clock: Arc::new(SystemClock::local()),
+            clock: self.builtins.clock.clone(),
             platform: std::env::consts::OS.into(),
-            environment: true,
-            date: true,
+            environment: self.builtins.environment,
+            date: self.builtins.date,
         };
         let instructions = Instructions { files: files.clone(), config: self.instructions.clone() };
-        let registered = [
-            services.registry.register(Builtins::key(), builtins),
-            services.registry.register(Instructions::key(), instructions),
-        ];
-        for registration in registered {
-            registration.expect("a registry that was made just now holds neither").detach();
-        }
+        let fresh = "a registry that was made just now holds neither";
+        services.registry.register(Builtins::key(), builtins).expect(fresh).detach();
+        let instructed = self.builtins.instructions;
+        let registered =
+            instructed.then(|| services.registry.register(Instructions::key(), instructions).expect(fresh));
+        let mut contributed = Contributed::instructing(registered);
         let directory = Path::new(&location.directory);
         let mut place = Workplace::at(directory, project(directory))
             .outputs(store.join(OUTPUTS))
@@ -107,7 +139,8 @@ impl ServicesAt for LocalServices {
         if let Some(settings) = &self.sandbox {
             place = place.confined(confinement(settings, project(directory), store));
         }
-        let catalogue: Arc<dyn SkillCatalogue> = Arc::new(self.catalogue());
+        let skills = Arc::new(ChangingSkills::new(self.skills.clone()));
+        let catalogue: Arc<dyn SkillCatalogue> = skills.clone();
         let mut all = crate::tools(&place);
         all.extend(crate::further_tools(&place, self.user.clone(), self.search.clone()));
         for settings in &self.custom_tools {
@@ -122,21 +155,21 @@ impl ServicesAt for LocalServices {
             // The names of the configuration were tried when it was loaded.
             Err(error) => tracing::error!(%error, "the tools of a location are not offered"),
         }
-        for context in &self.context {
-            match services.registry.register(context.key.clone(), SystemContext::from(context.source(directory))) {
-                Ok(registration) => registration.detach(),
-                Err(error) => tracing::warn!(%error, "a context source of the configuration is left out"),
-            }
-        }
-        let renewal = McpRenewal {
+        contributed.contribute(&services.registry, directory, &self.context);
+        let renewal = LocationRenewal {
             mcp: self.mcp.clone(),
-            registry: services.tools.clone(),
+            tools: services.tools.clone(),
+            registry: services.registry.clone(),
             directory: location.directory.clone(),
+            configuration: self.configuration.clone(),
+            skills,
+            contributed: Mutex::new(contributed),
         };
         services.renewal = Some(Arc::new(renewal));
-        services.skills = Some(catalogue);
+        services.skills = Some(catalogue).filter(|_| self.builtins.skills);
         services.files = Some(files_kept_in(store.clone(), directory));
-        services.nested = Some(NestedInstructions { files, config: Arc::new(self.instructions.clone()) });
+        let nested = || NestedInstructions { files, config: Arc::new(self.instructions.clone()) };
+        services.nested = instructed.then(nested);
         services
     }
 
@@ -156,23 +189,6 @@ impl ServicesAt for LocalServices {
             let root = project(Path::new(directory));
             let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
             links.map(|link| not_followed(&link, Path::new(directory), &root)).collect()
-        })
-    }
-}
-
-/// Registers the tools of MCP servers that have others now.
-struct McpRenewal {
-    mcp: McpServers,
-    registry: ToolRegistry,
-    directory: String,
-}
-
-impl ToolRenewal for McpRenewal {
-    fn renew(&self) -> Boxed<'_, ()> {
-        Box::pin(async move {
-            for remark in self.mcp.renew(&self.directory, &self.registry).await {
-                tracing::warn!("{remark}");
-            }
         })
     }
 }

@@ -126,8 +126,7 @@ impl McpServers {
         self.register(directory, registry).await
     }
 
-    /// Registers the tools of servers that said that they have others now. Called when an epoch begins: within one the tools stay as
-    /// they are, so that no provider's cache breaks in silence.
+    /// Registers the tools of servers that said that they have others now. Called before each request.
     pub async fn renew(&self, directory: &str, registry: &ToolRegistry) -> Vec<String> {
         let clients: Vec<Arc<McpClient>> = {
             let state = self.state();

@@ -44,6 +44,12 @@ pub(super) const CONTEXT: &[ConfigKey] = &[
     key("command", ValueKind::Texts, "The program and its arguments; what it prints is the text."),
     key("key", ValueKind::Text, "The key in the log; `config/NAME` by default."),
     key("heading", ValueKind::Text, "What precedes the text."),
+    key("changed", ValueKind::Text, "What precedes the text where it has changed; `heading` by default."),
+    key(
+        "removed",
+        ValueKind::Text,
+        "What the model reads once the program prints nothing any more, or the source is gone.",
+    ),
     key(
         "when",
         ValueKind::Word(&["boundary", "once"]),

@@ -1,7 +1,7 @@
 //! What a list in the form of models.dev says, each field by itself, so that lists can be laid over one another.
 
 use super::price::Dollars;
-use annals_core::event::Prices;
+use annals_core::event::{Prices, SystemMessages};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -45,6 +45,8 @@ pub struct ModelEntry {
     pub tool_call: Option<bool>,
     /// Whether it takes a temperature.
     pub temperature: Option<bool>,
+    /// Whether it takes system messages inside the conversation.
+    pub system_messages: Option<SystemMessages>,
     /// Its protocol and address, if they differ from those of its provider's other models.
     pub provider: Option<RouteEntry>,
 }
@@ -118,7 +120,8 @@ impl ProviderEntry {
 impl ModelEntry {
     /// Lays what another list says of the same model over this.
     pub fn lay(&mut self, over: Self) {
-        let Self { id, name, limit, cost, modalities, attachment, reasoning, tool_call, temperature, provider } = over;
+        let Self { id, name, limit, cost, modalities, provider, .. } = over;
+        let Self { attachment, reasoning, tool_call, temperature, system_messages, .. } = over;
         lay(&mut self.id, id);
         lay(&mut self.name, name);
         if let Some(LimitEntry { context, output }) = limit {
@@ -140,6 +143,7 @@ impl ModelEntry {
         lay(&mut self.reasoning, reasoning);
         lay(&mut self.tool_call, tool_call);
         lay(&mut self.temperature, temperature);
+        lay(&mut self.system_messages, system_messages);
         if let Some(RouteEntry { npm, api, protocol }) = provider {
             let route = self.provider.get_or_insert_default();
             lay(&mut route.npm, npm);

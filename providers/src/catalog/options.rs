@@ -132,6 +132,32 @@ pub fn partition(protocol: Protocol, settings: &Map<String, Value>) -> Result<Re
     parts.checked()
 }
 
+/// The same settings for a request to any provider: an option that only one provider knows goes into its namespace, where no
+/// other provider is sent it. A server that takes it as a field of its own gets it by the options of its model.
+pub fn for_owners(settings: Map<String, Value>) -> Map<String, Value> {
+    let owner = |name: &str| {
+        let known = |(.., options): &&(Protocol, &str, &[&str])| options.iter().any(|option| is_called(option, name));
+        let mut owners = OPTIONS.iter().filter(known).map(|(_, namespace, _)| *namespace);
+        let first = owners.next()?;
+        owners.all(|other| other == first).then_some(first)
+    };
+    let mut sorted = Map::new();
+    let mut owned = Vec::new();
+    for (name, value) in settings {
+        match owner(&name) {
+            Some(namespace) => owned.push((namespace, name, value)),
+            None => drop(sorted.insert(name, value)),
+        }
+    }
+    for (namespace, name, value) in owned {
+        // What its namespace says itself counts.
+        if let Value::Object(options) = sorted.entry(namespace).or_insert_with(|| Value::Object(Map::new())) {
+            options.entry(name).or_insert(value);
+        }
+    }
+    sorted
+}
+
 fn namespaces() -> impl Iterator<Item = &'static str> {
     ["openai", "anthropic"].into_iter().chain(OTHERS)
 }

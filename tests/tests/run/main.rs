@@ -16,6 +16,7 @@ mod elsewhere;
 mod endings;
 mod guards;
 mod host;
+mod keys;
 mod lab;
 mod moved;
 mod narrow;
