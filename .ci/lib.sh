@@ -2,9 +2,7 @@
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# A clean checkout gains nothing from incremental compilation, which doubles the size of the target folder. Debug information is
-# more than half of every test program; a failed test names its file and line without it.
-export CARGO_PROFILE_DEV_DEBUG="${CARGO_PROFILE_DEV_DEBUG:-0}"
+# A clean checkout gains nothing from incremental compilation, which doubles the size of the target folder.
 export CI=true CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}" CARGO_INCREMENTAL="${CARGO_INCREMENTAL:-0}" INSTA_UPDATE=no
 target="${CARGO_TARGET_DIR:-target}"
 mkdir -p "$target"
@@ -111,12 +109,32 @@ with_nats() {
     run "$ANNALS_NATS_SERVER" --version
 }
 
-# tests ARGUMENTS...: runs tests with cargo-nextest where it is installed (each test in a process of its own, a summary of
-# failures at the end), else with cargo test. Only arguments that both accept: --workspace, -p, --test, --lib, --exclude.
-tests() {
-    if has cargo-nextest; then
-        run cargo nextest run --locked --profile ci "$@"
-    else
-        run cargo test --locked --no-fail-fast "$@"
-    fi
+# Installs what tests need beside Node and NATS (tests/src/needed.rs). In name spaces of a container bubblewrap may be unusable; the tests
+# that need it find that out.
+with_programs() {
+    local missing=()
+    has bwrap || missing+=(bubblewrap)
+    has ssh-keygen || missing+=(openssh-client)
+    if ((${#missing[@]} == 0)); then return; fi
+    if [[ $(id -u) != 0 ]]; then fail "install ${missing[*]}, which tests need"; fi
+    run apt-get update --quiet=2
+    run apt-get install --quiet=2 --yes --no-install-recommends "${missing[@]}"
+    needs bwrap ssh-keygen
+}
+
+# in_copy: goes on in a copy of the work tree below the temporary folder, in a path with a space and an umlaut: what passes there passes
+# anywhere. The target folder stays, so that dependencies are built once; files keep their times, so that what did not change is not built
+# again. Its path depends on this checkout's alone, since programs contain it.
+in_copy() {
+    local here copy
+    here="$(pwd)"
+    copy="${TMPDIR:-/tmp}/annals-ci-$(id -u)-$(printf %s "$here" | cksum | cut -d' ' -f1)/a copy in Köln"
+    rm -rf "$copy" && mkdir -p "$copy"
+    run git clone --quiet --shared --no-checkout "$here" "$copy"
+    git ls-files -z --cached --others --exclude-standard |
+        while IFS= read -r -d '' file; do if [[ -e $file || -L $file ]]; then printf '%s\0' "$file"; fi; done |
+        tar --create --null --files-from=- | tar --extract --directory "$copy"
+    export CARGO_TARGET_DIR="$target"
+    run cd "$copy"
+    run git reset --quiet
 }

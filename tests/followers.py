@@ -84,7 +84,7 @@ def memory(process):
     return int(re.search(r"VmRSS:\s+(\d+)", status).group(1))
 
 
-def main(annals, long_session):
+def main(annals, programs):
     # A socket each here, and one each in the server, which inherits the limit.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * FOLLOWERS + 200
@@ -94,7 +94,7 @@ def main(annals, long_session):
     with tempfile.TemporaryDirectory() as folder:
         store = f"{folder}/store"
         environment = {"HOME": folder, "PATH": os.environ["PATH"]}
-        subprocess.run([long_session, store, str(EVENTS), "--views"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([programs, "long-session", store, str(EVENTS), "--views"], check=True, stdout=subprocess.DEVNULL)
         server = subprocess.Popen([annals, "serve", "--store", store], env=environment, stdout=subprocess.PIPE, text=True)
         try:
             print(json.dumps(follow(annals, store, environment, server)))

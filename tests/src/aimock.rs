@@ -14,6 +14,7 @@
 //! # Ok(()) }
 //! ```
 
+use crate::deadline::{Watched, WithDeadline};
 use crate::needed::{in_ci, skipped};
 use serde_json::{Value, json};
 use std::env;
@@ -21,7 +22,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -35,7 +36,7 @@ const READY: Duration = Duration::from_secs(60);
 
 /// A server that runs until it is dropped.
 pub struct Aimock {
-    child: Child,
+    child: Watched,
     url: String,
     _fixtures: TempDir,
 }
@@ -109,12 +110,12 @@ impl Aimock {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .spawn();
+            .spawn_watched();
         let mut child = match spawned {
             Err(error)
                 if error.kind() == io::ErrorKind::NotFound && env::var_os("ANNALS_AIMOCK").is_none() && !in_ci() =>
             {
-                skipped("Node is missing");
+                skipped("node", "Node is missing");
                 return Ok(None);
             }
             spawned => spawned?,
@@ -194,7 +195,7 @@ fn script() -> Result<Option<PathBuf>, AimockError> {
     if given.is_some() || in_ci() {
         return Err(AimockError::Missing(script));
     }
-    skipped("aimock is not installed (tests/aimock/install installs it)");
+    skipped("node", "aimock is not installed (tests/aimock/install installs it)");
     Ok(None)
 }
 

@@ -3,6 +3,7 @@
 //! `tests/acp/install` installs it into `target/acp`, or the folder in `ANNALS_ACP`. Without Node or the package, tests print why
 //! they are skipped; when `ANNALS_ACP` or `CI` is set they fail.
 
+use crate::deadline::WithDeadline;
 use crate::needed::{in_ci, skipped};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -80,7 +81,7 @@ impl EditorScript {
         });
         let mut node = Command::new("node");
         let node = node.arg(client).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = node.spawn()?;
+        let mut child = node.spawn_watched()?;
         if let Some(mut stdin) = child.stdin.take() {
             stdin.write_all(input.to_string().as_bytes())?;
         }
@@ -123,6 +124,6 @@ fn client() -> io::Result<Option<PathBuf>> {
         let told = format!("CI or ANNALS_ACP is set, but {} is not there: run tests/acp/install", client.display());
         return Err(io::Error::other(told));
     }
-    skipped("the ACP client is not installed (tests/acp/install installs it)");
+    skipped("node", "the ACP client is not installed (tests/acp/install installs it)");
     Ok(None)
 }

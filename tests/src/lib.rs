@@ -4,6 +4,7 @@ pub mod aimock;
 pub mod counting_log;
 pub mod crash;
 pub mod crash_stories;
+pub mod deadline;
 pub mod editor;
 pub mod fuzz;
 pub mod long_session;

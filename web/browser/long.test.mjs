@@ -62,7 +62,7 @@ const size = (page) => page.evaluate(() => ({ nodes: document.querySelectorAll('
 
 describe(`${EVENTS} events`, { timeout: 1_800_000 }, () => {
   const at = using((made) => {
-    execFileSync(join(dirname(annals), 'long-session'), [made.store, String(EVENTS), '--views'], { stdio: ['ignore', 'ignore', 'inherit'] });
+    execFileSync(join(dirname(annals), 'annals-test'), ['long-session', made.store, String(EVENTS), '--views'], { stdio: ['ignore', 'ignore', 'inherit'] });
   });
 
   test('every view opens at the end, in the middle and at the start, bounded in bytes and elements, and is accessible', async () => {

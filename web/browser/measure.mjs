@@ -1,6 +1,6 @@
 // First paint and scrub latency of the page: `npm --prefix web run measure`. What docs/benchmarks.md has.
 //
-// Builds the release of `annals` (unless ANNALS names a program, with `long-session` beside it), writes a session of each of SIZES events into
+// Builds the release of `annals` (unless ANNALS names a program, with `annals-test` beside it), writes a session of each of SIZES events into
 // FOLDER (once), and prints a line of JSON for each and a table. STEPS (500), TAB (seen) and SIZES can be set; arguments are stores to
 // measure instead.
 import { execFileSync } from 'node:child_process';
@@ -20,7 +20,7 @@ const ms = (n) => Math.round(n);
 
 function program() {
   if (process.env.ANNALS) return process.env.ANNALS;
-  execFileSync('cargo', ['build', '--release', '--locked', '-p', 'annals-cli', '-p', 'annals-tests', '--bin', 'annals', '--bin', 'long-session'], { cwd: root, stdio: 'inherit' });
+  execFileSync('cargo', ['build', '--release', '--locked', '-p', 'annals-cli', '-p', 'annals-tests', '--bin', 'annals', '--bin', 'annals-test'], { cwd: root, stdio: 'inherit' });
   return join(target, 'release/annals');
 }
 
@@ -28,7 +28,7 @@ function program() {
 function storeOf(annals, events) {
   const store = join(FOLDER, String(events));
   mkdirSync(FOLDER, { recursive: true });
-  if (!existsSync(store)) execFileSync(join(dirname(annals), 'long-session'), [store, String(events), '--views'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  if (!existsSync(store)) execFileSync(join(dirname(annals), 'annals-test'), ['long-session', store, String(events), '--views'], { stdio: ['ignore', 'ignore', 'inherit'] });
   return store;
 }
 

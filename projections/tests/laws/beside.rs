@@ -1,7 +1,7 @@
 //! Titles, restores and departures: beside the talk, and no part of it.
 
-use super::story::{Command, Writer, commands};
 use super::{but_for_time, fold, transcript};
+use crate::story::{Command, Writer, commands};
 use annals_projections::SessionView;
 use proptest::prelude::*;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Requests that are built one after another are those that are built from nothing.
 
-use super::story::{Writer, commands};
+use crate::story::{Writer, commands};
 use annals_core::event::{AgentProfile, ModelProfile, Purpose, RequestOptions, RequestSent, SystemMessages};
 use annals_core::{Digest, NoBlobs, RequestId};
 use annals_projections::{RequestBuilder, SessionView, rebuild};

@@ -1,6 +1,6 @@
 //! What compactions tell of themselves.
 
-use super::story::{Command, Writer};
+use crate::story::{Command, Writer};
 use annals_core::Batch;
 use annals_projections::Projection;
 

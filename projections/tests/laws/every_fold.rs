@@ -1,6 +1,6 @@
 //! The laws that every fold obeys: halves, saved views, any order of events.
 
-use super::story::{Writer, commands};
+use crate::story::{Writer, commands};
 use annals_core::Batch;
 use annals_projections::{
     Calls, Epochs, History, Inbox, Ledger, Permissions, Profiles, Projection, RequestIndex, Requests, SessionInfo,

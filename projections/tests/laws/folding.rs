@@ -1,7 +1,7 @@
 //! Folding: in parts, from saved views, through forks, out of order.
 
-use super::story::{KEY, Writer, commands};
 use super::{feed, fold, shown, transcript};
+use crate::story::{KEY, Writer, commands};
 use annals_core::event::{InputEvent, SessionForked};
 use annals_core::{Batch, Event, NoBlobs, Record, Seq, SessionId, Time};
 use annals_projections::{Messages, SessionView, ToJson};

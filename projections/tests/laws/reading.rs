@@ -1,7 +1,7 @@
 //! The folds that a reader asks: the index of requests, statistics, the timeline.
 
 use super::fold;
-use super::story::{KEY, Writer, commands};
+use crate::story::{KEY, Writer, commands};
 use annals_core::event::{InputEvent, Purpose, SessionForked, StepEvent, ToolEvent};
 use annals_core::{Batch, Event, NoBlobs, Seq, SessionId, Time};
 use annals_projections::{EntryKind, Projection, RequestIndex, Statistics, Timeline, TimelineEntry};

@@ -1,7 +1,7 @@
 //! Reverts: staged and cleared, or committed.
 
-use super::story::{Command, Writer, commands};
 use super::{but_for_time, fold, transcript};
+use crate::story::{Command, Writer, commands};
 use annals_core::event::SessionEvent;
 use annals_core::{Batch, Event, NoBlobs, Seq};
 use annals_projections::{Body, History, SessionView, ToJson};

@@ -1,6 +1,6 @@
 //! What the history reports about changes of its selection.
 
-use super::story::{Writer, commands};
+use crate::story::{Writer, commands};
 use annals_core::{Batch, Seq};
 use annals_projections::{History, Message};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! What a log says, told a second time from its events alone.
 
 use super::fold;
-use super::story::{Writer, commands};
+use crate::story::{Writer, commands};
 use annals_core::event::{ContextEvent, FilesEvent, InputEvent, MessageEvent, SessionEvent, ToolEvent, ToolOutcome};
 use annals_core::{Batch, Event, Seq};
 use annals_projections::{Body, Content, Messages, Status};

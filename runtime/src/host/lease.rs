@@ -100,7 +100,7 @@ enum LeaseGuard {
 struct LeaseFile {
     path: StorePath,
     /// Locked.
-    _file: File,
+    file: File,
 }
 
 impl Lease {
@@ -129,7 +129,7 @@ impl LeaseFile {
             }
             // Its last holder removed the file: a lock on a removed file excludes no process.
             if is_at(&file, &there)? {
-                return Ok(Some(Self { path: path.clone(), _file: file }));
+                return Ok(Some(Self { path: path.clone(), file }));
             }
         }
     }
@@ -149,6 +149,8 @@ impl Drop for LeaseFile {
     fn drop(&mut self) {
         // Still locked: a process that opened the file meanwhile finds that it is gone. A leftover file is harmless.
         drop(self.path.reach().and_then(fs::remove_file));
+        // Closing it is not enough while a process that was forked off meanwhile has a copy.
+        drop(self.file.unlock());
     }
 }
 

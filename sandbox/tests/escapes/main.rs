@@ -13,7 +13,7 @@ type Tested = Result<(), Box<dyn Error>>;
 
 fn sandbox(world: &World, change: impl FnOnce(&mut SandboxPolicy)) -> Result<Sandbox, Box<dyn Error>> {
     let launcher = Launcher { program: env!("CARGO_BIN_EXE_annals-sandbox").into(), arguments: Vec::new() };
-    let mut policy = SandboxPolicy::of_project(world.at("project"), Some(&world.at("home")));
+    let mut policy = world.policy();
     change(&mut policy);
     Ok(Sandbox::probe_plain(launcher, policy)?)
 }
@@ -53,7 +53,7 @@ fn no_way_out_of_the_table_works() -> Tested {
 fn no_way_out_works_with_bubblewrap_either_where_it_can_be_used() -> Tested {
     let wrapped = |world: &World| -> Result<Sandbox, Box<dyn Error>> {
         let launcher = Launcher { program: env!("CARGO_BIN_EXE_annals-sandbox").into(), arguments: Vec::new() };
-        Ok(Sandbox::probe(launcher, SandboxPolicy::of_project(world.at("project"), Some(&world.at("home"))))?)
+        Ok(Sandbox::probe(launcher, world.policy())?)
     };
     let enforced = wrapped(&World::new()?)?.enforced().clone();
     if !enforced.bubblewrap {

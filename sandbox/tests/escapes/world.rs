@@ -1,5 +1,6 @@
 //! A home, a project and what lies outside of it, watched.
 
+use annals_sandbox::SandboxPolicy;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::ffi::OsString;
@@ -27,10 +28,9 @@ pub struct World {
 
 impl World {
     pub fn new() -> Result<Self, Box<dyn Error>> {
-        // Not below `/tmp`, which a command may change.
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        let folder = tempfile::tempdir()?;
         let root = folder.path().canonicalize()?;
-        for path in ["home/.ssh", "outside/dir", "project/sub", "project/.annals"] {
+        for path in ["home/.ssh", "outside/dir", "project/sub", "project/.annals", "tmp"] {
             fs::create_dir_all(root.join(path))?;
         }
         for (path, text) in [
@@ -67,12 +67,21 @@ impl World {
         self.folder.path().canonicalize().unwrap_or_default().join(path)
     }
 
+    /// The usual policy, but with a temporary folder of its own: the system's contains the world, wherever the checkout is.
+    pub fn policy(&self) -> SandboxPolicy {
+        let mut policy = SandboxPolicy::of_project(self.at("project"), Some(&self.at("home")));
+        policy.write.retain(|path| !self.at("").starts_with(path));
+        policy.write.push(self.at("tmp"));
+        policy
+    }
+
     /// Runs words in the project; gives what they wrote.
     pub fn run(&self, words: &[OsString]) -> io::Result<String> {
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.at("project")).stdin(Stdio::null());
         command.env("HOME", self.at("home")).env("OUT", self.at("outside")).env("PROJECT", self.at("project"));
+        command.env("TMPDIR", self.at("tmp"));
         command.env("VICTIM", self.victim.borrow().id().to_string());
         command.env("TCP", self.tcp.local_addr()?.port().to_string());
         command.env("UDP", self.udp.local_addr()?.port().to_string());

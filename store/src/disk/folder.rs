@@ -20,8 +20,11 @@ pub mod files;
 pub(in crate::disk) mod folder_disk;
 pub(in crate::disk) mod identity;
 pub(in crate::disk) mod layout;
+pub(in crate::disk) mod lock;
 pub(in crate::disk) mod relative;
 pub(in crate::disk) mod store_path;
+
+pub use lock::{NotOwned, StoreLock};
 
 use crate::displaced::Displaced;
 use crate::store_id::StoreId;
@@ -31,14 +34,11 @@ use relative::Unexpected;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-
-/// What is in the file `lock` when the owner closed the store in order.
-const CLOSED: &[u8] = b"closed";
 
 /// The longest file `FORMAT` that is read, in bytes.
 const FORMAT_MAX: usize = 8 * 1024;
@@ -62,56 +62,6 @@ struct FormatMark {
     file: File,
     inode: Inode,
     id: StoreId,
-}
-
-/// Held by the process that owns a store.
-#[derive(Debug)]
-pub struct StoreLock {
-    /// The file `lock`.
-    file: File,
-    /// The folder itself, for when `lock` is removed. Absent where folders cannot be locked.
-    _folder: Option<File>,
-    in_order: bool,
-}
-
-impl StoreLock {
-    /// Whether the owner before closed the store in order.
-    pub(super) fn was_closed(&self) -> bool {
-        self.in_order
-    }
-
-    /// Notes the owner, for processes that find it silent; the lock itself is what counts. On the device before anything of the
-    /// log is written: else a power cut would look like a clean shutdown.
-    pub(super) fn note_owner(&self) {
-        let owner = std::process::id().to_string();
-        let noted = self.file.set_len(0).and_then(|()| self.file.write_all_at(owner.as_bytes(), 0));
-        if let Err(error) = noted.and_then(|()| self.file.sync_data()) {
-            tracing::debug!(%error, "the owner of the store could not be noted");
-        }
-    }
-
-    /// Notes for the next owner that the store was closed in order.
-    ///
-    /// # Errors
-    /// When the disk refuses.
-    pub(super) fn note_closed(&self) -> io::Result<()> {
-        self.file.set_len(0).and_then(|()| self.file.write_all_at(CLOSED, 0))
-    }
-}
-
-/// A store is owned by another process, or cannot be locked.
-#[derive(Debug)]
-pub enum NotOwned {
-    /// Another process owns it.
-    Locked,
-    /// The disk refused.
-    Io(io::Error),
-}
-
-impl From<io::Error> for NotOwned {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 impl Folder {
@@ -237,34 +187,6 @@ impl Folder {
         }
     }
 
-    /// Makes this process the owner of the store until what is given is dropped.
-    ///
-    /// # Errors
-    /// When another process is, or the disk refuses.
-    pub fn own(&self) -> Result<StoreLock, NotOwned> {
-        let path = self.dir.join("lock");
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = match rustix::fs::openat(&self.fd, "lock", flags, Mode::RUSR | Mode::WUSR) {
-            Err(Errno::LOOP) => return Err(io::Error::new(io::ErrorKind::InvalidInput, Unexpected::Link(path)).into()),
-            opened => File::from(opened.map_err(io::Error::from)?),
-        };
-        relative::regular(&file, &path)?;
-        locked(&file)?;
-        let folder =
-            rustix::fs::openat(&self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-        let folder = File::from(folder.map_err(io::Error::from)?);
-        let folder = match locked(&folder) {
-            Err(NotOwned::Io(error)) => {
-                tracing::debug!(%error, "the folder of the store itself could not be locked");
-                None
-            }
-            done => Some(done.map(|()| folder)?),
-        };
-        let mut found = [0; CLOSED.len()];
-        let in_order = file.read_at(&mut found, 0).is_ok_and(|read| found.get(..read) == Some(CLOSED));
-        Ok(StoreLock { file, _folder: folder, in_order })
-    }
-
     /// Fails when something in a folder inside this one is neither a file nor a folder.
     ///
     /// # Errors
@@ -323,14 +245,6 @@ impl Folder {
 impl AsFd for Folder {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
-    }
-}
-
-fn locked(file: &File) -> Result<(), NotOwned> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(NotOwned::Locked),
-        Err(TryLockError::Error(error)) => Err(NotOwned::Io(error)),
     }
 }
 

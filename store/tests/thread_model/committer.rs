@@ -1,7 +1,7 @@
 //! The committer: writes and flushes groups, answers, and passes them on to the sled writer.
 
-use crate::Fault;
-use crate::store::{Group, Request, Segment, Store};
+use crate::thread_model::Fault;
+use crate::thread_model::store::{Group, Request, Segment, Store};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::Arc;
 use shuttle::sync::atomic::Ordering;

@@ -1,7 +1,7 @@
 //! The sled writer: fills sled from memory, and from the journal where memory was freed.
 
-use crate::Fault;
-use crate::store::{Batch, Group, Store};
+use crate::thread_model::Fault;
+use crate::thread_model::store::{Batch, Group, Store};
 use shuttle::sync::Arc;
 use shuttle::sync::atomic::Ordering;
 use shuttle::sync::mpsc::{Receiver, RecvTimeoutError};

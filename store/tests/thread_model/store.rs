@@ -1,6 +1,6 @@
 //! The state that the threads share, and what writers, readers and a recovery do with it.
 
-use crate::{Fault, SESSIONS};
+use crate::thread_model::{Fault, SESSIONS};
 use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::sync::mpsc::{Sender, channel};
 use shuttle::sync::{Arc, Condvar, Mutex};

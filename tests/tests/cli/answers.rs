@@ -1,6 +1,6 @@
 //! What the `annals` command answers, at 80 columns, for eyes.
 
-use crate::command::{Annals, fixture};
+use crate::cli::command::{Annals, fixture};
 
 /// Tells a fixture without a store.
 fn replay(name: &str) -> String {
@@ -231,7 +231,7 @@ fn of_a_damaged_log_no_request_is_said_to_be_proved_or_missing() {
 
 fn of_its_schema(name: &str, what: &str, value: &serde_json::Value) {
     let schema = annals_inspect::schema::named(name).expect("a schema");
-    let wrong = crate::validate::wrong(&schema, value);
+    let wrong = crate::cli::validate::wrong(&schema, value);
     assert!(wrong.is_none(), "{name} of {what}: {}", wrong.unwrap_or_default());
 }
 
@@ -312,7 +312,7 @@ fn every_kind_of_event_is_json_of_its_schema() {
             if let Some(name) = name {
                 fields.remove(&name);
                 let schema = annals_inspect::schema::named(event["type"].as_str().unwrap()).unwrap();
-                assert!(crate::validate::wrong(&schema, &fewer).is_some(), "{name} may not be left out");
+                assert!(crate::cli::validate::wrong(&schema, &fewer).is_some(), "{name} may not be left out");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `annals audit` on a session that a host ran with rules, questions and a sandbox.
 
-use crate::command::{Annals, fixture};
-use crate::validate::wrong;
+use crate::cli::command::{Annals, fixture};
+use crate::cli::validate::wrong;
 use annals_core::Json;
 use annals_core::event::{AgentProfile, Effect, Rule};
 use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};

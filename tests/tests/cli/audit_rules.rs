@@ -1,7 +1,7 @@
 //! `annals audit --where` and `--rules`: findings with the events that explain them, as text, JSON and SARIF, and exit status.
 
-use crate::command::{Annals, ends, fixture, text};
-use crate::validate::wrong;
+use crate::cli::command::{Annals, ends, fixture, text};
+use crate::cli::validate::wrong;
 use serde_json::Value;
 use std::fs;
 

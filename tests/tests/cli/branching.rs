@@ -1,6 +1,6 @@
 //! What `annals fork`, `annals revert` and `annals tree` answer, at 80 columns, for eyes.
 
-use crate::command::{Annals, fixture};
+use crate::cli::command::{Annals, fixture};
 use annals_core::Time;
 
 /// A store with one imported session, "the source".

@@ -1,7 +1,7 @@
 //! `annals revert` on a session whose host kept its files, as `annals run` does, at 80 columns, for eyes.
 #![cfg(unix)]
 
-use crate::command::Annals;
+use crate::cli::command::Annals;
 use annals_runtime::permission::FixedApprover;
 use annals_runtime::ports::SeededIds;
 use annals_runtime::settings::{FixedDefinitions, LocationServices, Settings, bare_model};

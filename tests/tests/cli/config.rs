@@ -1,6 +1,6 @@
 //! `annals config`, `annals models` and `annals import --redact`, as a person meets them.
 
-use crate::command::Annals;
+use crate::cli::command::Annals;
 use annals_config::Variables;
 use std::fs;
 

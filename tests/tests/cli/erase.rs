@@ -2,6 +2,7 @@
 
 use super::command::{Annals, ends, fixture, text};
 use annals_config::Variables;
+use annals_tests::deadline::WithDeadline;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -53,7 +54,7 @@ fn containing(dir: &Path, text: &str) -> Vec<String> {
 
 fn python(file: &Path) -> (bool, String) {
     let checker = Path::new(env!("CARGO_MANIFEST_DIR")).join("verify_log.py");
-    let output = Command::new("python3").arg("-B").arg(checker).arg(file).output().unwrap();
+    let output = Command::new("python3").arg("-B").arg(checker).arg(file).output_watched().unwrap();
     (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
 
@@ -302,10 +303,14 @@ fn an_erasure_that_is_killed_at_any_time_is_finished_by_the_same_command() {
         let annals = store();
         plant_copies(&annals);
         let erase = ["erase", "@last", "--matching", "Ottilie", "--reason", "a test", "--yes"];
-        let mut command = Command::new(env!("CARGO_BIN_EXE_annals-command"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_annals-test"));
         command.args(erase).args(["--all", "--store", &text(&annals.store())]);
-        let mut process =
-            command.env("HOME", annals.file("home")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut process = command
+            .env("HOME", annals.file("home"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn_watched()
+            .unwrap();
         std::thread::sleep(Duration::from_millis(round * 9));
         process.kill().unwrap();
         process.wait().unwrap();

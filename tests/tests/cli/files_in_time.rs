@@ -1,7 +1,7 @@
 //! Files at an event, compared, and who wrote each line.
 
-use crate::branching_files::hosted;
-use crate::command::{Annals, ends, fixture, text};
+use crate::cli::branching_files::hosted;
+use crate::cli::command::{Annals, ends, fixture, text};
 use serde_json::Value;
 
 type Tested = Result<(), Box<dyn std::error::Error>>;

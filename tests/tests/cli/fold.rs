@@ -1,6 +1,6 @@
 //! Views that a program folds: shown, compared, bisected, kept as goldens.
 
-use crate::command::{Annals, ends, fixture, text};
+use crate::cli::command::{Annals, ends, fixture, text};
 use serde_json::Value;
 
 const COMPACTION: &str = "opencode/v2/compaction.events.jsonl";

@@ -1,6 +1,6 @@
 //! What an import reports: prompts without an answer, fields that were lost, secrets.
 
-use crate::command::{Annals, fixture};
+use crate::cli::command::{Annals, fixture};
 use serde_json::Value;
 
 const CODEX: &str = "codex/one-turn.rollout.jsonl";

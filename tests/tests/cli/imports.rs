@@ -1,6 +1,6 @@
 //! What `annals import` answers, and that what is changed here never ends the import of a session.
 
-use crate::command::{Annals, fixture};
+use crate::cli::command::{Annals, fixture};
 use annals_core::Time;
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Commands that look: nothing is written, and what is damaged is shown in few lines.
 
-use crate::command::Annals;
+use crate::cli::command::Annals;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;

@@ -1,6 +1,6 @@
 //! Commands that take a message take any event of it, or its turn.
 
-use crate::command::{Annals, fixture};
+use crate::cli::command::{Annals, fixture};
 use serde_json::Value;
 
 #[test]

@@ -2,7 +2,8 @@
 
 mod hostile;
 
-use crate::command::{Annals, fixture};
+use crate::cli::command::{Annals, fixture};
+use annals_tests::deadline::WithDeadline;
 use hostile::{HOSTILE, unsafe_in};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -166,8 +167,8 @@ impl Real {
         command.arg(format!("HOME={}", self.folder.path().display()));
         command.arg(format!("ANNALS_STORE={}", self.store().display()));
         command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
-        command.arg(env!("CARGO_BIN_EXE_annals-command")).args(args);
-        command.output().expect("python3 runs")
+        command.arg(env!("CARGO_BIN_EXE_annals-test")).args(args);
+        command.output_watched().expect("python3 runs")
     }
 }
 

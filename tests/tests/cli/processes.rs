@@ -1,6 +1,6 @@
 //! Each command that appends to a session names its process; what plays a scenario does not.
 
-use crate::command::{Annals, fixture};
+use crate::cli::command::{Annals, fixture};
 use serde_json::Value;
 
 /// What each process of the last session calls itself.

@@ -1,6 +1,6 @@
 //! The questions as commands: stdout, stderr and exit status.
 
-use crate::command::{Annals, fixture};
+use crate::cli::command::{Annals, fixture};
 use serde_json::Value;
 
 const COMPACTION: &str = "opencode/v2/compaction.events.jsonl";

@@ -1,6 +1,7 @@
 //! Reports: one file that shows a session and proves it, and a summary in Markdown.
 
 use super::command::{Annals, ends, fixture, text};
+use annals_tests::deadline::WithDeadline;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -44,7 +45,7 @@ lines = open(sys.argv[1], 'rb').read().split(b'\\n')
 at = lines.index(b'<script type=\"application/octet-stream\" id=\"annals-%s\">' % sys.argv[2].encode())
 sys.stdout.buffer.write(gzip.decompress(base64.b64decode(lines[at + 1], validate=True)))";
     let decoded = ["export", "data"].map(|block| {
-        let output = Command::new("python3").args(["-c", PROGRAM, &text(file), block]).output().unwrap();
+        let output = Command::new("python3").args(["-c", PROGRAM, &text(file), block]).output_watched().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     });
@@ -59,7 +60,7 @@ sys.stdout.buffer.write(gzip.decompress(base64.b64decode(lines[at + 1], validate
 
 fn verified_by_python(file: &Path) -> bool {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("verify_log.py");
-    Command::new("python3").arg("-B").arg(program).arg(file).output().unwrap().status.success()
+    Command::new("python3").arg("-B").arg(program).arg(file).output_watched().unwrap().status.success()
 }
 
 #[test]

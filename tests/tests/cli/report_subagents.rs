@@ -1,6 +1,7 @@
 //! Reports of a session that started a sub-agent.
 
 use super::command::{Annals, ends, text};
+use annals_tests::deadline::WithDeadline;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,7 +44,7 @@ lines = open(sys.argv[1], 'rb').read().split(b'\\n')
 at = lines.index(b'<script type=\"application/octet-stream\" id=\"annals-%s\">' % sys.argv[2].encode())
 sys.stdout.buffer.write(gzip.decompress(base64.b64decode(lines[at + 1], validate=True)))";
     ["export", "data"].map(|block| {
-        let output = Command::new("python3").args(["-c", PROGRAM, &text(file), block]).output().unwrap();
+        let output = Command::new("python3").args(["-c", PROGRAM, &text(file), block]).output_watched().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     })

@@ -2,6 +2,7 @@
 
 use super::command::{Annals, fixture, text};
 use super::validate::wrong;
+use annals_tests::deadline::WithDeadline;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -243,8 +244,9 @@ print(sum(holds(at, at % 8) for at in range(len(proof))))";
         }
         signed.fine(&key.map_or(vec!["sign"], |key| vec!["sign", "--key", key]));
         signed.fine(&["prove", "@last", "--seq", "7", "-o", &proof]);
-        let driven =
-            Command::new("python3").args(["-B", "-c", DRIVER, env!("CARGO_MANIFEST_DIR"), &proof, signers]).output()?;
+        let driven = Command::new("python3")
+            .args(["-B", "-c", DRIVER, env!("CARGO_MANIFEST_DIR"), &proof, signers])
+            .output_watched()?;
         assert_eq!(String::from_utf8_lossy(&driven.stdout), who, "{}", String::from_utf8_lossy(&driven.stderr));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Spending over all sessions, and the sessions of a project.
 
-use crate::command::{Annals, Answer, fixture};
+use crate::cli::command::{Annals, Answer, fixture};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

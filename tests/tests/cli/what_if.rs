@@ -1,6 +1,6 @@
 //! What would have been sent under another decision.
 
-use crate::command::{Annals, Answer, ends, fixture, text};
+use crate::cli::command::{Annals, Answer, ends, fixture, text};
 use serde_json::Value;
 
 const CLAUDE: &str = "claude-code/tools-and-compaction.jsonl";

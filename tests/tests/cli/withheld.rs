@@ -2,6 +2,7 @@
 
 use super::command::{Annals, Answer, ends, text};
 use annals_core::Digest;
+use annals_tests::deadline::WithDeadline;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,7 +64,7 @@ fn imported(file: &Path) -> Annals {
 }
 
 fn python(args: &[&str]) -> (bool, String) {
-    let output = Command::new("python3").arg("-B").args(args).output().unwrap();
+    let output = Command::new("python3").arg("-B").args(args).output_watched().unwrap();
     let all = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&all).into_owned())
 }

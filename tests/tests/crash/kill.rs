@@ -6,6 +6,7 @@ use annals_store::OpenMode;
 use annals_store::conformance::material;
 use annals_store::disk::{DiskLog, files::RealDisk};
 use annals_tests::crash::{self, Dice};
+use annals_tests::deadline::WithDeadline;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -37,8 +38,8 @@ async fn nothing_acknowledged_is_missing_after_sigkill() {
 
 /// Runs the child for a while after its first word. Gives, by session, up to which Seq it said that it was acknowledged.
 fn append_and_kill(dir: &Path, after: Duration) -> BTreeMap<u64, Seq> {
-    let writer = env!("CARGO_BIN_EXE_crash-writer");
-    let mut child = Command::new(writer).arg(dir).stdout(Stdio::piped()).spawn().unwrap();
+    let program = env!("CARGO_BIN_EXE_annals-test");
+    let mut child = Command::new(program).arg("crash-writer").arg(dir).stdout(Stdio::piped()).spawn_watched().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut acknowledged = BTreeMap::new();
     let mut take = |line: &str| {

@@ -7,6 +7,7 @@ use annals_store::disk::{DiskLog, files::RealDisk};
 use annals_store::{EventLog, OpenMode};
 use annals_tests::crash;
 use annals_tests::crash_stories::{STORIES, history_lines, session_id};
+use annals_tests::deadline::WithDeadline;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,10 +15,11 @@ use std::sync::Arc;
 
 fn child(dir: &Path, story: usize, side: &str, append: u64) -> Output {
     let (store, ran) = (dir.join("store"), dir.join("ran"));
-    Command::new(env!("CARGO_BIN_EXE_crash-session"))
+    Command::new(env!("CARGO_BIN_EXE_annals-test"))
+        .arg("crash-session")
         .args([store.as_os_str(), story.to_string().as_ref(), ran.as_os_str()])
         .args([side, &append.to_string()])
-        .output()
+        .output_watched()
         .unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! Damaged sources are imported as far as they are sound, and every damage is told with its line.
 
-use crate::harness::{events, fixture, head, lines, memory, run, scratch, write};
+use crate::import::harness::{events, fixture, head, lines, memory, run, scratch, write};
 use annals_core::Event;
 use annals_core::event::StepEvent;
 use annals_import::{ImportOptions, ImportOutcome, LINE_MAX, import, recognise};

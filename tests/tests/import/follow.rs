@@ -1,6 +1,6 @@
 //! Finding what agents keep, choosing from it, and importing what they go on to write.
 
-use crate::harness::{copied, fixture, head, lines, memory, run, scratch, write};
+use crate::import::harness::{copied, fixture, head, lines, memory, run, scratch, write};
 use annals_core::Time;
 use annals_import::{Homes, ImportFollower, ImportOptions, Selection, discover, recognise};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! OpenCode keeps one session in several forms: what they say in common, the imports say in common.
 
-use crate::harness::{copied, events, fixture, lines, memory, run, scratch, view, write};
+use crate::import::harness::{copied, events, fixture, lines, memory, run, scratch, view, write};
 use annals_core::event::{ContextEvent, EpochCause};
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Messages, ToJson};

@@ -1,6 +1,8 @@
 //! A source that grew is continued; one that was changed is not imported again.
 
-use crate::harness::{FOLDERS, copied, events, fixture, fixtures, head, lines, memory, run, scratch, view, write};
+use crate::import::harness::{
+    FOLDERS, copied, events, fixture, fixtures, head, lines, memory, run, scratch, view, write,
+};
 use annals_import::{ImportOptions, ImportOutcome, SourceForm, import, recognise, sources};
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What single lines of Codex and Claude Code mean, beyond what the recorded sessions show.
 
-use crate::harness::{events, fixture, lines, memory, run, scratch, view, write};
+use crate::import::harness::{events, fixture, lines, memory, run, scratch, view, write};
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, EpochCause, Finish, InputEvent, MessageEvent, SessionEvent, StepEvent,
     ToolEvent,

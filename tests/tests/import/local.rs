@@ -1,6 +1,6 @@
 //! Imported sessions are extended by imports alone; those that earlier versions changed are recovered.
 
-use crate::harness::{events, fixture, head, lines, memory, run, scratch, write};
+use crate::import::harness::{events, fixture, head, lines, memory, run, scratch, write};
 use annals_core::event::{
     Delivery, InputAdmitted, MessagePinned, ModelSwitched, RevertCleared, RevertStaged, SessionTitled,
 };
@@ -91,7 +91,7 @@ async fn a_changed_source_is_no_local_change() {
 #[tokio::test]
 async fn only_the_changed_session_of_a_database_is_imported_a_second_time() {
     let (log, folder) = (memory(), scratch());
-    let path = crate::harness::copied(&folder, "opencode/opencode.db", "opencode.db");
+    let path = crate::import::harness::copied(&folder, "opencode/opencode.db", "opencode.db");
     let database = rusqlite::Connection::open(&path).unwrap();
     let id = "ses_e0044cfdfffehAmat5QbtkIGOz";
     database

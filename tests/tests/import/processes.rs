@@ -1,6 +1,6 @@
 //! Which program, version and git branch other agents recorded, and where that changes within a session.
 
-use crate::harness::{copied, events, fixture, head, lines, memory, run, scratch, view, write};
+use crate::import::harness::{copied, events, fixture, head, lines, memory, run, scratch, view, write};
 use annals_core::event::{GitState, ProcessInfo, SessionEvent};
 use annals_core::{Event, SessionId};
 use annals_import::{ImportOptions, import, recognise};

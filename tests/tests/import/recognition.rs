@@ -1,6 +1,6 @@
 //! What a file is follows from its content, exports of our own included.
 
-use crate::harness::{copied, fixture, memory, run, scratch, write};
+use crate::import::harness::{copied, fixture, memory, run, scratch, write};
 use annals_import::{ImportOptions, RecogniseError, SourceForm, SourceImportError, import, recognise};
 
 #[tokio::test]

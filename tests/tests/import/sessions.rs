@@ -1,6 +1,6 @@
 //! Every recorded session of three agents becomes a log of ours, once (`docs/import.md#what-an-import-promises`).
 
-use crate::harness::{FOLDERS, copied, events, fixture, fixtures, head, memory, run, scratch, view};
+use crate::import::harness::{FOLDERS, copied, events, fixture, fixtures, head, memory, run, scratch, view};
 use annals_core::event::{
     ChildEvent, ChildSettled, ChildStarted, CompactionEvent, ContextEvent, EpochCause, FilesEvent, InputEvent,
     SessionEvent, StepEvent,

@@ -1,6 +1,6 @@
 //! A Claude Code transcript is a tree: the newest branch is the session, others are forks.
 
-use crate::harness::{events, head, lines, memory, run, scratch, view, write};
+use crate::import::harness::{events, head, lines, memory, run, scratch, view, write};
 use annals_core::Event;
 use annals_core::event::{FilesEvent, SessionEvent};
 use annals_projections::SessionView;
@@ -70,7 +70,7 @@ async fn the_newest_branch_is_the_session_and_the_branch_left_behind_its_fork() 
     let events = events(&log, main).await;
     let reverted =
         events.iter().position(|(_, it)| matches!(it, Event::Files(FilesEvent::RevertCommitted(_)))).unwrap();
-    let forked = crate::harness::events(&log, fork)
+    let forked = crate::import::harness::events(&log, fork)
         .await
         .into_iter()
         .find(|(_, it)| matches!(it, Event::Session(SessionEvent::Forked(_))));

@@ -4,7 +4,7 @@
 //! The log of OpenCode holds no request. Not compared is what it does not hold (the agent's own text, tools, options),
 //! and the words around the summary of a compaction, which are each agent's own.
 
-use crate::harness::{fixtures, imported};
+use crate::questions::harness::{fixtures, imported};
 use annals_inspect::{SessionAt, views};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Every cause that breaks the prefix of a request, each in a session where nothing else happens, with the event behind it.
 
-use crate::harness::{Own, drawn};
+use crate::questions::harness::{Own, drawn};
 use annals_core::event::*;
 use annals_core::{CallId, Event, Json, Seq};
 use annals_inspect::cache::{self, Asking};

@@ -1,6 +1,6 @@
 //! Answers cost what they show, counted in the records that are read for them.
 
-use crate::long::{forked, long, past};
+use crate::questions::long::{forked, long, past};
 use annals_core::Seq;
 use annals_inspect::{SessionAt, bisect, diff, when};
 use annals_store::EventLog;

@@ -1,6 +1,6 @@
 //! What the questions answer, on recorded sessions of other agents and on our own, drawn for eyes.
 
-use crate::harness::{drawn, eventful, imported};
+use crate::questions::harness::{drawn, eventful, imported};
 use annals_cli::testing::Sheet;
 use annals_core::Seq;
 use annals_inspect::{SessionAt, bisect, cache, diff, when, why};

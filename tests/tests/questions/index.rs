@@ -1,8 +1,8 @@
 //! The indexes that say where to look agree with reading everything, and are a cache.
 
-use crate::harness::{Own, all_of, eventful, imported};
-use crate::logs::WithoutBlobs;
-use crate::long::{append, forked, long, past, turn};
+use crate::questions::harness::{Own, all_of, eventful, imported};
+use crate::questions::logs::WithoutBlobs;
+use crate::questions::long::{append, forked, long, past, turn};
 use annals_core::event::*;
 use annals_core::{Blobs, Record, Seq};
 use annals_inspect::{SessionAt, diff, when};

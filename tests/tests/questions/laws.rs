@@ -1,6 +1,6 @@
 //! What must hold of every answer: provenance covers what is sent, and searches agree with looking at every place.
 
-use crate::harness::{Own, all_of, eventful, imported};
+use crate::questions::harness::{Own, all_of, eventful, imported};
 use annals_core::Seq;
 use annals_core::event::Purpose;
 use annals_inspect::certify::{Report, certify};

@@ -1,7 +1,7 @@
 //! What a server answers many questions with: pages of turns and of spans, and views that are held in memory.
 
-use crate::harness::{eventful, fixtures};
-use crate::long::{append, forked, long, turn};
+use crate::questions::harness::{eventful, fixtures};
+use crate::questions::long::{append, forked, long, turn};
 use annals_core::event::{Delivery, InputAdmitted, InputPromoted};
 use annals_core::{Event, Seq};
 use annals_import::{ImportOptions, import, recognise};

@@ -1,6 +1,6 @@
 //! The recordings of real agents in `fixtures/recordings`: what every question answers about them.
 
-use super::command::{Annals, ends};
+use crate::cli::command::{Annals, ends};
 use std::io;
 
 /// What a person asks first.

@@ -1,7 +1,7 @@
 //! Where requests land: of agents that continue their sessions in a later recording, and of several agents at once.
 
-use super::command::{Annals, ends};
 use super::provider::{Provider, Scripted};
+use crate::cli::command::{Annals, ends};
 use serde_json::{Value, json};
 
 fn said(text: &str) -> Scripted {

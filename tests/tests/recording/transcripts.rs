@@ -1,8 +1,8 @@
 //! Recordings beside what the agent itself keeps: its transcript, and bodies that it writes to a folder.
 
-use super::command::{Annals, ends};
 use super::provider::Provider;
 use super::{SECRET, script};
+use crate::cli::command::{Annals, ends};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io;

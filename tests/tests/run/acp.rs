@@ -1,6 +1,6 @@
 //! `annals acp`, driven by the client of the protocol's TypeScript SDK; each line fits the published schema.
 
-use crate::person::Person;
+use crate::run::person::Person;
 use annals_tests::aimock::{Aimock, calls, says, says_after_results};
 use annals_tests::editor::EditorScript;
 use serde_json::{Value, json};

@@ -1,18 +1,19 @@
 //! What `annals acp` asks of an editor: files with what is not saved in them, and questions of the model.
 
-use crate::person::Person;
+use crate::run::person::Person;
+use annals_tests::deadline::{Watched, WithDeadline};
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{ChildStdin, ChildStdout, Stdio};
 
 type Tested = Result<(), Box<dyn Error>>;
 
 /// An editor that holds files, and chooses the option of a name wherever it is asked.
 struct TestEditor {
-    agent: Child,
+    agent: Watched,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
     next: u64,
@@ -23,7 +24,7 @@ struct TestEditor {
 
 impl TestEditor {
     fn start(person: &Person, chooses: &[&'static str]) -> Result<Self, Box<dyn Error>> {
-        let mut agent = person.command(["acp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut agent = person.command(["acp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn_watched()?;
         let to = agent.stdin.take().ok_or("no stdin")?;
         let from = BufReader::new(agent.stdout.take().ok_or("no stdout")?);
         let (held, asked) = (BTreeMap::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! `annals rerun`: a recorded session runs again in a fork, with the model, from a cassette, or with another model.
 
-use crate::person::Person;
+use crate::run::person::Person;
 use annals_tests::model::{Model, Says};
 use serde_json::json;
 

@@ -1,11 +1,11 @@
 //! Tasks in the background: a run waits for them, a chat shows them, and one that was lost is told to the model.
 
-use crate::person::{Answer, Person};
-use crate::terminal::Terminal;
+use crate::run::person::{Answer, Person};
+use crate::run::terminal::Terminal;
+use annals_tests::deadline::{Watched, WithDeadline};
 use annals_tests::model::{Model, Says};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
-use std::process::Child;
 
 const CHAT: &str = "openai-chat";
 
@@ -26,7 +26,7 @@ fn story(child: impl IntoIterator<Item = Says>) -> (Model, Person) {
 }
 
 /// Reads what a run says beside its answer, up to a line that holds `text`.
-fn until(child: &mut Child, text: &str) -> (BufReader<std::process::ChildStderr>, String) {
+fn until(child: &mut Watched, text: &str) -> (BufReader<std::process::ChildStderr>, String) {
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut read = String::new();
     while !read.contains(text) {
@@ -38,7 +38,7 @@ fn until(child: &mut Child, text: &str) -> (BufReader<std::process::ChildStderr>
 /// The rest of it.
 fn rest(
     person: &Person,
-    child: Child,
+    child: Watched,
     (mut lines, mut read): (BufReader<std::process::ChildStderr>, String),
 ) -> Answer {
     lines.read_to_string(&mut read).expect("text");
@@ -46,7 +46,7 @@ fn rest(
     Answer { remarks: read, ..answer }
 }
 
-fn signal(child: &Child, signal: &str) {
+fn signal(child: &Watched, signal: &str) {
     let status = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status();
     assert!(status.expect("a signal").success());
 }
@@ -54,7 +54,7 @@ fn signal(child: &Child, signal: &str) {
 #[test]
 fn a_run_waits_for_its_tasks_in_the_background_and_the_answer_to_them() {
     let (model, person) = story([Says::Text("Four files.").held()]);
-    let mut child = person.command(["run", "--yes", "delegate"]).spawn().expect("it runs");
+    let mut child = person.command(["run", "--yes", "delegate"]).spawn_watched().expect("it runs");
     let said = until(&mut child, "waiting for 1 background task: Count files (@explore subagent)");
     model.release();
     let answer = rest(&person, child, said);
@@ -69,7 +69,7 @@ fn a_run_waits_for_its_tasks_in_the_background_and_the_answer_to_them() {
 #[test]
 fn ctrl_c_cancels_what_is_waited_for_and_the_model_reads_that_next() {
     let (model, person) = story([Says::Text("Four files.").held()]);
-    let mut child = person.command(["run", "--yes", "delegate"]).spawn().expect("it runs");
+    let mut child = person.command(["run", "--yes", "delegate"]).spawn_watched().expect("it runs");
     let said = until(&mut child, "waiting for 1 background task");
     signal(&child, "-INT");
     let answer = rest(&person, child, said);
@@ -85,7 +85,7 @@ fn ctrl_c_cancels_what_is_waited_for_and_the_model_reads_that_next() {
 #[test]
 fn a_task_that_ended_with_its_process_is_told_to_the_model_once() {
     let (model, person) = story([Says::Text("Four files.").held()]);
-    let mut child = person.command(["run", "--yes", "delegate"]).spawn().expect("it runs");
+    let mut child = person.command(["run", "--yes", "delegate"]).spawn_watched().expect("it runs");
     let said = until(&mut child, "waiting for 1 background task");
     signal(&child, "-KILL");
     assert_eq!(rest(&person, child, said).status, None);

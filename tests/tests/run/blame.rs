@@ -1,7 +1,7 @@
 //! `annals blame` over the sessions of a project, and into sub-agents.
 
-use crate::person::Person;
-use crate::validate::wrong;
+use crate::cli::validate::wrong;
+use crate::run::person::Person;
 use annals_tests::model::{Model, Says};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! The screen of `annals chat`, on a terminal.
 
-use crate::person::Person;
-use crate::terminal::Terminal;
+use crate::run::person::Person;
+use crate::run::terminal::Terminal;
 use annals_tests::model::{Model, Says};
 use serde_json::json;
 

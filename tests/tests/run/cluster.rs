@@ -1,7 +1,8 @@
 //! The command over a store that machines share.
 
-use crate::nats_servers::Cluster;
-use crate::person::Person;
+use crate::nats::cluster::Cluster;
+use crate::run::person::Person;
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use serde_json::Value;
 use std::thread;
@@ -42,7 +43,7 @@ fn a_session_is_continued_on_another_machine_after_the_first_one_died() {
     let session = sessions[0]["id"].as_str().expect("an id").to_owned();
     assert!(fine(&other, &["transcript", &session]).contains("The first answer."));
     // The first machine dies in the middle of an answer.
-    let mut dying = one.command(["run", "-s", &session, "Second question."]).spawn().expect("it runs");
+    let mut dying = one.command(["run", "-s", &session, "Second question."]).spawn_watched().expect("it runs");
     while model.received().len() < 2 {
         thread::sleep(Duration::from_millis(20));
     }

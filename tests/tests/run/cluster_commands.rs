@@ -1,10 +1,11 @@
 //! Every command that works with a model or follows, over a store that machines share.
 
-use crate::cluster::{fine, two_machines};
-use crate::nats_servers::Cluster;
-use crate::person::Person;
-use crate::serving::Served;
-use crate::terminal::Terminal;
+use crate::nats::cluster::Cluster;
+use crate::run::cluster::{fine, two_machines};
+use crate::run::person::Person;
+use crate::run::serving::Served;
+use crate::run::terminal::Terminal;
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -17,7 +18,7 @@ fn newest(person: &Person) -> String {
 
 /// The first line that a command prints with a text in it; the command is ended then.
 fn first_with(person: &Person, args: &[&str], text: &str, then: impl FnOnce()) -> String {
-    let mut child = person.command(args).spawn().expect("it runs");
+    let mut child = person.command(args).spawn_watched().expect("it runs");
     let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     let mut then = Some(then);
     for line in lines.map_while(Result::ok) {
@@ -89,7 +90,7 @@ fn chat_the_server_and_an_editor_continue_each_others_sessions_in_a_cluster() {
     drop(served);
     model.then([Says::Text("In the editor.")]);
     let here = other.project().canonicalize().expect("a folder");
-    let mut agent = one.command(["acp"]).stdin(Stdio::piped()).spawn().expect("it runs");
+    let mut agent = one.command(["acp"]).stdin(Stdio::piped()).spawn_watched().expect("it runs");
     let mut stdin = agent.stdin.take().expect("a pipe");
     let mut lines = BufReader::new(agent.stdout.take().expect("a pipe")).lines();
     let mut ask = |id: u32, method: &str, params: Value| {

@@ -1,8 +1,9 @@
 //! `annals erase` on a store that machines share.
 
-use crate::cluster::{fine, two_machines};
-use crate::nats_servers::Cluster;
-use crate::person::Person;
+use crate::nats::cluster::Cluster;
+use crate::run::cluster::{fine, two_machines};
+use crate::run::person::Person;
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -100,7 +101,7 @@ fn a_command_that_is_killed_while_it_erases_is_finished_by_the_next() {
     let ([one, other], session) = planted(&cluster, &model);
     let erase = ["erase", &session, "--matching", SECRET, "--reason", "asked", "--yes"];
     for millis in [150, 250, 350] {
-        let mut dying = one.command(erase).spawn().expect("it runs");
+        let mut dying = one.command(erase).spawn_watched().expect("it runs");
         thread::sleep(Duration::from_millis(millis));
         drop(dying.kill());
         dying.wait().expect("its end");

@@ -1,6 +1,7 @@
 //! `annals run` as a process, with a model server that follows a script.
 
-use crate::person::{KEY, Person};
+use crate::run::person::{KEY, Person};
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -36,7 +37,7 @@ fn a_prompt_may_come_through_a_pipe() {
 fn an_open_pipe_is_waited_for_and_that_is_said() {
     let model = model([Says::Text("An error.")]);
     let person = Person::with_model(model.url(), CHAT);
-    let mut child = person.command(["run", "what is this?"]).stdin(Stdio::piped()).spawn().expect("it runs");
+    let mut child = person.command(["run", "what is this?"]).stdin(Stdio::piped()).spawn_watched().expect("it runs");
     let mut said = String::new();
     let mut remarks = BufReader::new(child.stderr.take().expect("a pipe"));
     remarks.read_line(&mut said).expect("a remark");
@@ -216,7 +217,7 @@ fn a_refused_key_is_told_in_a_sentence() {
 fn ctrl_c_interrupts_the_turn_and_the_session_goes_on() {
     let model = model([Says::Begins("I think that "), Says::Text("As I said.")]);
     let person = Person::with_model(model.url(), CHAT);
-    let mut child = person.command(["run", "--json", "think"]).spawn().expect("it runs");
+    let mut child = person.command(["run", "--json", "think"]).spawn_watched().expect("it runs");
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut line = String::new();
     while !line.contains("I think that") {
@@ -237,7 +238,7 @@ fn ctrl_c_interrupts_the_turn_and_the_session_goes_on() {
 fn a_request_to_end_puts_everything_away() {
     let model = model([Says::Begins("I think that ")]);
     let person = Person::with_model(model.url(), CHAT);
-    let mut child = person.command(["run", "--json", "think"]).spawn().expect("it runs");
+    let mut child = person.command(["run", "--json", "think"]).spawn_watched().expect("it runs");
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut line = String::new();
     while !line.contains("I think that") {
@@ -269,7 +270,7 @@ fn a_second_process_joins_what_the_first_one_runs() {
     let wait = vec![("c1", "bash", json!({"command": "while [ ! -e go ]; do sleep 0.05; done"}))];
     let model = model([Says::Calls("", wait), Says::Text("Both were heard.")]);
     let person = Person::with_model(model.url(), CHAT);
-    let mut first = person.command(["run", "--yes", "--json", "wait for the other"]).spawn().expect("it runs");
+    let mut first = person.command(["run", "--yes", "--json", "wait for the other"]).spawn_watched().expect("it runs");
     let mut out = BufReader::new(first.stdout.take().expect("a pipe"));
     let mut line = String::new();
     while !line.contains("tool.called") {
@@ -277,7 +278,7 @@ fn a_second_process_joins_what_the_first_one_runs() {
         assert!(out.read_line(&mut line).expect("a line") > 0, "the call begins");
     }
     let rest = std::thread::spawn(move || out.lines().map_while(Result::ok).count());
-    let second = person.command(["run", "-c", "here I am"]).spawn().expect("it runs");
+    let second = person.command(["run", "-c", "here I am"]).spawn_watched().expect("it runs");
     let admitted = || {
         let log = person.json(&["log", "@last", "--kind", "input.admitted", "--json"]);
         log.as_array().map_or(0, Vec::len)
@@ -323,7 +324,8 @@ fn a_question_on_a_terminal_shows_what_is_asked_for_and_steers_nothing() {
     on_a_terminal.current_dir(person.project()).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     on_a_terminal.env("HOME", person.home()).env("TERM", "xterm").env("MOCK_KEY", KEY);
     // Its terminal answers the question as soon as it is asked.
-    let output = on_a_terminal.env("ANNALS_TEST_TYPES", "n\n").env("COLUMNS", "100").output().expect("python3 runs");
+    let output =
+        on_a_terminal.env("ANNALS_TEST_TYPES", "n\n").env("COLUMNS", "100").output_watched().expect("python3 runs");
     let seen = String::from_utf8_lossy(&output.stdout);
     assert!(seen.contains("ls #<U+202E> gnihton<U+202C> ␛]52;c;b3du␇<U+200B>"), "{seen}");
     assert!(!seen.contains(['\u{202e}', '\u{200b}', '\u{9b}']) && !seen.contains("\u{1b}]"), "{seen:?}");

@@ -1,8 +1,9 @@
 //! A day's work: twenty tasks in one session through each protocol, with tools, extensions, a subagent, an undo, a compaction and
 //! a kill. Afterwards the session verifies byte for byte.
 
-use crate::person::Person;
+use crate::run::person::Person;
 use annals_tests::aimock::{Aimock, AimockError, calls, says, says_after_results};
+use annals_tests::deadline::WithDeadline;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -170,7 +171,7 @@ fn prepared(base: &str, protocol: &str) -> Person {
     std::fs::create_dir_all(person.project().join(".claude/commands")).expect("a folder");
     person.write(".claude/commands/review.md", "---\ndescription: Reviews\n---\nReview the part: $ARGUMENTS\n");
     let git = |args: &[&str]| {
-        let done = Command::new("git").args(args).current_dir(person.project()).output().expect("git");
+        let done = Command::new("git").args(args).current_dir(person.project()).output_watched().expect("git");
         assert!(done.status.success(), "{done:?}");
     };
     git(&["init", "-q"]);
@@ -181,7 +182,7 @@ fn prepared(base: &str, protocol: &str) -> Person {
 
 /// The command runs until its call does; then it is killed.
 fn killed(person: &Person, args: &[&str]) {
-    let mut child = person.command(args).spawn().expect("it runs");
+    let mut child = person.command(args).spawn_watched().expect("it runs");
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut line = String::new();
     while !line.contains("\"type\":\"tool.called\"") {

@@ -1,6 +1,6 @@
 //! `annals fork --edit`: a fork with another wording of a prompt, a tool result or a system text, and what the model is sent.
 
-use crate::person::{Answer, Person};
+use crate::run::person::{Answer, Person};
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 

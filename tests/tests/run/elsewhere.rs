@@ -1,6 +1,7 @@
 //! Sessions that continue in another directory than the one that they worked in.
 
-use crate::person::Person;
+use crate::run::person::Person;
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use std::path::Path;
 use std::process::Command;
@@ -61,7 +62,7 @@ fn a_session_moves_with_what_is_not_committed_between_worktrees_of_a_repository(
     let git = |args: &[&str]| {
         let mut git = Command::new("git");
         git.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]).args(args);
-        let done = git.current_dir(person.project()).env("HOME", person.home()).output().expect("git");
+        let done = git.current_dir(person.project()).env("HOME", person.home()).output_watched().expect("git");
         assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     };
     person.write("kept.txt", "one\n");

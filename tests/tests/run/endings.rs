@@ -1,6 +1,7 @@
 //! How a run ends that has no answer, and what is said of it.
 
-use crate::person::Person;
+use crate::run::person::Person;
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 
@@ -83,7 +84,8 @@ fn a_lost_output_is_said_and_kept_in_a_file_that_looking_never_makes() {
     assert!(answer.remarks.contains("warning: a tool output could not be kept whole (call: c1"), "{}", answer.remarks);
     let kept = std::fs::read_to_string(&file).expect("it was kept");
     assert!(kept.contains("a tool output could not be kept whole"), "{kept}");
-    let quiet = person.command(["run", "-c", "more"]).env("ANNALS_LOG", "nonsense=[").output().expect("it runs");
+    let quiet =
+        person.command(["run", "-c", "more"]).env("ANNALS_LOG", "nonsense=[").output_watched().expect("it runs");
     assert_eq!(quiet.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&quiet.stderr).contains("is not a filter"));
 }

@@ -1,6 +1,7 @@
 //! What guards a run: secrets stay out, calls that keep failing end, what killed and earlier processes left is dealt with.
 
-use crate::person::Person;
+use crate::run::person::Person;
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 use std::fs;
@@ -117,7 +118,7 @@ fn a_prompt_has_as_many_steps_as_are_allowed_and_can_be_continued() {
 fn a_run_whose_answer_nobody_reads_does_not_end_well() {
     let model = model((0..9).map(|n| call("bash", json!({"command": format!("echo {n}")}))));
     let person = Person::with_model(model.url(), CHAT);
-    let mut run = person.command(["run", "--yes", "--json", "count"]).spawn().expect("it runs");
+    let mut run = person.command(["run", "--yes", "--json", "count"]).spawn_watched().expect("it runs");
     let mut lines = BufReader::new(run.stdout.take().expect("a pipe"));
     lines.read_line(&mut String::new()).expect("a line");
     drop(lines);
@@ -167,7 +168,7 @@ fn a_prompt_is_durable_before_servers_of_tools_are_started() {
     );
     let config = fs::read_to_string(person.home().join(".config/annals/config.toml")).expect("a file");
     person.configure(&format!("{config}\n[mcp.slow]\ncommand = [\"sh\", \"-c\", {script:?}]\n"));
-    let mut run = person.command(["run", "remember the milk"]).spawn().expect("it runs");
+    let mut run = person.command(["run", "remember the milk"]).spawn_watched().expect("it runs");
     let until = Instant::now() + Duration::from_secs(60);
     while !copy.join("done").exists() {
         assert!(Instant::now() < until, "the server was not started");

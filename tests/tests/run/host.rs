@@ -1,6 +1,6 @@
 //! What a person and a program see while a session runs: the host around the real runtime, with a scripted model.
 
-use crate::stage::{Theatre, Watching};
+use crate::run::stage::{Theatre, Watching};
 use annals_host::ApprovalMode;
 use annals_runtime::host::RunEnd;
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};

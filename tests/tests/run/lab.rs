@@ -1,15 +1,16 @@
 //! `annals lab`: an agent is killed at every point and resumes; a provider that fails.
 
-use crate::person::Person;
-use crate::validate::wrong;
+use crate::cli::validate::wrong;
+use crate::run::person::Person;
+use annals_tests::deadline::{Watched, WithDeadline};
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 /// A provider of the laboratory. It ends with the test.
 struct Provider {
-    child: Child,
+    child: Watched,
     url: String,
 }
 
@@ -17,7 +18,8 @@ impl Provider {
     fn start(args: &[&str]) -> Self {
         let person = Person::new();
         let args = ["lab", "provider"].iter().chain(args);
-        let mut child = person.command(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+        let mut child =
+            person.command(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn_watched().expect("it runs");
         let mut url = String::new();
         let out = child.stdout.take().expect("a pipe");
         BufReader::new(out).read_line(&mut url).expect("an address");
@@ -36,7 +38,7 @@ impl Drop for Provider {
 fn laboratory(options: &[&str]) -> (Provider, Person, Value) {
     let provider = Provider::start(&["--call", r#"bash={"command":"echo x >> log.txt"}"#, "--text", "Done."]);
     let person = Person::with_model(&provider.url, "openai-chat");
-    let program = env!("CARGO_BIN_EXE_annals-command");
+    let program = env!("CARGO_BIN_EXE_annals-test");
     let resume = format!("{program} run -c --yes");
     let mut args = vec!["lab", "--json", "--copy", ".", "--resume", &resume];
     args.extend(options);
@@ -60,9 +62,10 @@ fn a_run_that_is_killed_at_any_point_is_resumed_by_the_laws() {
 #[test]
 fn an_agent_of_an_embedder_is_killed_and_resumes_by_itself() {
     let person = Person::new();
-    let program = env!("CARGO_BIN_EXE_crash-session");
+    let program = env!("CARGO_BIN_EXE_annals-test");
     // A runtime over a store of its own, with a scripted model and one tool that is called one after the other.
-    let report = person.json(&["lab", "--json", "--", program, "{store}", "3", "{store}.calls", "never", "0"]);
+    let report =
+        person.json(&["lab", "--json", "--", program, "crash-session", "{store}", "3", "{store}.calls", "never", "0"]);
     assert_eq!((&report["failures"], &report["resumed"]), (&json!([]), &report["killed"]), "{report}");
     let tools = report["places"].as_array().into_iter().flatten().find(|it| it["place"] == "before-tool");
     assert_eq!(tools.map(|it| &it["killed"]), Some(&json!(3)), "{report}");
@@ -72,7 +75,7 @@ fn an_agent_of_an_embedder_is_killed_and_resumes_by_itself() {
 fn an_agent_that_does_not_resume_is_explained_by_the_point_at_which_it_was_killed() {
     let provider = Provider::start(&["--text", "Done."]);
     let person = Person::with_model(&provider.url, "openai-chat");
-    let program = env!("CARGO_BIN_EXE_annals-command");
+    let program = env!("CARGO_BIN_EXE_annals-test");
     // It begins another session and forgets the one that was killed.
     let answer = person.annals(&["lab", "--keep", "kept", "--", program, "run", "--yes", "hello"]);
     assert_eq!(answer.status, Some(1), "{}", answer.remarks);

@@ -1,7 +1,8 @@
 //! Runs and chats whose store is moved, replaced or removed while they have it open.
 
-use crate::person::{Answer, Person};
-use crate::terminal::Terminal;
+use crate::run::person::{Answer, Person};
+use crate::run::terminal::Terminal;
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ fn in_repository(then: impl IntoIterator<Item = Says>) -> (Model, Person) {
     for args in [["init", "-q"].as_slice(), &["add", "."], &["commit", "-qm", "first"]] {
         let mut git = Command::new("git");
         git.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]).args(args);
-        let done = git.current_dir(person.project()).env("HOME", person.home()).output().expect("git");
+        let done = git.current_dir(person.project()).env("HOME", person.home()).output_watched().expect("git");
         assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     }
     (model, person)
@@ -43,7 +44,7 @@ fn in_repository(then: impl IntoIterator<Item = Says>) -> (Model, Person) {
 
 /// Runs a prompt; once the first call is done, `meanwhile`, and only then is the model's next answer let go.
 fn run_while(model: &Model, person: &Person, meanwhile: impl FnOnce()) -> Answer {
-    let mut child = person.command(["run", "--yes", "change it"]).spawn().expect("it runs");
+    let mut child = person.command(["run", "--yes", "change it"]).spawn_watched().expect("it runs");
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut remarks = String::new();
     while !remarks.contains("✓ bash") {
@@ -99,7 +100,7 @@ fn moves_its_store(replaced: bool) {
     let at_new_place = ["--store", &*moved.to_string_lossy()].map(str::to_owned);
     let there = |args: &[&str]| {
         let mut command = person.command(at_new_place.iter().map(String::as_str).chain(args.iter().copied()));
-        person.ended(command.spawn().expect("it runs"))
+        person.ended(command.spawn_watched().expect("it runs"))
     };
     for args in [["verify"].as_slice(), &["doctor"], &["revert", "@last", "--to", "turn:1"]] {
         let answer = there(args);

@@ -1,7 +1,7 @@
 //! A narrow terminal: no line of an answer is wider, except for what must be copied whole.
 
-use crate::person::Person;
-use crate::terminal::Terminal;
+use crate::run::person::Person;
+use crate::run::terminal::Terminal;
 use std::fs;
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;

@@ -1,11 +1,12 @@
 //! A person with a project, a home folder and a store of their own, who runs the real command.
 
+use annals_tests::deadline::{Watched, WithDeadline};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// What stands for a key in the environment; nobody may find it anywhere afterwards.
 pub const KEY: &str = "sk-test-0123456789abcdefghijklmnopqrstuvwxyzABCDEF";
@@ -87,7 +88,7 @@ impl Person {
 
     /// The command, not yet run. Nothing of this process's environment reaches it but the way to programs.
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_annals-command"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_annals-test"));
         command
             .args(args)
             .current_dir(self.project())
@@ -107,18 +108,18 @@ impl Person {
 
     /// Runs the command.
     pub fn annals(&self, args: &[&str]) -> Answer {
-        self.answer(self.command(args).output().expect("it runs"))
+        self.answer(self.command(args).output_watched().expect("it runs"))
     }
 
     /// Runs the command with something to read.
     pub fn annals_reading(&self, args: &[&str], stdin: &str) -> Answer {
-        let mut child = self.command(args).stdin(Stdio::piped()).spawn().expect("it runs");
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn_watched().expect("it runs");
         child.stdin.take().expect("a pipe").write_all(stdin.as_bytes()).expect("it reads");
         self.ended(child)
     }
 
     /// Waits for the end of a command.
-    pub fn ended(&self, child: Child) -> Answer {
+    pub fn ended(&self, child: Watched) -> Answer {
         self.answer(child.wait_with_output().expect("it ends"))
     }
 

@@ -1,7 +1,7 @@
 //! `annals` alone: on a new machine it offers an import; then a session is picked in the terminal.
 
-use crate::person::Person;
-use crate::terminal::Terminal;
+use crate::run::person::Person;
+use crate::run::terminal::Terminal;
 use std::fs;
 use std::path::Path;
 

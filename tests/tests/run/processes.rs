@@ -1,6 +1,7 @@
 //! A run records once per session which program continues it, for whom, and from which git state.
 
-use crate::person::Person;
+use crate::run::person::Person;
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 use std::process::Command;
@@ -15,7 +16,7 @@ fn project(answers: usize) -> (Model, Person) {
 
 fn git(person: &Person, args: &[&str]) {
     let identity = ["-c", "user.name=ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false"];
-    let command = Command::new("git").args(identity).args(args).current_dir(person.project()).output();
+    let command = Command::new("git").args(identity).args(args).current_dir(person.project()).output_watched();
     assert!(command.expect("git runs").status.success(), "git {args:?}");
 }
 

@@ -2,8 +2,9 @@
 //! one that fails, instructions that change, and a kill in the middle. Afterwards it verifies byte for byte, runs again
 //! from its cassette without a server, and no planted secret is anywhere.
 
-use crate::person::{KEY, Person};
+use crate::run::person::{KEY, Person};
 use annals_tests::aimock::{Aimock, AimockError, calls, says, says_after_results};
+use annals_tests::deadline::WithDeadline;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -41,7 +42,7 @@ fn answers_in(folder: &Path) -> usize {
 
 /// The command runs until `sign` stands in what it tells and so many answers are recorded; then it is killed.
 fn killed_at(sign: &str, answers: usize, person: &Person, args: &[&str]) {
-    let mut child = person.command(args).spawn().expect("it runs");
+    let mut child = person.command(args).spawn_watched().expect("it runs");
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut line = String::new();
     while !line.contains(sign) {

@@ -1,11 +1,13 @@
 //! `annals serve --write`: sessions that are started, asked, stopped and changed over HTTP.
 
-use crate::person::Person;
+use crate::run::person::Person;
+use annals_tests::deadline::{Watched, WithDeadline};
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +18,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that a person started.
 pub struct Served {
-    process: Child,
+    process: Watched,
     host: String,
     token: String,
 }
@@ -25,7 +27,7 @@ impl Served {
     /// `annals serve` with further options.
     pub fn start(person: &Person, options: &[&str]) -> Self {
         let args = [&["serve"], options].concat();
-        let mut process = person.command(args).stderr(Stdio::null()).spawn().expect("it runs");
+        let mut process = person.command(args).stderr(Stdio::null()).spawn_watched().expect("it runs");
         let mut link = String::new();
         BufReader::new(process.stdout.as_mut().expect("a pipe")).read_line(&mut link).expect("a link");
         let (host, token) =
@@ -293,10 +295,13 @@ fn only_a_server_that_may_write_changes_something_and_only_for_who_may_ask() {
 
 /// The next message of a stream whose name is one of these: its name, and its data.
 pub fn message(stream: &mut BufReader<TcpStream>, names: &[&str]) -> (String, Value) {
-    let mut name = String::new();
+    let (began, mut name) = (Instant::now(), String::new());
     loop {
         let mut line = String::new();
-        assert!(stream.read_line(&mut line).expect("it stays open") > 0, "the stream ended");
+        // What keeps the connection alive keeps its read timeout from firing.
+        assert!(began.elapsed() < PATIENCE, "no message {names:?} in {PATIENCE:?}");
+        let read = stream.read_line(&mut line).unwrap_or_else(|error| panic!("{error}, waiting for {names:?}"));
+        assert!(read > 0, "the stream ended, waiting for {names:?}");
         if let Some(event) = line.strip_prefix("event: ") {
             name = event.trim().to_owned();
         } else if let Some(data) = line.strip_prefix("data: ").filter(|_| names.contains(&name.as_str())) {
@@ -316,7 +321,7 @@ fn a_stream_shows_the_answer_that_another_process_is_still_receiving() {
     let events = served.events(&session);
     let mut stream = served.follow(&format!("/sessions/{session}/events?deltas=true&from={events}"));
     let mut plain = served.follow(&format!("/sessions/{session}/events?from={events}"));
-    let run = person.command(["run", "-s", &session, "How many jars are there?"]).spawn().expect("it runs");
+    let run = person.command(["run", "-s", &session, "How many jars are there?"]).spawn_watched().expect("it runs");
     let (_, delta) = message(&mut stream, &["delta"]);
     assert_eq!((text(&delta, "of"), &delta["place"], text(&delta, "text")), ("text", &json!(0), "Seven jars, I"));
     assert_eq!((text(&delta, "type"), text(&delta, "session")), ("delta", session.as_str()));
@@ -325,9 +330,13 @@ fn a_stream_shows_the_answer_that_another_process_is_still_receiving() {
     let mut late = served.follow(&format!("/sessions/{session}/events?deltas=true&from={events}"));
     assert_eq!(text(&message(&mut late, &["delta"]).1, "text"), "Seven jars, I");
     std::process::Command::new("kill").args(["-INT", &run.id().to_string()]).status().expect("a signal");
-    let (name, settled) = message(&mut stream, &["delta", "settled"]);
-    assert_eq!((name.as_str(), &settled["request"]), ("settled", &delta["request"]));
-    assert_eq!(text(&message(&mut stream, &["text.ended"]).1, "text"), "Seven jars, I");
+    // The process and the log are followed separately: either may be first.
+    let ends = ["settled", "text.ended"];
+    let both: BTreeMap<String, Value> =
+        ends.iter().map(|_| message(&mut stream, &["delta", ends[0], ends[1]])).collect();
+    assert_eq!(both.keys().collect::<Vec<_>>(), ends, "nothing more of the answer arrives");
+    assert_eq!(both["settled"]["request"], delta["request"]);
+    assert_eq!(text(&both["text.ended"], "text"), "Seven jars, I");
     let (name, _) = message(&mut plain, &["delta", "settled", "text.ended"]);
     assert_eq!(name, "text.ended", "a stream brings events alone, unless it is asked for more");
     person.ended(run);
@@ -341,7 +350,7 @@ fn replay_follows_a_run_of_another_process() {
         Model::start([Says::Text("Hello."), Says::Begins("Seven jars, I").to("jars are there")]).expect("a port");
     let person = Person::with_model(model.url(), CHAT);
     assert_eq!(person.annals(&["run", "hello"]).status, Some(0));
-    let mut replay = person.command(["replay", "@last", "--follow", "--json"]).spawn().expect("it runs");
+    let mut replay = person.command(["replay", "@last", "--follow", "--json"]).spawn_watched().expect("it runs");
     let mut lines = BufReader::new(replay.stdout.take().expect("a pipe")).lines();
     let mut next = |wanted: &str| -> Value {
         let mut values =
@@ -349,7 +358,7 @@ fn replay_follows_a_run_of_another_process() {
         values.find(|value| value["type"] == wanted).expect("it follows")
     };
     assert_eq!(text(&next("text.ended"), "text"), "Hello.");
-    let run = person.command(["run", "-s", "@last", "How many jars are there?"]).spawn().expect("it runs");
+    let run = person.command(["run", "-s", "@last", "How many jars are there?"]).spawn_watched().expect("it runs");
     assert_eq!(text(&next("delta"), "text"), "Seven jars, I");
     std::process::Command::new("kill").args(["-INT", &run.id().to_string()]).status().expect("a signal");
     assert_eq!(text(&next("text.ended"), "text"), "Seven jars, I");

@@ -1,8 +1,9 @@
 //! `annals serve` beside other processes: questions that a terminal asks, and an agent that is recorded.
 
-use crate::person::Person;
-use crate::serving::{CHAT, PATIENCE, Served, message, text, writes};
-use crate::terminal::Terminal;
+use crate::run::person::Person;
+use crate::run::serving::{CHAT, PATIENCE, Served, message, text, writes};
+use crate::run::terminal::Terminal;
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 use std::io::BufReader;
@@ -96,7 +97,7 @@ fn an_answer_to_a_recorded_agent_is_shown_while_it_arrives() {
     let agent = format!("{}; {}", asks("first.json"), asks("second.json"));
     let upstream = model.url().trim_end_matches("/v1").to_owned();
     let mut record =
-        person.command(["record", "--upstream", &upstream, "--", "sh", "-c", &agent]).spawn().expect("it runs");
+        person.command(["record", "--upstream", &upstream, "--", "sh", "-c", &agent]).spawn_watched().expect("it runs");
     let served = Served::start_when_there_is_a_store(&person);
     let session = text(&served.sessions_that(|list| list[0].is_object())[0], "id").to_owned();
     let mut stream = served.follow(&format!("/sessions/{session}/events?deltas=true"));

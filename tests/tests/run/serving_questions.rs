@@ -1,9 +1,9 @@
 //! Questions of models to the user, answered through `annals serve --write`: of sessions that the server runs, and those that a terminal
 //! asks.
 
-use crate::person::Person;
-use crate::serving::{CHAT, PATIENCE, Served, text};
-use crate::terminal::Terminal;
+use crate::run::person::Person;
+use crate::run::serving::{CHAT, PATIENCE, Served, text};
+use crate::run::terminal::Terminal;
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 use std::thread;

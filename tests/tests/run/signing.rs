@@ -1,6 +1,6 @@
 //! With `sign.automatically` a session is signed when it is idle, and a key that cannot sign stops nothing.
 
-use crate::person::Person;
+use crate::run::person::Person;
 use annals_tests::model::{Model, Says};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Ctrl-C and progress on a terminal: an import, and a chat that continues a session.
 
-use crate::person::Person;
-use crate::terminal::Terminal;
+use crate::run::person::Person;
+use crate::run::terminal::Terminal;
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 use std::fmt::Write;

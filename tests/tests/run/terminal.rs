@@ -1,16 +1,17 @@
 //! A command on a terminal: what a person types, and what the screen shows.
 
-use crate::person::Person;
+use crate::run::person::Person;
+use annals_tests::deadline::{Watched, WithDeadline};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 /// How long something may take, in seconds: the machine may be busy.
 const PATIENCE: u64 = 60;
 
 /// A command on a terminal of 80 columns. Needs python3.
 pub struct Terminal {
-    child: Child,
+    child: Watched,
     told: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
@@ -30,7 +31,7 @@ impl Terminal {
         python.env("TERM", "xterm").env("TEST_COLUMNS", columns.to_string());
         python.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let mut child =
-            python.env_remove("COLUMNS").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
+            python.env_remove("COLUMNS").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn_watched().expect("python3");
         let told = child.stdin.take().expect("a pipe");
         let answers = BufReader::new(child.stdout.take().expect("a pipe"));
         Self { child, told, answers }

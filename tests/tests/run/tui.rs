@@ -1,7 +1,8 @@
 //! `annals tui` on a terminal: it is left as it was, whatever ends the command.
 
-use crate::person::Person;
-use crate::terminal::Terminal;
+use crate::run::person::Person;
+use crate::run::terminal::Terminal;
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 
 /// What leaves the alternate screen.
@@ -62,7 +63,7 @@ fn a_session_that_another_process_runs_is_followed_while_the_model_answers() {
     assert_eq!(person.annals(&["run", "hello"]).status, Some(0));
     let mut screen = Terminal::open(&person, &["tui", "@last"]);
     screen.expect("Changes");
-    let run = person.command(["run", "-s", "@last", "How many jars are there?"]).spawn().expect("it runs");
+    let run = person.command(["run", "-s", "@last", "How many jars are there?"]).spawn_watched().expect("it runs");
     // Only what differs is drawn: no word that shares a letter with what was there.
     screen.expect("answers");
     std::process::Command::new("kill").args(["-INT", &run.id().to_string()]).status().expect("a signal");

@@ -1,7 +1,8 @@
 //! How often a person is asked: a day of ordinary work in a sandbox, and a day without one.
 
-use crate::person::Person;
-use crate::terminal::Terminal;
+use crate::run::person::Person;
+use crate::run::terminal::Terminal;
+use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -41,7 +42,7 @@ impl Step {
 
 /// Whether a program is there and works.
 fn works(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+    Command::new(program).arg("--version").output_watched().is_ok_and(|output| output.status.success())
 }
 
 /// The day's calls: one of them for each answer of the model.

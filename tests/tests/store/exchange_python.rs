@@ -6,6 +6,7 @@ use annals_core::{Digest, Seq, Text};
 use annals_store::conformance::material::{KEY, draft, fork, promoted, session, story, synthetic, two, whole};
 use annals_store::exchange::{VerifyReport, export, verify_file};
 use annals_store::{EventLog, MemoryLog};
+use annals_tests::deadline::WithDeadline;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -26,7 +27,7 @@ fn by_python(path: &Path, kept: Option<Digest>) -> Told {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("verify_log.py");
     let mut command = Command::new("python3");
     command.arg(program).arg(path).args(kept.map(|digest| digest.to_string()));
-    let output = command.output().unwrap();
+    let output = command.output_watched().unwrap();
     let told = read_told(&String::from_utf8(output.stdout).unwrap());
     let problem = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(i32::from(!told.is_empty())), "{problem}");
@@ -41,7 +42,7 @@ for path in sys.argv[2:]:
     print()";
     let mut command = Command::new("python3");
     command.args(["-B", "-c", DRIVER, env!("CARGO_MANIFEST_DIR")]).args(paths);
-    let output = command.output().unwrap();
+    let output = command.output_watched().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     let (mut all, mut one) = (Vec::new(), String::new());

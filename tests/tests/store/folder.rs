@@ -6,11 +6,12 @@ use annals_store::OpenMode;
 use annals_store::conformance::material;
 use annals_store::disk::{DiskLog, files::RealDisk};
 use annals_tests::crash;
+use annals_tests::deadline::{Watched, WithDeadline};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{ChildStdout, Command, Output, Stdio};
 use std::sync::Arc;
 
 fn fixture(name: &str) -> PathBuf {
@@ -33,7 +34,7 @@ impl Place {
 
     /// The command on the store of a name.
     fn command(&self, store: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_annals-command"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_annals-test"));
         command
             .current_dir(self.folder.path())
             .env_clear()
@@ -47,7 +48,7 @@ impl Place {
     }
 
     fn run(&self, store: &str, args: &[&str]) -> Output {
-        self.command(store).args(args).output().unwrap()
+        self.command(store).args(args).output_watched().unwrap()
     }
 
     /// Runs the command, which must succeed.
@@ -82,22 +83,28 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-fn interrupt(child: &Child) {
+fn interrupt(child: &Watched) {
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(status.success());
 }
 
 /// A process that appends to many sessions without end, in small segments, which it packs.
 struct Busy {
-    child: Child,
+    child: Watched,
     lines: BufReader<ChildStdout>,
     acknowledged: BTreeMap<u64, Seq>,
 }
 
 impl Busy {
     fn start(store: &Path) -> Self {
-        let mut writer = Command::new(env!("CARGO_BIN_EXE_crash-writer"));
-        let mut child = writer.arg(store).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut writer = Command::new(env!("CARGO_BIN_EXE_annals-test"));
+        let mut child = writer
+            .arg("crash-writer")
+            .arg(store)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn_watched()
+            .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Self { child, lines, acknowledged: BTreeMap::new() }
     }
@@ -132,7 +139,7 @@ fn who_starts_afresh_while_a_follower_runs_loses_nothing_on_either_side() {
     let place = Place::new();
     let original = fixture("claude-code/tools-and-compaction.jsonl");
     let mut follower =
-        place.command("store").args(["import", "--follow", &original.to_string_lossy()]).spawn().unwrap();
+        place.command("store").args(["import", "--follow", &original.to_string_lossy()]).spawn_watched().unwrap();
     let mut imported = String::new();
     BufReader::new(follower.stdout.take().unwrap()).read_line(&mut imported).unwrap();
     std::fs::rename(place.path("store"), place.path("store.bak")).unwrap();
@@ -198,7 +205,7 @@ fn a_follower_whose_store_is_removed_says_so_and_fails() {
     let place = Place::new();
     let original = fixture("claude-code/one-turn.jsonl");
     let mut follower =
-        place.command("store").args(["import", "--follow", &original.to_string_lossy()]).spawn().unwrap();
+        place.command("store").args(["import", "--follow", &original.to_string_lossy()]).spawn_watched().unwrap();
     BufReader::new(follower.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
     let removed = (0..1_000).any(|_| std::fs::remove_dir_all(place.path("store")).is_ok());
     assert!(removed);
@@ -272,9 +279,9 @@ fn stores_and_exports_are_for_the_user_alone_whatever_the_umask() {
     let place = Place::new();
     let open_to_all = |args: &[&str]| {
         let mut command = Command::new("sh");
-        command.args(["-c", r#"umask 000 && exec "$0" "$@""#, env!("CARGO_BIN_EXE_annals-command")]).args(args);
+        command.args(["-c", r#"umask 000 && exec "$0" "$@""#, env!("CARGO_BIN_EXE_annals-test")]).args(args);
         command.current_dir(place.path("")).env("ANNALS_STORE", place.path("store")).env("HOME", place.path("home"));
-        let output = command.output().unwrap();
+        let output = command.output_watched().unwrap();
         assert!(output.status.success(), "{args:?}: {}", words(&output));
     };
     open_to_all(&["import", &fixture("claude-code/one-turn.jsonl").to_string_lossy()]);

@@ -7,10 +7,11 @@ use annals_store::exchange::verify_store;
 use annals_store::{
     AppendError, EventLog, Followed, HungOwner, OpenMode, Ownership, ReadError, Scope, SharedError, SharedLog, Slice,
 };
+use annals_tests::deadline::{Watched, WithDeadline};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 /// Set for a process that this test starts: which store, under which name, how many inputs.
@@ -53,7 +54,7 @@ async fn append(log: &SharedLog, s: SessionId, input: &str) {
 }
 
 struct Writer {
-    child: Child,
+    child: Watched,
     told: mpsc::Receiver<String>,
     acked: BTreeSet<String>,
     ownership: Option<String>,
@@ -62,12 +63,12 @@ struct Writer {
 impl Writer {
     fn start(dir: &Path, name: &str, count: u64) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "processes::a_writing_process", "--nocapture"])
+            .args(["--ignored", "--exact", "store::processes::a_writing_process", "--nocapture"])
             .env(STORE, dir)
             .env(NAME, name)
             .env(COUNT, count.to_string())
             .stdout(Stdio::piped())
-            .spawn()
+            .spawn_watched()
             .unwrap();
         let (tell, told) = mpsc::channel();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -204,13 +205,13 @@ fn kill_owners(followed: bool) {
 }
 
 /// Sends a signal to a process that this test started.
-fn signal(child: &Child, signal: &str) {
+fn signal(child: &Watched, signal: &str) {
     let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
 
 /// Stops a process, and waits until every thread of it stands still: the signal alone does not say so.
-fn stop(child: &Child) {
+fn stop(child: &Watched) {
     signal(child, "-STOP");
     let tasks = format!("/proc/{}/task", child.id());
     let stands = |task: std::fs::DirEntry| {

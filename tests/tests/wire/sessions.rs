@@ -1,8 +1,8 @@
 //! Sessions that speak the three protocols, without a network: bodies go out, recorded answers come back, and the log
 //! alone gives every body again.
 
-use crate::command::{Annals, Answer};
-use crate::world::{World, last_request};
+use crate::cli::command::{Annals, Answer};
+use crate::wire::world::{World, last_request};
 use annals_core::event::{ModelProfileRecorded, RequestSent};
 use annals_core::{Digest, Event};
 use annals_projections::{SessionView, rebuild};
@@ -15,7 +15,7 @@ fn run(annals: &Annals, args: &[&str]) -> Answer {
 
 /// Three requests of two turns, the second after a restart, and the request of a summary.
 async fn story(protocol: Protocol) -> World {
-    let world = World::new(protocol, crate::answers::of(protocol));
+    let world = World::new(protocol, crate::wire::answers::of(protocol));
     let session = world.begin().await;
     world.prompt(session, "one", "Read both.").await;
     world.prompt(session, "two", "And now?").await;
@@ -104,7 +104,7 @@ async fn records(world: &World, session: annals_core::SessionId, change: impl Fn
 
 #[tokio::test]
 async fn another_body_is_a_difference_and_an_unknown_encoding_is_not_provable_by_this_build() {
-    let world = World::new(Protocol::OpenAiChat, crate::answers::of(Protocol::OpenAiChat));
+    let world = World::new(Protocol::OpenAiChat, crate::wire::answers::of(Protocol::OpenAiChat));
     let session = world.begin().await;
     world.prompt(session, "one", "Read both.").await;
     // A body that was never sent.
@@ -136,7 +136,7 @@ async fn another_body_is_a_difference_and_an_unknown_encoding_is_not_provable_by
 
 #[tokio::test]
 async fn a_fork_is_sent_with_a_cache_key_of_its_own() {
-    let world = World::new(Protocol::OpenAiResponses, crate::answers::of(Protocol::OpenAiResponses));
+    let world = World::new(Protocol::OpenAiResponses, crate::wire::answers::of(Protocol::OpenAiResponses));
     let session = world.begin().await;
     world.prompt(session, "one", "Read both.").await;
     let child = world.fork(session).await;
@@ -152,7 +152,7 @@ async fn a_fork_is_sent_with_a_cache_key_of_its_own() {
 
 #[tokio::test]
 async fn every_attempt_records_the_body_that_it_sends() {
-    let mut answers = crate::answers::of(Protocol::OpenAiChat);
+    let mut answers = crate::wire::answers::of(Protocol::OpenAiChat);
     let half = r#"{"choices":[{"index":0,"delta":{"content":"I will"}}]}"#.to_owned();
     answers.splice(0..0, [vec!["!transport".to_owned()], vec![half, "!incomplete-stream".to_owned()]]);
     let world = World::new(Protocol::OpenAiChat, answers);

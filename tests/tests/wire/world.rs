@@ -1,6 +1,6 @@
 //! A world whose model answers what was recorded, in its protocol.
 
-use crate::command::Annals;
+use crate::cli::command::Annals;
 use annals_core::event::{AgentProfile, ModelProfile, Prices, RequestOptions, RequestSent, StepEvent, SystemMessages};
 use annals_core::{AgentName, Digest, Event, Json, ModelName, Record, Seq, SessionId};
 use annals_projections::{Projection, SessionView};

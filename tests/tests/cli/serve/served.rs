@@ -1,17 +1,18 @@
 //! A server that is asked over sockets.
 
-use crate::command::{Annals, text};
+use crate::cli::command::{Annals, text};
+use annals_tests::deadline::{Watched, WithDeadline};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// How long an answer may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Served {
-    pub process: Child,
+    pub process: Watched,
     pub host: String,
     pub token: String,
     /// What follows the token in the link.
@@ -33,9 +34,9 @@ impl Response {
 
 impl Served {
     pub fn start(annals: &Annals, options: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_annals-command"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_annals-test"));
         command.args(["serve", "--store", &text(&annals.store())]).args(options).env("HOME", annals.file("home"));
-        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn_watched().unwrap();
         let mut link = String::new();
         BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut link).unwrap();
         let (host, token) = link.trim().strip_prefix("http://").and_then(|rest| rest.split_once("/#token=")).unwrap();
@@ -95,9 +96,10 @@ impl Drop for Served {
 
 /// The next message of a stream: its id, and its data.
 pub fn message(stream: &mut BufReader<TcpStream>) -> (String, Value) {
-    let mut id = String::new();
+    let (began, mut id) = (Instant::now(), String::new());
     loop {
         let mut line = String::new();
+        assert!(began.elapsed() < PATIENCE, "no message in {PATIENCE:?}");
         assert!(stream.read_line(&mut line).unwrap() > 0, "the stream ended");
         if let Some(found) = line.strip_prefix("id: ") {
             id = found.trim().to_owned();

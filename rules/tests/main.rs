@@ -1,0 +1,5 @@
+//! Rules: asked, parsed, and those of the program.
+
+mod asking;
+mod language;
+mod shipped;

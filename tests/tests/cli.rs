@@ -1,0 +1,32 @@
+//! The `annals` command through its entry point, at 80 columns.
+
+mod answers;
+mod audit;
+mod audit_rules;
+mod branching;
+mod branching_files;
+pub mod command;
+mod config;
+mod erase;
+mod files_in_time;
+mod fill;
+mod fold;
+mod import_report;
+mod imports;
+mod index;
+mod looking;
+mod messages;
+mod output;
+mod processes;
+mod questions;
+mod reader;
+mod report;
+mod report_subagents;
+mod retention;
+mod serve;
+mod session_methods;
+mod signing;
+mod usage;
+pub mod validate;
+mod what_if;
+mod withheld;
