@@ -6,6 +6,7 @@ mod resuming;
 mod transcripts;
 
 use crate::cli::command::{Annals, ends};
+use memchr::memmem;
 use provider::{Provider, Scripted};
 use serde_json::{Value, json};
 use std::fs;
@@ -54,7 +55,7 @@ fn holds(folder: &Path, text: &str) -> bool {
         true => holds(&entry.path(), text),
         false => {
             let bytes = fs::read(entry.path()).unwrap_or_default();
-            bytes.windows(text.len()).any(|window| window == text.as_bytes())
+            memmem::find(&bytes, text.as_bytes()).is_some()
         }
     })
 }

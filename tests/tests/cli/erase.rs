@@ -3,6 +3,7 @@
 use super::command::{Annals, ends, fixture, text};
 use annals_config::Variables;
 use annals_tests::deadline::WithDeadline;
+use memchr::memmem;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -43,7 +44,7 @@ fn containing(dir: &Path, text: &str) -> Vec<String> {
         let path = entry.unwrap().path();
         match std::fs::read(&path) {
             _ if path.is_dir() => found.extend(containing(&path, text)),
-            Ok(content) if content.windows(text.len()).any(|window| window == text.as_bytes()) => {
+            Ok(content) if memmem::find(&content, text.as_bytes()).is_some() => {
                 found.push(path.display().to_string());
             }
             _ => {}

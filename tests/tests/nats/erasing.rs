@@ -9,6 +9,7 @@ use annals_store::exchange::WithholdRules;
 use annals_store::nats::{ErasureLeases, NatsAddress, NatsEraseError, NatsLog, NatsOptions};
 use annals_store::{EventLog, Followed, Scope, StoreCursor};
 use futures_util::StreamExt;
+use memchr::memmem;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -84,7 +85,7 @@ fn containing(folder: &Path, all: bool) -> Vec<String> {
             continue;
         }
         let content = std::fs::read(&path).unwrap_or_default();
-        if content.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()) {
+        if memmem::find(&content, SECRET.as_bytes()).is_some() {
             found.push(path.display().to_string());
         }
     }

@@ -5,6 +5,7 @@
 use crate::run::person::{KEY, Person};
 use annals_tests::aimock::{Aimock, AimockError, calls, says, says_after_results};
 use annals_tests::deadline::WithDeadline;
+use memchr::memmem;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -132,7 +133,7 @@ fn holders(folder: &Path, bytes: &[u8]) -> Vec<String> {
             found.extend(holders(&path, bytes));
         } else if kind.is_file() {
             let held = fs::read(&path).expect("a file");
-            if held.windows(bytes.len()).any(|window| window == bytes) {
+            if memmem::find(&held, bytes).is_some() {
                 found.push(path.display().to_string());
             }
         }

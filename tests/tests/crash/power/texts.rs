@@ -12,6 +12,7 @@ use annals_store::exchange::{self, WithholdRules, verify_store};
 use annals_store::filling::Filling;
 use annals_store::{EventLog, MemoryLog};
 use annals_tests::crash;
+use memchr::memmem;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ fn files_with(dir: &Path, text: &str) -> Vec<String> {
         let path = entry.unwrap().path();
         match std::fs::read(&path) {
             _ if path.is_dir() => found.extend(files_with(&path, text)),
-            Ok(content) if content.windows(text.len()).any(|window| window == text.as_bytes()) => {
+            Ok(content) if memmem::find(&content, text.as_bytes()).is_some() => {
                 found.push(path.display().to_string());
             }
             _ => {}
