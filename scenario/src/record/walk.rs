@@ -11,7 +11,7 @@ use annals_core::event::{
     ChildEvent, ContextAdmitted, ContextEvent, Event, FilesEvent, InputConfigured, InputEvent, MessageEvent,
     PermissionEvent, ProfileEvent, SessionEvent, ToolEvent,
 };
-use annals_core::{CallId, InputId, Seq};
+use annals_core::{AgentName, CallId, InputId, Seq};
 use annals_projections::{Projection, SessionView};
 use annals_runtime::settings::CompactionSettings;
 use serde_json::{Value, json};
@@ -48,6 +48,8 @@ struct CompactionEvidence {
     keep_tokens: Option<u64>,
     /// The largest value under which summaries that failed are asked for.
     asked: Option<u64>,
+    /// The agent that summarises, where it is not the session's.
+    agent: Option<AgentName>,
     /// The start of the newest compaction.
     started: Seq,
     /// The size of the newest request of a turn in characters.
@@ -270,9 +272,13 @@ impl CompactionEvidence {
                 false => context.saturating_sub(due.saturating_sub(1).max(self.sent)),
             }
         };
-        json!({
+        let mut settings = json!({
             "auto": self.automatic, "prune": !self.unpruned, "buffer": self.due.map_or(usual.buffer, fitting),
             "keep_tokens": self.keep_tokens.or(self.asked).unwrap_or(usual.keep_tokens),
-        })
+        });
+        if let Some(agent) = &self.agent {
+            settings["agent"] = json!(agent);
+        }
+        settings
     }
 }

@@ -68,7 +68,7 @@ fn a_call_that_keeps_failing_is_not_made_again() {
 #[test]
 fn with_the_third_call_that_is_not_made_again_the_turn_ends() {
     let failing = || call("bash", json!({"command": "echo tried >> tries; false", "description": "Tries again"}));
-    let model = model((0..20).map(|_| failing()));
+    let model = model((0..8).map(|_| failing()));
     let person = Person::with_model(model.url(), CHAT);
     let answer = person.annals(&["run", "--yes", "try"]);
     assert_eq!(answer.status, Some(1), "{}", answer.remarks);

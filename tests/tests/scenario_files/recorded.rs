@@ -28,7 +28,7 @@ pub async fn plays_again(name: &str, log: &DiskLog) -> Result<(), Box<dyn Error>
         let text = match record(log, head.session).await {
             Ok(text) => text,
             Err(RecordError::Untold { what, .. }) => {
-                gaps.push(what.to_string());
+                gaps.push(what.clone());
                 continue;
             }
             Err(error) => return Err(format!("not recorded: {error}").into()),

@@ -180,6 +180,8 @@ impl ScriptBuilder<'_> {
         }
         if sent.purpose == Purpose::Turn {
             self.limits.newest = self.chars(&self.view, sent);
+        } else if sent.agent != self.view.session.agent {
+            self.limits.agent = Some(sent.agent.clone());
         }
         self.run.get_or_insert_default().attempts.push(RecordedAttempt::new());
         Ok(())
