@@ -2,6 +2,7 @@
 //! means those of the project that it is started in.
 
 use annals_core::SessionId;
+use annals_inspect::recorded_path::{self, below, last_name, resolved};
 use annals_projections::{Catalogue, CatalogueEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -34,9 +35,9 @@ pub fn root(directory: &Path) -> PathBuf {
 
 /// The last name of each path; with the one before it where several paths share it.
 pub fn short_paths<'a>(paths: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
-    let last = |path: &str, names: usize| {
-        let all: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
-        let from = all.len().saturating_sub(names);
+    let last = |path: &str, count: usize| {
+        let all: Vec<&str> = recorded_path::names(path).collect();
+        let from = all.len().saturating_sub(count);
         all.get(from..).unwrap_or_default().join("/")
     };
     let paths: BTreeSet<&str> = paths.into_iter().collect();
@@ -81,7 +82,9 @@ impl ProjectFolder {
     /// The project that a user names: by a path, from the directory `from` on, or by the name of its folder.
     pub fn named(text: &str, from: &Path) -> Self {
         let path = from.join(text);
-        let is_name = !path.exists() && !text.contains('/') && !matches!(text, "" | "." | "..");
+        let is_name = !path.exists()
+            && !matches!(text, "" | "." | "..")
+            && (recorded_path::is_windows(text) || !text.contains('/'));
         match is_name {
             true => Self { folders: vec![normal(&path)], name: Some(text.to_owned()) },
             false => Self::around(&path),
@@ -96,7 +99,12 @@ impl ProjectFolder {
     /// Whether a directory is in the project.
     pub fn contains(&self, directory: &str) -> bool {
         let path = Path::new(directory);
-        let is_named = |name: &String| root(path).file_name().is_some_and(|folder| folder == name.as_str());
+        // A path of Windows counts as a name here: it leads to no folder of this machine.
+        let is_named = |name: &String| {
+            last_name(&root(path).to_string_lossy()) == name
+                || recorded_path::is_windows(name)
+                    && (below(directory, name).is_some() || resolved(directory, "") == resolved(name, ""))
+        };
         !directory.is_empty()
             && (self.folders.iter().any(|folder| path.starts_with(folder)) || self.name.as_ref().is_some_and(is_named))
     }
@@ -158,11 +166,20 @@ mod tests {
         assert!(!ProjectFolder::named("shop", &base).contains("/elsewhere/shop"));
         assert!(ProjectFolder::named("store", &base).contains("/elsewhere/store"));
         assert!(!ProjectFolder::named("store", &base).contains("/elsewhere/storefront"));
+        for windows in [r"C:\Users\x\store", r"c:\Users\x\store\", "d:/store"] {
+            assert!(ProjectFolder::named("store", &base).contains(windows), "{windows}");
+        }
+        let store = ProjectFolder::named("C:/Users/x/store", &base);
+        assert!(store.contains(r"c:\Users\x\store\src") && store.contains(r"C:\Users\x\store"));
+        assert!(!store.contains(r"C:\Users\x\storefront") && !store.contains("/srv/store"));
         assert!(ProjectFolder::named("./store", &base).contains(base.join("store/src").to_str().unwrap()));
     }
 
     #[test]
     fn paths_are_shown_by_their_last_names_unless_they_share_them() {
+        let windows = [r"C:\x\web", "/srv/web", r"D:\api", r"C:\"];
+        let short = short_paths(windows);
+        assert_eq!(windows.map(|path| short[path].as_str()), ["x/web", "srv/web", "api", r"C:\"]);
         let short = short_paths(["/a/shop", "/b/shop", "/work/annals", "/", ""]);
         let shown: Vec<&str> = ["/a/shop", "/b/shop", "/work/annals", "/", ""].map(|path| short[path].as_str()).into();
         assert_eq!(shown, ["a/shop", "b/shop", "annals", "/", ""]);

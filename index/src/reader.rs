@@ -135,7 +135,9 @@ fn whole(connection: &Connection, query: &CandidateQuery<'_>) -> rusqlite::Resul
 
 fn touching(connection: &Connection, path: &str) -> rusqlite::Result<Vec<(SessionId, Seq)>> {
     let sessions = sessions(connection)?;
-    let mut select = connection.prepare("select session, seq, path from _file where instr(path, ?) > 0")?;
+    let mut select = connection.prepare(
+        r"select session, seq, path from _file where instr(replace(path, '\', '/'), replace(?, '\', '/')) > 0",
+    )?;
     let mut rows = select.query([path])?;
     let mut found = BTreeSet::new();
     while let Some(row) = rows.next()? {

@@ -9,6 +9,7 @@ use crate::indexed_session::IndexedSession;
 use crate::trigrams::TextTrigrams;
 use crate::{IndexError, IndexPlace, schema};
 use annals_core::{Batch, Blobs, Digest, SessionId};
+use annals_inspect::recorded_path::last_name;
 use annals_inspect::search::IndexedUpTo;
 use annals_store::{StoreCursor, StorePlace};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
@@ -195,7 +196,7 @@ impl IndexWriter {
             state.catalogue.sessions.retain(|id, _| *id == state.id);
             let encoded =
                 serde_json::to_vec(&state).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-            let project = entry.directory.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+            let project = last_name(&entry.directory);
             self.statement(
                 "insert or replace into _session values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             )?

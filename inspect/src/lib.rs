@@ -44,6 +44,7 @@ pub mod prove;
 mod questions;
 pub mod reader;
 mod recorded_body;
+pub mod recorded_path;
 pub mod recordings;
 pub mod report;
 mod request;

@@ -29,4 +29,5 @@ mod signing;
 mod usage;
 pub mod validate;
 mod what_if;
+mod windows;
 mod withheld;

@@ -1,29 +1,12 @@
 //! Paths as calls name them.
 
+use crate::recorded_path;
+
 /// A path below `directory` relative to it, any other one absolute; `.` and `..` are resolved by their letters alone.
 pub(super) fn resolved(path: &str, directory: &str) -> String {
-    let path = path.strip_prefix("file://").unwrap_or(path);
-    let whole = match path.starts_with('/') || directory.is_empty() {
-        true => path.to_owned(),
-        false => format!("{directory}/{path}"),
-    };
-    let mut parts: Vec<&str> = Vec::new();
-    for part in whole.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    let joined = parts.join("/");
-    if directory.is_empty() && !whole.starts_with('/') {
-        return joined;
-    }
-    let root = directory.trim_matches('/');
-    let below = if root.is_empty() { None } else { joined.strip_prefix(root).and_then(|rest| rest.strip_prefix('/')) };
-    below.map_or_else(|| format!("/{joined}"), str::to_owned)
+    let whole = recorded_path::resolved(path, directory);
+    let below = recorded_path::below(&whole, &recorded_path::resolved("", directory)).map(str::to_owned);
+    below.unwrap_or(whole)
 }
 
 #[cfg(test)]
@@ -38,5 +21,8 @@ mod tests {
         assert_eq!(resolved("../other", "/srv/demo"), "/srv/other");
         assert_eq!(resolved("/srv/demo-2/x", "/srv/demo"), "/srv/demo-2/x");
         assert_eq!(resolved("../../../../x", "/srv/demo"), "/x");
+        assert_eq!(resolved(r"c:\Users\x\shop\src\a.rs", r"C:\Users\x\shop"), "src/a.rs");
+        assert_eq!(resolved(r"src\a.rs", r"C:\Users\x\shop"), "src/a.rs");
+        assert_eq!(resolved(r"C:\Windows\a.ini", r"C:\Users\x\shop"), "C:/Windows/a.ini");
     }
 }

@@ -1,6 +1,7 @@
 //! Why a name, an event or a message was not found.
 
 use crate::format::counted;
+use crate::recorded_path::last_name;
 use annals_core::{Seq, SessionId, Time};
 use annals_store::ReadError;
 use std::path::PathBuf;
@@ -114,7 +115,7 @@ fn ambiguous(name: &str, count: u64, newest: &[Candidate], when: impl Fn(Time) -
     let rows: Vec<(String, &str, &Candidate)> = newest
         .iter()
         .map(|one| {
-            let place = one.directory.rsplit('/').find(|name| !name.is_empty()).unwrap_or("-");
+            let place = Some(last_name(&one.directory)).filter(|name| !name.is_empty()).unwrap_or("-");
             (when(one.updated), place, one)
         })
         .collect();

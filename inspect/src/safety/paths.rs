@@ -1,11 +1,12 @@
 //! Which files and folders outside of the project a call names. Paths are compared as they are written: links are not followed.
 
+use crate::recorded_path::{below, resolved};
 use crate::touched_files::touched_files;
 use annals_core::event::ToolCalled;
 use annals_core::{Blobs, Event};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 /// Tools whose path is a folder to look through.
 const LOOKS: [&str; 5] = ["grep", "glob", "ls", "list", "search"];
@@ -14,35 +15,35 @@ const LOOKS: [&str; 5] = ["grep", "glob", "ls", "list", "search"];
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SessionPlace {
     /// What relative paths are relative to.
-    directory: PathBuf,
+    directory: String,
     /// The project's folder.
-    root: PathBuf,
+    root: String,
 }
 
 impl SessionPlace {
     /// A directory in the folder of its project.
     pub fn new(directory: &str, root: PathBuf) -> Self {
-        Self { directory: normal(Path::new(directory)), root: normal(&root) }
+        Self { directory: resolved(directory, ""), root: resolved(&root.to_string_lossy(), "") }
     }
 
     /// A path from the root on.
-    fn whole(&self, path: &str) -> PathBuf {
-        normal(&self.directory.join(path))
+    fn whole(&self, path: &str) -> String {
+        resolved(path, &self.directory)
     }
 
     /// A path as rules name it: from the project's folder on, if it is there.
     pub fn resource(&self, path: &str) -> String {
         let whole = self.whole(path);
-        match whole.strip_prefix(&self.root) {
-            Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
-            Ok(rest) => rest.to_string_lossy().into_owned(),
-            Err(_) => whole.to_string_lossy().into_owned(),
+        match below(&whole, &self.root) {
+            Some(rest) => rest.to_owned(),
+            None if whole == self.root => ".".to_owned(),
+            None => whole,
         }
     }
 
     /// The paths outside of the project that a call names, from the root on; none where the directory is not known.
     pub fn outside(&self, called: &ToolCalled, input: Option<&Value>, blobs: &dyn Blobs) -> Vec<String> {
-        if self.root.as_os_str().is_empty() {
+        if self.root.is_empty() {
             return Vec::new();
         }
         // Cloned to be seen as an event; inputs that are large are not inline.
@@ -54,26 +55,12 @@ impl SessionPlace {
         let mut outside: Vec<String> = named
             .iter()
             .map(|path| self.whole(path))
-            .filter(|path| !path.starts_with(&self.root))
-            .map(|path| path.to_string_lossy().into_owned())
+            .filter(|path| *path != self.root && below(path, &self.root).is_none())
             .collect();
         outside.sort();
         outside.dedup();
         outside
     }
-}
-
-/// A path without `.`, `..` and a slash at its end.
-fn normal(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(out.pop()),
-            part => out.push(part),
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -82,20 +69,43 @@ mod tests {
     use annals_core::{Json, NoBlobs};
     use serde_json::json;
 
+    fn outside_of(place: &SessionPlace, tool: &str, input: &Value) -> Vec<String> {
+        let called = ToolCalled {
+            index: 0,
+            call: "c".into(),
+            name: tool.into(),
+            input: Json::received(input.to_string()),
+            hosted: false,
+            metadata: None,
+        };
+        place.outside(&called, Some(input), &NoBlobs)
+    }
+
+    #[test]
+    fn paths_of_windows_that_leave_the_project_are_named() {
+        let place = SessionPlace::new(r"C:\Users\x\shop", r"C:\Users\x\shop".into());
+        let outside = |path: &str| outside_of(&place, "Read", &json!({ "file_path": path }));
+        for inside in
+            [r"C:\Users\x\shop\src\a.rs", r"c:\users\x\shop\a.rs", r"src\a.rs", "src/a.rs", r"C:\Users\x\shop"]
+        {
+            assert_eq!(outside(inside), Vec::<String>::new(), "{inside}");
+        }
+        for (path, named) in [
+            (r"C:\Users\x\.ssh\id_rsa", "C:/Users/x/.ssh/id_rsa"),
+            (r"..\other\key", "C:/Users/x/other/key"),
+            (r"C:\Users\x\shopping\a", "C:/Users/x/shopping/a"),
+            (r"D:\a", "D:/a"),
+            ("/etc/passwd", "/etc/passwd"),
+        ] {
+            assert_eq!(outside(path), [named], "{path}");
+        }
+        assert_eq!(place.resource(r"C:\Users\x\shop\src\a.rs"), "src/a.rs");
+    }
+
     #[test]
     fn paths_that_leave_the_project_are_named_from_the_root_on() {
         let place = SessionPlace::new("/srv/shop/web", "/srv/shop".into());
-        let outside = |tool: &str, input: Value| {
-            let called = ToolCalled {
-                index: 0,
-                call: "c".into(),
-                name: tool.into(),
-                input: Json::received(input.to_string()),
-                hosted: false,
-                metadata: None,
-            };
-            place.outside(&called, Some(&input), &NoBlobs)
-        };
+        let outside = |tool: &str, input: Value| outside_of(&place, tool, &input);
         assert_eq!(outside("read", json!({"path": "../Makefile"})), Vec::<String>::new());
         assert_eq!(outside("read", json!({"path": "../../other/key"})), ["/srv/other/key"]);
         assert_eq!(outside("Read", json!({"file_path": "/etc/passwd"})), ["/etc/passwd"]);

@@ -184,7 +184,11 @@ impl Term {
 }
 
 /// Whether a path is the one that was asked for: the whole path, its end from a `/` on, or, with a `/` at the end, a folder in it.
+/// A path that was recorded on Windows has backslashes instead.
 pub fn is_path(path: &str, asked: &str) -> bool {
+    if path.contains('\\') || asked.contains('\\') {
+        return is_path(&path.replace('\\', "/"), &asked.replace('\\', "/"));
+    }
     if asked.ends_with('/') {
         return path.starts_with(asked) || path.contains(&format!("/{}", asked.trim_start_matches('/')));
     }

@@ -1,6 +1,7 @@
 //! Tool calls in brief.
 
 use crate::format::counted;
+use crate::recorded_path;
 use annals_core::{Blobs, Json};
 use serde_json::Value;
 
@@ -95,10 +96,7 @@ fn word(value: &Value) -> String {
 }
 
 fn below(text: &str, directory: &str) -> String {
-    match text.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')) {
-        Some(rest) if !directory.is_empty() && !rest.is_empty() => rest.to_owned(),
-        _ => text.to_owned(),
-    }
+    recorded_path::below(text, directory).unwrap_or(text).to_owned()
 }
 
 /// The first line that says something, and a mark if there are more.
@@ -121,5 +119,7 @@ mod tests {
         assert_eq!(told(r#"{"pattern":"x.*","path":"/srv/demo/src"}"#), "x.* in src");
         assert_eq!(told(r#"{"todos":[1,2,3]}"#), "3 todos");
         assert_eq!(told("not json"), "not json");
+        let input = Json::received(r#"{"file_path":"C:\\Users\\x\\shop\\src\\a.rs"}"#);
+        assert_eq!(input_in_brief(&input, r"C:\Users\x\shop", &NoBlobs), r"src\a.rs");
     }
 }

@@ -1,5 +1,6 @@
 //! A decision that would have been different, and what that makes of the facts.
 
+use crate::recorded_path::last_name;
 use annals_core::bound::{self, Limits};
 use annals_core::event::{
     AgentProfile, CompactionEvent, ContextEvent, EpochStarted, InputEvent, MessageEvent, ModelProfile, Part,
@@ -234,7 +235,7 @@ fn replaced(text: &str, path: &str, content: Option<&str>) -> Option<String> {
         return Some(fill(text.get(..at)?, text.get(end..)?, &format!("{OWN}{line}\n")));
     }
     // Codex: `# AGENTS.md instructions for DIR`, `<INSTRUCTIONS>`.
-    let file_name = path.rsplit('/').next().unwrap_or(path);
+    let file_name = last_name(path);
     if text.contains(&format!("# {file_name} instructions for ")) {
         let start = text.find("<INSTRUCTIONS>\n")? + "<INSTRUCTIONS>\n".len();
         let end = start + text.get(start..)?.rfind("</INSTRUCTIONS>")?;

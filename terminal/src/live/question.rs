@@ -3,6 +3,7 @@
 use crate::escape::exact;
 use crate::layout::{clip, plain, wrap};
 use crate::style::{Emphasis, counted};
+use annals_inspect::recorded_path::below;
 use annals_runtime::permission::PermissionQuestion;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
@@ -108,12 +109,9 @@ fn described(question: &PermissionQuestion, directory: &str) -> QuestionText {
         let change = field("description").map(|why| (Emphasis::Dim, why.to_owned())).into_iter().collect();
         return QuestionText { subject, change };
     }
-    let below = |path: &str| match path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')) {
-        Some(rest) if !directory.is_empty() => rest.to_owned(),
-        _ => path.to_owned(),
-    };
     let named = question.resources.iter().filter(|resource| *resource != "*");
-    let subject = named.map(|resource| (Emphasis::Strong, below(resource))).collect();
+    let subject =
+        named.map(|resource| (Emphasis::Strong, below(resource, directory).unwrap_or(resource).to_owned())).collect();
     let mut change = change(&input);
     if change.is_empty() && !question.input.is_empty() {
         // Any other tool: its input, unchanged.

@@ -5,6 +5,7 @@ use crate::shown_title::shown_title;
 use crate::style::Style;
 use annals_core::SessionId;
 use annals_inspect::pricing::Cost;
+use annals_inspect::recorded_path::last_name;
 use annals_inspect::sessions::SessionOverview;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::path::Path;
@@ -34,8 +35,6 @@ impl PickerRow {
     /// The row of a session; `here` is the root of the current project.
     pub fn of(session: &SessionOverview, here: &Path, style: &Style) -> Self {
         let agent = session.origin.clone().unwrap_or_else(|| session.agent.to_string());
-        let directory = Path::new(&session.directory);
-        let project = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let title = if session.title.is_empty() { "(no title)" } else { &session.title };
         let branch = session.branch.as_deref().unwrap_or_default();
         let model = session.model.as_str();
@@ -44,11 +43,11 @@ impl PickerRow {
         Self {
             id: session.id,
             age: style.short_age(session.updated),
-            project: name(&project),
+            project: name(last_name(&session.directory)),
             agent: name(&agent),
             title: shown_title(title),
             cost: if cost == Cost::default() { String::new() } else { cost.shown() },
-            here: directory.starts_with(here),
+            here: Path::new(&session.directory).starts_with(here),
             searched: searched.to_lowercase(),
         }
     }

@@ -11,6 +11,7 @@ use crate::style::{Emphasis, Style, counted};
 use annals_core::{Seq, SessionId};
 use annals_inspect::pricing::Pricing;
 use annals_inspect::reader::Reader;
+use annals_inspect::recorded_path::below;
 use annals_inspect::view_diff::changes;
 use annals_inspect::{AskError, SessionAt, cache, why};
 use annals_store::Slice;
@@ -187,8 +188,7 @@ impl TuiPages<'_> {
         paths.sort_by(|(one, a), (other, b)| b.0.cmp(&a.0).then(one.cmp(other)));
         note(&format!("{}, with the last event of each", counted(paths.len() as u64, "file")), &self.style, out)?;
         for (path, (seq, actions)) in paths.iter().take(FILES) {
-            let path =
-                path.strip_prefix(self.timeline.directory()).and_then(|path| path.strip_prefix('/')).unwrap_or(path);
+            let path = below(path, self.timeline.directory()).unwrap_or(path);
             let actions: Vec<&str> = actions.iter().copied().collect();
             let (seq, actions) = (format!("{seq:>6}"), actions.join(", "));
             let (seq, actions) = (self.style.paint(Emphasis::Dim, &seq), self.style.paint(Emphasis::Tool, &actions));

@@ -4,6 +4,7 @@ use crate::escape::visible_line;
 use crate::layout::{clip, columns, pad};
 use crate::style::duration;
 use annals_core::Seq;
+use annals_inspect::recorded_path::below;
 use annals_inspect::report::{ReportCall, ReportMark, ReportTurn, SessionIndex};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -148,7 +149,7 @@ fn call_line(call: &ReportCall, directory: &str, width: usize, style: Style, nam
     let mark = if has_failed(call) { "  ✗ " } else { "    " };
     let room = width.saturating_sub(columns(mark) + columns(&took) + 1);
     let tool = clip(&visible_line(&call.tool), room);
-    let title = clip(&visible_line(argument(&call.title, directory)), room.saturating_sub(columns(&tool) + 1));
+    let title = clip(&visible_line(&argument(&call.title, directory)), room.saturating_sub(columns(&tool) + 1));
     let left = if title.is_empty() { String::new() } else { format!(" {title}") };
     let gap = room.saturating_sub(columns(&tool) + columns(&left)) + 1;
     let name = if has_failed(call) { style } else { name };
@@ -161,14 +162,17 @@ fn call_line(call: &ReportCall, directory: &str, width: usize, style: Style, nam
 }
 
 /// The first text of an input of a call, else the input. The input may be cut anywhere.
-fn argument<'a>(input: &'a str, directory: &str) -> &'a str {
+fn argument(input: &str, directory: &str) -> String {
     let value = input.split_once(':').and_then(|(name, value)| {
         let name = name.trim().strip_prefix('{')?.trim();
         let value = value.trim_start().strip_prefix('"').filter(|_| name.starts_with('"'))?;
         Some(value.split_once('"').map_or(value, |(value, _)| value))
     });
-    let text = value.filter(|value| !value.is_empty() && !value.contains('\\')).unwrap_or(input);
-    text.strip_prefix(directory).and_then(|path| path.strip_prefix('/')).unwrap_or(text)
+    let value = value.filter(|value| !value.is_empty());
+    // A value that was cut inside of an escape is no string.
+    let text =
+        value.and_then(|value| serde_json::from_str(&format!("\"{value}\"")).ok()).unwrap_or_else(|| input.to_owned());
+    below(&text, directory).map(str::to_owned).unwrap_or(text)
 }
 
 /// A band across the timeline.

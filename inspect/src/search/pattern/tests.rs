@@ -52,6 +52,11 @@ fn a_path_is_named_by_its_end() {
     );
     assert!(!is_path("/src/oauth.rs", "auth.rs") && !is_path("/src/auth.rs", "src"));
     assert!(is_path("/a/src/auth.rs", "src/") && !is_path("/a/src2/auth.rs", "src/"));
+    let windows = r"C:\Users\x\shop\src\auth.rs";
+    for asked in ["auth.rs", "src/auth.rs", r"src\auth.rs", "src/", r"src\", windows] {
+        assert!(is_path(windows, asked), "{asked}");
+    }
+    assert!(!is_path(windows, "uth.rs") && !is_path(windows, "lib/"));
     let pattern = SearchPattern::parse("file:./src/a.rs panic \"file:x\"", &[]).unwrap();
     assert_eq!((pattern.files(), pattern.terms()), (&["src/a.rs".to_owned()][..], 2));
 }
