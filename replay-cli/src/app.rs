@@ -14,6 +14,7 @@ use crate::diagnostics::{self, Diagnostics};
 use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter, is_unsafe};
 use crate::pager::PagedOutput;
+use crate::parent;
 use crate::style::Emphasis;
 use annals_config::Environment;
 use annals_core::Time;
@@ -123,6 +124,7 @@ impl Surroundings {
 
 /// Runs the program as a process does; gives the exit status.
 pub fn main() -> ExitCode {
+    parent::watch();
     // A shell that asks for completions gets them, and the process ends.
     CompleteEnv::with_factory(|| completion::with_sessions(help::grouped())).var(completions::VARIABLE).complete();
     ExitCode::from(run(std::env::args_os(), Surroundings::of_process(), None))
