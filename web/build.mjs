@@ -1,12 +1,13 @@
 // Bundles src/ into dist/{index.html,app.js,app.css}, which are committed: `cargo build` needs no Node.
 // `node build.mjs --check` builds into memory and compares the bytes with dist/ instead.
+import { fileURLToPath } from 'node:url';
 import { readFile, writeFile, mkdir } from 'node:fs/promises';
 import { build } from 'esbuild';
 
 const root = new URL('.', import.meta.url);
 const LIMIT = 150_000;
 const { outputFiles } = await build({
-  absWorkingDir: root.pathname,
+  absWorkingDir: fileURLToPath(root),
   entryPoints: { app: 'src/main.tsx' },
   bundle: true,
   minify: true,

@@ -1,4 +1,5 @@
 // Debian's chromium with a fresh profile and no network of its own.
+import { fileURLToPath } from 'node:url';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +30,7 @@ export async function open(origin, { guarded = true } = {}) {
     const url = route.request().url();
     // PAGE=dist shows what was built since the program was compiled.
     const file = /^\/(app\.(?:js|css))$/.exec(new URL(url).pathname);
-    if (file && process.env.PAGE === 'dist') return route.fulfill({ path: new URL(`../dist/${file[1]}`, import.meta.url).pathname, contentType: file[1].endsWith('js') ? 'text/javascript' : 'text/css' });
+    if (file && process.env.PAGE === 'dist') return route.fulfill({ path: fileURLToPath(new URL(`../dist/${file[1]}`, import.meta.url)), contentType: file[1].endsWith('js') ? 'text/javascript' : 'text/css' });
     if (url.startsWith(origin) || url.startsWith('blob:')) return route.continue();
     foreign.push(url);
     return route.abort();

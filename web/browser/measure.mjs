@@ -3,13 +3,14 @@
 // Builds the release of `annals` (unless ANNALS names a program, with `annals-test` beside it), writes a session of each of SIZES events into
 // FOLDER (once), and prints a line of JSON for each and a table. STEPS (500), TAB (seen) and SIZES can be set; arguments are stores to
 // measure instead.
+import { fileURLToPath } from 'node:url';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { open } from './chromium.mjs';
 import { serveStore } from './server.mjs';
 
-const root = new URL('../..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const target = process.env.CARGO_TARGET_DIR ?? join(root, 'target');
 const STEPS = Number(process.env.STEPS ?? 500);
 const TAB = process.env.TAB ?? 'seen';

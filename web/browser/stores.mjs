@@ -1,11 +1,12 @@
 // The stores of the tests, made with the command: imported fixtures with the hostile session, and a scenario with recorded requests.
+import { fileURLToPath } from 'node:url';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hostile } from './transcripts.mjs';
 
-const root = new URL('../..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('../..', import.meta.url));
 export const annals = process.env.ANNALS ?? join(root, 'target/debug/annals');
 
 /** A folder for stores, and variables in which nothing of the machine's user takes part. */

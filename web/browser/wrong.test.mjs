@@ -1,5 +1,6 @@
 // A session that went wrong, debugged by keys alone: rules that the model never saw, one that a compaction lost, and a cache that broke at
 // turn 7. Then the file that shows and proves it.
+import { fileURLToPath } from 'node:url';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ import { accessible, position, screen, settled } from './page.mjs';
 import { serveStore } from './server.mjs';
 import { annals, makeFolder } from './stores.mjs';
 
-const SCENARIO = new URL('wrong.json', import.meta.url).pathname;
+const SCENARIO = fileURLToPath(new URL('wrong.json', import.meta.url));
 
 describe('a session that went wrong in three ways, by keys alone', { timeout: 240_000 }, () => {
   let folder, store, server, browser, page, session;

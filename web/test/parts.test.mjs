@@ -1,4 +1,5 @@
 // The parts of the page that need no browser, bundled as the page is.
+import { fileURLToPath } from 'node:url';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { build } from 'esbuild';
@@ -6,7 +7,7 @@ import { build } from 'esbuild';
 const { outputFiles } = await build({
   stdin: {
     contents: ['format', 'route', 'sse', 'cuts', 'api', 'store', 'live'].map((name) => `export * as ${name} from './${name}';`).join('\n'),
-    resolveDir: new URL('../src', import.meta.url).pathname,
+    resolveDir: fileURLToPath(new URL('../src', import.meta.url)),
   },
   bundle: true, format: 'esm', write: false,
 });
