@@ -1,6 +1,6 @@
 //! Sessions that were recorded on Windows: their paths are taken apart as Windows does, wherever this program runs.
 
-use crate::command::{Annals, fixture};
+use crate::cli::command::{Annals, fixture};
 use serde_json::Value;
 
 const SHOP: &str = r"C:\Users\x\shop";
