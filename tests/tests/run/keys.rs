@@ -205,7 +205,7 @@ async fn reaches(row: &table::Row) -> Result<(), String> {
     let home = |text: String| text.replace(&with.at("home").display().to_string(), "HOME");
     let (seen, before) = (home(seen), before.replace(&without.at("home").display().to_string(), "HOME"));
     match (seen.contains(expected), before.contains(expected)) {
-        (seen, before) if seen == !absent && before == absent => Ok(()),
+        (seen, before) if seen != absent && before == absent => Ok(()),
         (true, true) => Err(format!("{expected:?} is there without the key as well")),
         (false, false) => Err(format!("{expected:?} is not in {seen}")),
         (seen, _) => Err(format!("{expected:?}: {seen}, and the other way round was expected")),
