@@ -306,7 +306,7 @@ fn every_kind_of_message_has_its_entry() {
 
 #[test]
 fn a_request_gives_up_the_middle_of_inputs_and_the_newest_call_before_the_words_of_the_user() {
-    let input = annals_core::Json::received(&format!(r#"{{"content":"{}"}}"#, long(9_000)));
+    let input = annals_core::Json::received(format!(r#"{{"content":"{}"}}"#, long(9_000)));
     let write = |call: &str| -> Event {
         ToolCalled {
             index: 0,

@@ -92,7 +92,7 @@ fn given(call: &str, input: &str, hosted: bool) -> Event {
 
 #[test]
 fn inputs_and_then_hosted_results_are_shortened_where_outputs_are_not_enough() {
-    let result = annals_core::Json::received(&format!(r#"{{"page":"{}"}}"#, long(9_000)));
+    let result = annals_core::Json::received(format!(r#"{{"page":"{}"}}"#, long(9_000)));
     let hosted_result = ToolSettled {
         hosted_result: Some(result),
         ..ToolSettled::bare("h".into(), annals_core::event::ToolOutcome::Completed)
@@ -143,7 +143,7 @@ fn inputs_and_then_hosted_results_are_shortened_where_outputs_are_not_enough() {
 
 #[test]
 fn a_model_reads_what_is_shortened_as_valid_json_and_as_text() {
-    let result = annals_core::Json::received(&format!("[\"{}\"]", long(9_000)));
+    let result = annals_core::Json::received(format!("[\"{}\"]", long(9_000)));
     let hosted_result = ToolSettled {
         hosted_result: Some(result),
         ..ToolSettled::bare("h".into(), annals_core::event::ToolOutcome::Completed)
