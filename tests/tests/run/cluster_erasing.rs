@@ -106,7 +106,9 @@ fn a_command_that_is_killed_while_it_erases_is_finished_by_the_next() {
         thread::sleep(Duration::from_millis(millis));
         drop(dying.kill());
         dying.wait().expect("its end");
-        assert!(fine(&other, &["verify", &session]).contains("integrity verified"), "killed after {millis} ms");
+        // Lines are wrapped at 80 columns.
+        let verified = fine(&other, &["verify", &session]).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(verified.contains("integrity verified"), "killed after {millis} ms: {verified}");
     }
     // The right to run the session expires 15 seconds after the last process died.
     let finished = (0..60).any(|_| {
