@@ -179,7 +179,7 @@ fn every_key_has_a_row() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "written against a checked build and not run yet: remove this after the first run"]
+#[ignore = "8 of its rows do not hold yet: output.bytes, tools.env, mcp.NAME.(headers, bearer_env, oauth_*, enabled)"]
 async fn every_key_reaches_what_it_is_for() {
     let mut wrong = Vec::new();
     for row in table() {
@@ -217,7 +217,6 @@ async fn sent(world: &World, row: &table::Row) -> Result<String, String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "written against a checked build and not run yet: remove this after the first run"]
 async fn a_configuration_that_is_edited_counts_from_the_next_request_on() {
     let world = World::new(BASE);
     let running = world.running(vec![ScriptedAttempt::text("ok"); 5]).await.expect("a session");
@@ -243,7 +242,6 @@ async fn a_configuration_that_is_edited_counts_from_the_next_request_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "written against a checked build and not run yet: remove this after the first run"]
 async fn a_context_program_that_prints_nothing_is_told_as_gone_and_stops_nothing() {
     let world = World::new("");
     let file = world.at("ticket");
@@ -268,7 +266,6 @@ async fn a_context_program_that_prints_nothing_is_told_as_gone_and_stops_nothing
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "written against a checked build and not run yet: remove this after the first run"]
 async fn a_subagent_has_todos_and_tasks_only_by_a_rule_of_its_own() {
     let task = r#"{"description":"d","prompt":"p","subagent_type":"helper"}"#;
     let helper = "[tasks]\ndepth = 2\n[agents.helper]\ndescription = \"Helps.\"\nmode = \"subagent\"\n";
