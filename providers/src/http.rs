@@ -6,13 +6,13 @@
 mod answer;
 mod client;
 mod endpoint;
+mod events;
 mod exchange;
 mod faults;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
 mod key;
-mod lines;
 mod local_server;
 mod page;
 mod post;
@@ -22,7 +22,8 @@ mod retry_after;
 mod secrets;
 
 pub use endpoint::{Endpoint, EndpointError, EndpointLimits, Endpoints, OneEndpoint};
-pub use exchange::{ExchangeError, ExchangeMethod, Exchanged, Exchanges, ServerEvent};
+pub use events::ServerEvent;
+pub use exchange::{ExchangeError, ExchangeMethod, Exchanged, Exchanges};
 pub use key::KeySource;
 pub use local_server::{NoLocalServer, check_local_server};
 pub use page::{PageAnswer, PageError, PageRequest, page};

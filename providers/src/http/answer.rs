@@ -1,12 +1,11 @@
-//! An answer as it comes: bytes to lines, lines to events, events to what the protocol says they mean.
+//! An answer as it comes: bytes to events, events to what the protocol says they mean.
 
 use super::endpoint::EndpointLimits;
+use super::events::{Broken, ServerEvent, events};
 use super::faults::{broken, cause, fault};
-use super::lines::{self, Broken};
 use super::secrets::EndpointSecrets;
 use crate::provider::{AnswerStream, ProviderError, ProviderErrorKind, ProviderEvent};
 use crate::wire::Decoder;
-use eventsource_stream::{Event, EventStream, EventStreamError};
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 use std::collections::VecDeque;
@@ -18,7 +17,7 @@ use tokio::time::{Instant, timeout};
 const MOMENT: Duration = Duration::from_millis(20);
 const REST: Duration = Duration::from_secs(1);
 
-type Events = BoxStream<'static, Result<Event, EventStreamError<Broken>>>;
+type Events = BoxStream<'static, Result<ServerEvent, Broken>>;
 
 /// An open answer.
 pub(super) struct AnswerReader {
@@ -55,7 +54,7 @@ impl AnswerReader {
         secrets: EndpointSecrets,
         at: String,
     ) -> Self {
-        let events = EventStream::new(lines::whole(bytes, limits, deadline)).boxed();
+        let events = events(bytes, limits, deadline);
         let limit = limits.content_bytes;
         Self { events, decoder, ready: VecDeque::new(), ended: false, content: 0, limit, secrets, at }
     }
@@ -92,10 +91,8 @@ impl AnswerReader {
                 return None;
             }
             let decoded = match self.events.next().await {
-                // The name of an event that has none, as the specification of event streams calls it.
-                Some(Ok(event)) if event.event == "message" => self.decoder.event("", &event.data),
-                Some(Ok(event)) => self.decoder.event(&event.event, &event.data),
-                Some(Err(error)) => return Some(Err(self.not_events(error))),
+                Some(Ok(event)) => self.decoder.event(&event.name, &event.data),
+                Some(Err(why)) => return Some(Err(broken(&why, &self.at))),
                 None => {
                     self.ended = true;
                     self.decoder.end()
@@ -115,20 +112,6 @@ impl AnswerReader {
         }
         let message = format!("{}: the content of the answer exceeds {} bytes", self.at, self.limit);
         Err(fault(ProviderErrorKind::InvalidRequest, message))
-    }
-
-    fn not_events(&self, error: EventStreamError<Broken>) -> ProviderError {
-        match error {
-            EventStreamError::Transport(why) => broken(&why, &self.at),
-            EventStreamError::Utf8(why) => {
-                let message = format!("{}: the answer is no UTF-8: {}", self.at, why.utf8_error());
-                fault(ProviderErrorKind::IncompleteStream, message)
-            }
-            EventStreamError::Parser(_) => {
-                let message = format!("{}: the answer is no stream of events", self.at);
-                fault(ProviderErrorKind::IncompleteStream, message)
-            }
-        }
     }
 
     /// Reads on to the end of a complete answer.

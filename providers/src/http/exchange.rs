@@ -2,9 +2,8 @@
 
 use super::client::{is_local, plain};
 use super::endpoint::EndpointLimits;
+use super::events::{ServerEvent, events};
 use super::faults::cause;
-use super::lines;
-use eventsource_stream::EventStream;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::{Client, Method, Response, Url};
@@ -58,17 +57,6 @@ pub enum ExchangeError {
 /// An answer; its body follows.
 #[derive(Debug)]
 pub struct Exchanged(Response);
-
-/// An event of an answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServerEvent {
-    /// Its id; empty without one.
-    pub id: String,
-    /// Its data.
-    pub data: String,
-    /// After which time the server wants to be asked again.
-    pub retry: Option<Duration>,
-}
 
 impl Exchanges {
     /// Connections.
@@ -146,9 +134,7 @@ impl Exchanged {
     pub fn events(self) -> BoxStream<'static, Result<ServerEvent, ExchangeError>> {
         let limits = EndpointLimits { idle: LONGEST, event_bytes: LARGEST, ..EndpointLimits::default() };
         let bytes = self.0.bytes_stream().map_err(|error| cause(&error.without_url()));
-        let events = EventStream::new(lines::whole(bytes, limits, Instant::now() + LONGEST));
-        let event =
-            |event: eventsource_stream::Event| ServerEvent { id: event.id, data: event.data, retry: event.retry };
-        events.map_ok(event).map_err(|error| ExchangeError::Broken(error.to_string())).boxed()
+        let events = events(bytes, limits, Instant::now() + LONGEST);
+        events.map_err(|broken| ExchangeError::Broken(broken.to_string())).boxed()
     }
 }

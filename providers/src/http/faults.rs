@@ -1,6 +1,6 @@
 //! Failures before and during an answer, each in one sentence that says what to check.
 
-use super::lines::Broken;
+use super::events::Broken;
 use crate::provider::{ProviderError, ProviderErrorKind};
 use std::error::Error as _;
 use std::io;
