@@ -2,14 +2,17 @@
 """Checks a proof of `annals prove` by the text of docs/reference/signing.md, and by nothing else.
 
 Usage: verify_proof.py PROOF ALLOWED_SIGNERS
-ALLOWED_SIGNERS holds lines of OpenSSH (`NAME ssh-ed25519 KEY`) and public keys of notes (`NAME+ID+KEY`).
+ALLOWED_SIGNERS holds lines of OpenSSH (`NAME TYPE KEY`) and public keys of notes (`NAME+ID+KEY`). SSH keys of other types than
+ssh-ed25519 need OpenSSH's `ssh-keygen`.
 Prints what is proved and who signed; exits with 1 and one line when the proof does not hold.
 """
 
 import base64
 import hashlib
 import re
+import subprocess
 import sys
+import tempfile
 
 
 class Wrong(Exception):
@@ -113,7 +116,7 @@ def key_id(name, kind, public):
 
 
 def allowed(text):
-    """The keys of a file of allowed signers: (who, of notes or None, public key)."""
+    """The keys of a file of allowed signers: (who, of notes or None, public key). An SSH key is in the encoding of its protocol."""
     keys = []
     for line in text.splitlines():
         words = line.split()
@@ -123,11 +126,12 @@ def allowed(text):
             if key[0] not in (1, 4) or key_id(name, key[:1], key[1:]).hex() != identity:
                 raise Wrong(f"not a key of notes: {line}")
             keys.append((name, key[0], key[1:]))
-        elif len(words) >= 3 and words[1] == "ssh-ed25519":
-            blob = decode(words[2], 51)
-            if blob[:19] != ssh_string(b"ssh-ed25519") + (32).to_bytes(4, "big"):
+        elif len(words) >= 3 and re.match("(sk-)?(ssh|ecdsa)-", words[1]):
+            blob = decode(words[2])
+            kind = ssh_string(words[1].encode())
+            if not blob.startswith(kind) or (words[1] == "ssh-ed25519" and len(blob) != len(kind) + 36):
                 raise Wrong(f"not a key: {line}")
-            keys.append((words[0], None, blob[19:]))
+            keys.append((words[0], None, blob))
     return keys
 
 
@@ -138,15 +142,27 @@ def is_valid(kind, public, text, signature):
     if kind == 4:
         time = int.from_bytes(signature[:8], "big")
         return ed25519(public, b"cosignature/v1\ntime %d\n" % time + text, signature[8:])
-    blob = ssh_string(b"ssh-ed25519") + ssh_string(public)
-    start = b"SSHSIG" + (1).to_bytes(4, "big") + ssh_string(blob) + ssh_string(NAMESPACE) + ssh_string(b"")
+    start = b"SSHSIG" + (1).to_bytes(4, "big") + ssh_string(public) + ssh_string(NAMESPACE) + ssh_string(b"")
+    if not public.startswith(ssh_string(b"ssh-ed25519")):
+        return signature.startswith(start) and openssh(public, text, signature)
     for name in ("sha512", "sha256"):
         head = start + ssh_string(name.encode()) + (83).to_bytes(4, "big") + ssh_string(b"ssh-ed25519") + (64).to_bytes(4, "big")
         if signature[:-64] == head:
             hashed = ssh_string(hashlib.new(name, text).digest())
             signed = b"SSHSIG" + ssh_string(NAMESPACE) + ssh_string(b"") + ssh_string(name.encode()) + hashed
-            return ed25519(public, signed, signature[-64:])
+            return ed25519(public[-32:], signed, signature[-64:])
     return False
+
+
+def openssh(public, text, signature):
+    """Whether `ssh-keygen` finds a signature of an SSH key valid."""
+    kind = public[4 : 4 + int.from_bytes(public[:4], "big")].decode()
+    pem = "-----BEGIN SSH SIGNATURE-----\n%s-----END SSH SIGNATURE-----\n" % base64.encodebytes(signature).decode()
+    with tempfile.NamedTemporaryFile("w") as keys, tempfile.NamedTemporaryFile("w") as file:
+        print("signer", kind, base64.b64encode(public).decode(), file=keys, flush=True)
+        print(pem, end="", file=file, flush=True)
+        command = ["ssh-keygen", "-Y", "verify", "-n", NAMESPACE, "-I", "signer", "-f", keys.name, "-s", file.name]
+        return subprocess.run(command, input=text, capture_output=True).returncode == 0
 
 
 def signers(note, keys):
@@ -162,9 +178,8 @@ def signers(note, keys):
             raise Wrong("not a signature line")
         name, signature = match.group(1), decode(match.group(2))
         for who, kind, public in keys:
-            blob = public if kind else ssh_string(b"ssh-ed25519") + ssh_string(public)
             is_named = kind is None or who == name
-            if is_named and key_id(name, bytes([kind]) if kind else SSH_TYPE, blob) == signature[:4]:
+            if is_named and key_id(name, bytes([kind]) if kind else SSH_TYPE, public) == signature[:4]:
                 if not is_valid(kind, public, text, signature[4:]):
                     raise Wrong(f"the signature of {who} is not valid")
                 found.append((who, int.from_bytes(signature[4:12], "big") if kind == 4 else None))

@@ -10,7 +10,7 @@ use annals_store::SessionHead;
 use annals_store::disk::StoreId;
 use annals_store::signing::checkpoint::origin_of;
 use annals_store::signing::folder::TreeFolder;
-use annals_store::signing::key_file::{SigningKey, SigningKeyError, random};
+use annals_store::signing::key_file::{SigningKey, random};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -68,14 +68,7 @@ impl AutomaticSigner {
             format!("the session is stored, but not signed: {}", reason.join(" "))
         };
         let key = self.key.as_ref().map_err(|error| warning(&error.to_string()))?;
-        let refused = |error: SigningKeyError| match error {
-            SigningKeyError::NobodyToAsk { path } => warning(&format!(
-                "{0} is protected by a passphrase; add it to your ssh-agent (`ssh-add`) and set `sign.key` to {0}.pub",
-                path.display()
-            )),
-            error => warning(&error.to_string()),
-        };
-        let key = SigningKey::load(key, &mut |_| Ok(None)).map_err(refused)?;
+        let key = SigningKey::load(key).map_err(|error| warning(&error.to_string()))?;
         self.sign_with(&key, reader).await.map_err(|error| warning(&error.to_string()))
     }
 

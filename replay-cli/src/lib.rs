@@ -17,7 +17,6 @@ mod fold_arg;
 mod import_into;
 mod import_secret;
 mod parent;
-mod passphrase;
 mod project_scope;
 mod session_choice;
 #[cfg(feature = "testing")]

@@ -4,7 +4,7 @@
 //! log ─► continuity (advance) ─► heads (one leaf per head) ─► tree ─► checkpoint ─► note + key or ssh ─► folder
 //!                                                              └─► proof (of one batch), witness (of growth)
 //! ```
-//! All but `folder`, `key_file` and `records` is free of files, clock and randomness: those come as arguments.
+//! All but `folder`, `key_file`, `records` and `ssh_keygen` is free of files, clock and randomness: those come as arguments.
 
 pub mod checkpoint;
 pub mod continuity;
@@ -18,6 +18,7 @@ pub mod proof;
 pub mod records;
 pub mod signers;
 pub mod ssh;
+pub mod ssh_keygen;
 pub mod tree;
 pub mod witness;
 

@@ -67,7 +67,6 @@ impl SigningError {
     /// The exit status: 2 when the command was used wrongly, 1 when the answer is bad news.
     pub fn status(&self) -> u8 {
         match self {
-            Self::Key(SigningKeyError::Agent { .. }) => 1,
             Self::Key(_)
             | Self::NoKey { .. }
             | Self::Sign(SignError::NoSession | SignError::Key(_))

@@ -5,6 +5,7 @@ use annals_store::signing::checkpoint::{SignedCheckpoint, TreeHead};
 use annals_store::signing::continuity::{AdvanceError, advance};
 use annals_store::signing::folder::{SignedTreeError, TreeFolder};
 use annals_store::signing::note::{NoteSignature, SignedNote};
+use annals_store::signing::signers::AllowedSigners;
 use annals_store::signing::tree::root_of;
 use annals_store::{EventLog, SessionHead};
 use std::io;
@@ -60,14 +61,18 @@ pub async fn sign<E>(
     }
     let head = TreeHead { origin: new.origin, size: hashes.len() as u64, root: root_of(&hashes) };
     let text = head.to_string();
-    let signature = signature(&head).map_err(SignError::Key)?;
     let newest = tree.tree.checkpoints.last().filter(|newest| newest.note.text == text);
-    let written = newest.is_none_or(|newest| !newest.note.signatures.contains(&signature));
-    let checkpoint = SignedCheckpoint { head: head.clone(), note: SignedNote { text, signatures: vec![signature] } };
-    if new_heads > 0 || newest.is_none() {
-        tree.write(heads, checkpoint)?;
-    } else if written {
-        tree.add(&checkpoint)?;
+    let signers = AllowedSigners::parse(&new.signer);
+    // A key may ask for a passphrase or a touch, and not every type of key signs twice with the same bytes.
+    let written = newest.is_none_or(|newest| signers.verify(newest).is_err());
+    if written {
+        let signatures = vec![signature(&head).map_err(SignError::Key)?];
+        let is_new = new_heads > 0 || newest.is_none();
+        let checkpoint = SignedCheckpoint { head: head.clone(), note: SignedNote { text, signatures } };
+        match is_new {
+            true => tree.write(heads, checkpoint)?,
+            false => drop(tree.add(&checkpoint)?),
+        }
     }
     tree.add_signer(&new.signer)?;
     Ok(SignedCheckpointFile {

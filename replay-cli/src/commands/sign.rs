@@ -2,9 +2,7 @@
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, SigningError, Verdict};
-use crate::escape::visible_line;
 use crate::json;
-use crate::passphrase;
 use crate::style::{Emphasis, counted};
 use annals_host::key_file;
 use annals_inspect::signing::{NewCheckpoint, SignedCheckpointFile, merge_signatures, sign};
@@ -26,7 +24,7 @@ pub struct Args {
     /// Sessions to sign: ids, starts or ends of ids, words of titles, or @last (default: all).
     #[arg(value_name = "SESSION")]
     sessions: Vec<String>,
-    /// The key: an SSH key of type ed25519, a .pub file for a key in your ssh-agent, or a key made with --new-key.
+    /// The key: an SSH key, a .pub file for a key in your ssh-agent or on a security key, or a key made with --new-key.
     ///
     /// Default: `sign.key` of your configuration, else ~/.ssh/id_ed25519.
     #[arg(long, value_name = "FILE")]
@@ -94,9 +92,7 @@ fn load_key(named: Option<&Path>, cli: &CommandContext) -> Result<SigningKey, Cl
         Some(path) => path.to_owned(),
         None => key_file(&cli.environment.config(&cli.environment.directory)?.signing(), cli)?,
     };
-    let mut ask =
-        |path: &Path| passphrase::ask(&format!("Passphrase of {}: ", visible_line(&path.display().to_string())));
-    Ok(SigningKey::load(&path, &mut ask).map_err(SigningError::from)?)
+    Ok(SigningKey::load(&path).map_err(SigningError::from)?)
 }
 
 /// Creates a key and shows its public part.

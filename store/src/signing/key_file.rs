@@ -1,26 +1,32 @@
-//! Files with the key that signs: an SSH key, the public part of one in an ssh-agent, or a key of notes.
+//! Files with the key that signs: an SSH key, the public part of one in an ssh-agent or on a security key, or a key of notes.
 
 use super::key::{NoteKey, NoteKeyError, NoteKeyKind};
 use super::note::NoteSignature;
-use super::ssh::{NAMESPACE, SshKey, SshKeyError, SshPublicKey};
+use super::ssh::{SshKeyError, SshPublicKey};
+use super::ssh_keygen::{self, SshKeygenError};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// The longest key file that is read, in bytes.
 const KEY_MAX: u64 = 64 * 1024;
+
+/// What the file of a secret SSH key begins with, in any of its formats.
+const SECRET_BEGIN: &str = "-----BEGIN ";
 
 /// A key that signs checkpoints.
 #[derive(Debug)]
 pub enum SigningKey {
     /// A key of notes.
     Note(NoteKey),
-    /// An SSH key.
-    Ssh(SshKey, SshPublicKey),
-    /// The public part of an SSH key whose secret part is in an agent or on a token: `ssh-keygen` signs with it.
-    Agent(SshPublicKey, PathBuf),
+    /// An SSH key, with which `ssh-keygen` signs.
+    Ssh {
+        /// Its public part.
+        public: SshPublicKey,
+        /// The file of the secret key, or the `.pub` file of a key in an agent or on a security key.
+        path: PathBuf,
+    },
 }
 
 /// A key cannot be used.
@@ -56,14 +62,29 @@ pub enum SigningKeyError {
         #[source]
         source: SshKeyError,
     },
-    /// There is no one to ask for the passphrase.
-    #[error(
-        "{}: the key is protected by a passphrase, and there is no terminal to ask for it; add it to your ssh-agent \
-         (`ssh-add`) and sign with --key {}.pub", path.display(), path.display()
-    )]
-    NobodyToAsk {
+    /// The secret key has a format that does not name its public part, and there is no `.pub` file.
+    #[error("{0}: there is no {0}.pub; create it with `ssh-keygen -y -f {0} > {0}.pub`", path.display())]
+    NoPublicKey {
         /// The file.
         path: PathBuf,
+    },
+    /// A passphrase is needed.
+    #[error(
+        "{0}: the key is protected by a passphrase, which was not given or is wrong; enter it on the terminal, or add the key to \
+         your ssh-agent (`ssh-add {0}`)", path.display()
+    )]
+    Passphrase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// `ssh-keygen` did not sign.
+    #[error("{}: {source}", path.display())]
+    Keygen {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: SshKeygenError,
     },
     /// A key of notes cannot be read.
     #[error("{}: {source}", path.display())]
@@ -73,17 +94,6 @@ pub enum SigningKeyError {
         /// The reason.
         #[source]
         source: NoteKeyError,
-    },
-    /// `ssh-keygen` did not sign.
-    #[error(
-        "{}: ssh-keygen could not sign with the key in your ssh-agent: {said}; add it with `ssh-add`, or name the secret key \
-         with --key", path.display()
-    )]
-    Agent {
-        /// The public key.
-        path: PathBuf,
-        /// What it said.
-        said: String,
     },
     /// A key cannot have the name.
     #[error("{name:?} is not a name of a key: no spaces, no `+`, not empty")]
@@ -143,44 +153,35 @@ pub fn create(path: &Path, name: &str, kind: NoteKeyKind) -> Result<String, Sign
 }
 
 impl SigningKey {
-    /// Reads a key file. `passphrase` is called for a protected SSH key; it returns `None` when there is no one to ask.
+    /// Reads a key file. No passphrase is needed.
     ///
     /// # Errors
     /// When it holds no key that can sign.
-    pub fn load(
-        path: &Path,
-        passphrase: &mut dyn FnMut(&Path) -> io::Result<Option<String>>,
-    ) -> Result<Self, SigningKeyError> {
+    pub fn load(path: &Path) -> Result<Self, SigningKeyError> {
         let text = read(path)?;
-        let ssh = |source| SigningKeyError::Ssh { path: path.to_owned(), source };
+        let path = path.to_owned();
         if NoteKey::is_in(&text) {
-            return match note_key(path)? {
+            return match note_key(&path)? {
                 key if key.public().kind() == NoteKeyKind::Note => Ok(Self::Note(key)),
-                _ => Err(SigningKeyError::OfAWitness { path: path.to_owned() }),
+                _ => Err(SigningKeyError::OfAWitness { path }),
             };
         }
-        if SshKey::is_in(&text) {
-            let key = match SshKey::read(&text, None) {
-                Err(SshKeyError::Encrypted) => {
-                    let passphrase = passphrase(path).map_err(at(path))?;
-                    let passphrase =
-                        passphrase.ok_or_else(|| SigningKeyError::NobodyToAsk { path: path.to_owned() })?;
-                    SshKey::read(&text, Some(&passphrase))
-                }
-                read => read,
-            };
-            let key = key.map_err(ssh)?;
-            let public = key.public().map_err(ssh)?;
-            return Ok(Self::Ssh(key, public));
+        let public = if text.starts_with(SECRET_BEGIN) {
+            public_part(&path, &text)
+        } else if ["ssh-", "ecdsa-", "sk-"].iter().any(|start| text.starts_with(start)) {
+            SshPublicKey::read(&text).map(Some)
+        } else {
+            return Err(SigningKeyError::NotAKey { path });
+        };
+        match public {
+            Ok(Some(public)) => Ok(Self::Ssh { public, path }),
+            Ok(None) => Err(SigningKeyError::NoPublicKey { path }),
+            Err(source) => Err(SigningKeyError::Ssh { path, source }),
         }
-        if ["ssh-", "ecdsa-", "sk-"].iter().any(|start| text.starts_with(start)) {
-            return Ok(Self::Agent(SshPublicKey::read(&text).map_err(ssh)?, path.to_owned()));
-        }
-        Err(SigningKeyError::NotAKey { path: path.to_owned() })
     }
 
     /// Signs the text of a checkpoint. An SSH key takes the name of the tree, a key of notes has its own. `ssh-keygen` may ask for a
-    /// passphrase.
+    /// passphrase, or for a touch of a security key.
     ///
     /// # Errors
     /// When the key cannot sign.
@@ -197,16 +198,16 @@ impl SigningKey {
     }
 
     fn sign_asking(&self, origin: &str, text: &str, asks: bool) -> Result<NoteSignature, SigningKeyError> {
-        match self {
-            Self::Note(key) => Ok(key.sign(text, 0)),
-            Self::Ssh(key, _) => {
-                key.sign(origin, text).map_err(|source| SigningKeyError::Ssh { path: PathBuf::from("the key"), source })
+        let (public, path) = match self {
+            Self::Note(key) => return Ok(key.sign(text, 0)),
+            Self::Ssh { public, path } => (public, path.clone()),
+        };
+        match ssh_keygen::sign(&path, public, text, asks) {
+            Ok(file) => {
+                public.signature_from_file(origin, text, &file).map_err(|source| SigningKeyError::Ssh { path, source })
             }
-            Self::Agent(public, path) => {
-                let file = by_agent(path, text, asks)?;
-                let taken = public.signature_from_file(origin, text, &file);
-                taken.map_err(|source| SigningKeyError::Ssh { path: path.clone(), source })
-            }
+            Err(SshKeygenError::Passphrase) => Err(SigningKeyError::Passphrase { path }),
+            Err(source) => Err(SigningKeyError::Keygen { path, source }),
         }
     }
 
@@ -214,10 +215,11 @@ impl SigningKey {
     pub fn allowed_signer(&self) -> String {
         match self {
             Self::Note(key) => key.public().to_string(),
-            Self::Ssh(_, public) | Self::Agent(public, _) => {
+            Self::Ssh { public, .. } => {
                 let comment: String = public.comment().split_whitespace().collect::<Vec<_>>().join("_");
-                let principal = if comment.is_empty() { "signer" } else { comment.trim_start_matches('#') };
-                format!("{} {}", principal.replace(['"', ','], "_"), public.to_text())
+                let principal = comment.trim_start_matches('#').replace(['"', ','], "_");
+                let principal = if principal.is_empty() { "signer" } else { &principal };
+                format!("{principal} {}", public.to_text())
             }
         }
     }
@@ -226,39 +228,20 @@ impl SigningKey {
     pub fn shown(&self) -> String {
         match self {
             Self::Note(key) => key.public().to_string(),
-            Self::Ssh(_, public) | Self::Agent(public, _) => format!("{} {}", public.comment(), public.fingerprint()),
+            Self::Ssh { public, .. } => {
+                format!("{} {}", public.comment(), public.fingerprint()).trim_start().to_owned()
+            }
         }
     }
 }
 
-/// Lets `ssh-keygen` sign with a key in the agent or on a token. It asks for a passphrase only if `asks`.
-fn by_agent(path: &Path, text: &str, asks: bool) -> Result<String, SigningKeyError> {
-    let refused = |said: String| SigningKeyError::Agent { path: path.to_owned(), said };
-    let mut command = Command::new("ssh-keygen");
-    if !asks {
-        // It asks this program, which answers nothing, instead of the terminal.
-        command.env("SSH_ASKPASS_REQUIRE", "force").env("SSH_ASKPASS", "/bin/false");
-    }
-    let mut child = command
-        .args(["-Y", "sign", "-n", NAMESPACE, "-f"])
-        .arg(path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| refused(error.to_string()))?;
-    if let Some(mut input) = child.stdin.take() {
-        // One that ends early says why.
-        drop(input.write_all(text.as_bytes()));
-    }
-    let output = child.wait_with_output().map_err(|error| refused(error.to_string()))?;
-    let said = || {
-        let said = String::from_utf8_lossy(&output.stderr);
-        said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
-    };
-    match output.status.success() {
-        true => String::from_utf8(output.stdout.clone()).map_err(|_| refused("it wrote no text".to_owned())),
-        false => Err(refused(said())),
+/// The public part of a secret SSH key, as `ssh-keygen` finds it: in the `.pub` file of the same name, else in the file itself.
+fn public_part(path: &Path, secret: &str) -> Result<Option<SshPublicKey>, SshKeyError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".pub");
+    match read(Path::new(&beside)) {
+        Ok(text) => SshPublicKey::read(&text).map(Some),
+        Err(_) => SshPublicKey::of_secret_key(secret),
     }
 }
 

@@ -4,6 +4,7 @@ use super::checkpoint::SignedCheckpoint;
 use super::key::VerifierKey;
 use super::note::NoteSignature;
 use super::ssh::{NAMESPACE, SshPublicKey, ssh_key_of};
+use super::ssh_keygen::SshKeygenError;
 
 /// The keys of a file of allowed signers. Each line is one of OpenSSH's (`ssh-keygen`, ALLOWED SIGNERS) or the public key of a
 /// note, `NAME+ID+KEY`.
@@ -27,7 +28,7 @@ pub struct ValidSignature {
 }
 
 /// A checkpoint is not signed as it should be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum SignatureError {
     /// A key that counts did not make the signature that has its name.
     #[error("the signature of {signer} on checkpoint {size} of {origin} is not valid: the checkpoint was altered")]
@@ -38,6 +39,19 @@ pub enum SignatureError {
         origin: String,
         /// The size of its tree.
         size: u64,
+    },
+    /// The signature of a key that counts cannot be verified here.
+    #[error("the signature of {signer} on checkpoint {size} of {origin} cannot be verified: {source}")]
+    Unverified {
+        /// The signer.
+        signer: String,
+        /// The log.
+        origin: String,
+        /// The size of its tree.
+        size: u64,
+        /// The reason.
+        #[source]
+        source: SshKeygenError,
     },
     /// No allowed signer signed it.
     #[error("checkpoint {size} of {origin} is not signed by a key of the allowed signers (it names {found})")]
@@ -92,30 +106,40 @@ impl AllowedSigners {
         self.ssh.is_empty() && self.notes.is_empty()
     }
 
-    /// Who made a signature, if the key counts and the signature is valid: an error names the signer whose signature is not.
-    fn check(&self, text: &str, signature: &NoteSignature) -> Result<Option<ValidSignature>, String> {
+    /// Who made a signature, if the key counts and the signature is valid: an error names the signer whose signature is not, and what
+    /// prevented its verification.
+    fn check(
+        &self,
+        text: &str,
+        signature: &NoteSignature,
+    ) -> Result<Option<ValidSignature>, (String, Option<SshKeygenError>)> {
         if let Some(key) = self.notes.iter().find(|key| key.is_of(signature)) {
-            let time = key.verify(text, signature).ok_or_else(|| key.name().to_owned())?;
+            let time = key.verify(text, signature).ok_or_else(|| (key.name().to_owned(), None))?;
             let signer = key.name().to_owned();
             return Ok(Some(ValidSignature { signer, key: key.to_string(), witnessed_at: time }));
         }
         let by_ssh = self.ssh.iter().find(|(_, key)| key.id(&signature.name) == signature.key_id);
         let Some((signer, key)) = by_ssh else { return Ok(None) };
-        if !key.verify(text, signature) {
-            return Err(signer.clone());
+        match key.verify(text, signature) {
+            Ok(true) => Ok(Some(ValidSignature { signer: signer.clone(), key: key.fingerprint(), witnessed_at: None })),
+            Ok(false) => Err((signer.clone(), None)),
+            Err(source) => Err((signer.clone(), Some(source))),
         }
-        Ok(Some(ValidSignature { signer: signer.clone(), key: key.fingerprint(), witnessed_at: None }))
     }
 
     /// Verifies the signatures of a checkpoint. Those of unknown keys do not count.
     ///
     /// # Errors
-    /// When a signature of a key that counts is not valid, or none of the log itself is there.
+    /// When a signature of a key that counts is not valid or cannot be verified, or none of the log itself is there.
     pub fn verify(&self, checkpoint: &SignedCheckpoint) -> Result<Vec<ValidSignature>, SignatureError> {
         let SignedCheckpoint { head, note } = checkpoint;
         let mut valid = Vec::new();
         for signature in &note.signatures {
-            let invalid = |signer| SignatureError::Invalid { signer, origin: head.origin.clone(), size: head.size };
+            let (origin, size) = (head.origin.clone(), head.size);
+            let invalid = |(signer, cause)| match cause {
+                None => SignatureError::Invalid { signer, origin, size },
+                Some(source) => SignatureError::Unverified { signer, origin, size, source },
+            };
             valid.extend(self.check(&note.text, signature).map_err(invalid)?);
         }
         if valid.iter().any(|signature| signature.witnessed_at.is_none()) {

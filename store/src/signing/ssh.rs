@@ -1,23 +1,26 @@
 //! Signatures by SSH keys in the form SSHSIG, in a note and in a file for `ssh-keygen -Y verify`.
 //!
 //! In a note such a signature has type 0xff, followed by the name of the form; what it contains is what `ssh-keygen` writes between the
-//! lines `BEGIN` and `END`.
+//! lines `BEGIN` and `END`. `ssh-keygen` makes all signatures. Those of ed25519 keys are verified here, those of other types by
+//! `ssh-keygen`.
 
-use super::key::key_id;
+mod public_key;
+mod wire;
+
 use super::note::NoteSignature;
+use super::ssh_keygen::{self, SshKeygenError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ed25519_dalek::VerifyingKey;
-use ssh_key::{Algorithm, HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
+use ed25519_dalek::{Signature, VerifyingKey};
+pub use public_key::SshPublicKey;
+use sha2::{Digest as _, Sha256, Sha512};
+use wire::{SshWire, string};
 
 /// The namespace of the signatures: `ssh-keygen -Y verify -n annals-checkpoint`.
 pub const NAMESPACE: &str = "annals-checkpoint";
 
-/// The type of the signatures in a note.
-const TYPE: &[u8] = b"\xffannals/sshsig@v1";
-
-/// The first line of a secret key.
-const BEGIN: &str = "-----BEGIN OPENSSH PRIVATE KEY-----";
+/// What a signature begins with, and the bytes that are signed.
+const MAGIC: &[u8] = b"SSHSIG";
 
 /// The first and the last line of a `.sig` file.
 const SIGNATURE_BEGIN: &str = "-----BEGIN SSH SIGNATURE-----";
@@ -27,158 +30,87 @@ const SIGNATURE_END: &str = "-----END SSH SIGNATURE-----";
 const LINE: usize = 70;
 
 /// An SSH key cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum SshKeyError {
     /// The file is something else, or damaged.
-    #[error("not an SSH key in OpenSSH's format: {0}")]
-    Malformed(String),
-    /// Only ed25519 is supported.
-    #[error("an SSH key of type {0}: only ssh-ed25519 is supported; create one with `ssh-keygen -t ed25519`")]
+    #[error("not an SSH key: {0}")]
+    Malformed(&'static str),
+    /// Not a type with which OpenSSH makes signatures of texts.
+    #[error("an SSH key of type {0} does not sign; create one with `ssh-keygen -t ed25519`")]
     Unsupported(String),
-    /// The key is encrypted and no passphrase was given.
-    #[error("the SSH key is protected by a passphrase")]
-    Encrypted,
-    /// The passphrase does not decrypt the key.
-    #[error("the passphrase is wrong")]
-    WrongPassphrase,
     /// A signature is not what was expected.
     #[error("not an SSH signature of this text by this key in the namespace `annals-checkpoint`")]
     NotASignature,
+    /// The signature cannot be verified.
+    #[error(transparent)]
+    Keygen(#[from] SshKeygenError),
 }
 
-/// A secret SSH key, decrypted.
-#[derive(Debug)]
-pub struct SshKey {
-    secret: PrivateKey,
+/// The parts of a signature.
+struct SshSignature<'a> {
+    public_key: &'a [u8],
+    namespace: &'a [u8],
+    hash: &'a [u8],
+    algorithm: &'a [u8],
+    bytes: &'a [u8],
+    /// What a security key adds.
+    more: &'a [u8],
 }
 
-/// A public SSH key of type ed25519, with its comment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SshPublicKey {
-    key: PublicKey,
-    verifying: VerifyingKey,
-}
-
-impl SshKey {
-    /// Whether a file holds such a key, going by its start.
-    pub fn is_in(text: &str) -> bool {
-        text.starts_with(BEGIN)
+impl<'a> SshSignature<'a> {
+    /// Decodes a signature, which has one form only; `None` when it is something else.
+    fn parse(signature: &'a [u8]) -> Option<Self> {
+        let mut wire = SshWire(signature.strip_prefix(MAGIC)?);
+        let version = wire.number()?;
+        let (public_key, namespace, reserved, hash) = (wire.string()?, wire.string()?, wire.string()?, wire.string()?);
+        let mut signed = SshWire(wire.string()?);
+        let (algorithm, bytes) = (signed.string()?, signed.string()?);
+        let is_plain = version == 1 && reserved.is_empty() && wire.0.is_empty();
+        is_plain.then_some(Self { public_key, namespace, hash, algorithm, bytes, more: signed.0 })
     }
 
-    /// Reads a key file.
-    ///
-    /// # Errors
-    /// [`SshKeyError::Encrypted`] when it needs a passphrase and there is none.
-    pub fn read(text: &str, passphrase: Option<&str>) -> Result<Self, SshKeyError> {
-        let found = PrivateKey::from_openssh(text).map_err(|error| SshKeyError::Malformed(error.to_string()))?;
-        SshPublicKey::of(found.public_key().clone())?;
-        let secret = match (found.is_encrypted(), passphrase) {
-            (false, _) => found,
-            (true, None) => return Err(SshKeyError::Encrypted),
-            (true, Some(passphrase)) => found.decrypt(passphrase).map_err(|_| SshKeyError::WrongPassphrase)?,
+    /// Whether this is a signature over a text by an ed25519 key.
+    fn is_by(&self, key: &VerifyingKey, text: &str) -> bool {
+        let hashed = match self.hash {
+            b"sha512" => Sha512::digest(text).to_vec(),
+            b"sha256" => Sha256::digest(text).to_vec(),
+            _ => return false,
         };
-        Ok(Self { secret })
-    }
-
-    /// Its public part.
-    ///
-    /// # Errors
-    /// Not for a key that was read.
-    pub fn public(&self) -> Result<SshPublicKey, SshKeyError> {
-        SshPublicKey::of(self.secret.public_key().clone())
-    }
-
-    /// Signs the text of a note; `name` is the name of the key in the note.
-    ///
-    /// # Errors
-    /// When the key cannot sign.
-    pub fn sign(&self, name: &str, text: &str) -> Result<NoteSignature, SshKeyError> {
-        let failed = |error: ssh_key::Error| SshKeyError::Malformed(error.to_string());
-        let signature = self.secret.sign(NAMESPACE, HashAlg::Sha512, text.as_bytes()).map_err(failed)?;
-        self.public()?.in_note(name, &signature)
+        let signed = [MAGIC, &string(self.namespace), &string(b""), &string(self.hash), &string(&hashed)].concat();
+        let is_plain = self.algorithm == public_key::ED25519.as_bytes() && self.more.is_empty();
+        let Ok(signature) = Signature::from_slice(self.bytes) else { return false };
+        is_plain && key.verify_strict(&signed, &signature).is_ok()
     }
 }
 
 impl SshPublicKey {
-    fn of(key: PublicKey) -> Result<Self, SshKeyError> {
-        let unsupported = || SshKeyError::Unsupported(key.algorithm().to_string());
-        let public = key.key_data().ed25519().ok_or_else(unsupported)?;
-        let malformed = |_| SshKeyError::Malformed("the public key is no point of the curve".to_owned());
-        let verifying = VerifyingKey::from_bytes(&public.0).map_err(malformed)?;
-        Ok(Self { key, verifying })
-    }
-
-    /// Reads the content of a `.pub` file: `ssh-ed25519 BASE64 COMMENT`.
-    ///
-    /// # Errors
-    /// When it is something else, or of another type.
-    pub fn read(text: &str) -> Result<Self, SshKeyError> {
-        let key = PublicKey::from_openssh(text.trim()).map_err(|error| SshKeyError::Malformed(error.to_string()))?;
-        Self::of(key)
-    }
-
-    /// The fingerprint that OpenSSH shows: `SHA256:...`.
-    pub fn fingerprint(&self) -> String {
-        self.key.fingerprint(HashAlg::Sha256).to_string()
-    }
-
-    /// The comment of the key, often `user@host`.
-    pub fn comment(&self) -> &str {
-        self.key.comment()
-    }
-
-    /// The type and the key in base64, as in a `.pub` file, without the comment.
-    pub fn to_text(&self) -> String {
-        format!("{} {}", Algorithm::Ed25519, STANDARD.encode(self.blob()))
-    }
-
-    /// The key alone, without its comment.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.verifying == other.verifying
-    }
-
-    /// The key in the encoding of the SSH protocol.
-    fn blob(&self) -> Vec<u8> {
-        // Only a key whose parts exceed 4 GiB has none.
-        self.key.to_bytes().unwrap_or_default()
-    }
-
-    /// The id that the signatures of the key have in a note.
-    pub fn id(&self, name: &str) -> [u8; 4] {
-        key_id(name, TYPE, &self.blob())
-    }
-
-    fn in_note(&self, name: &str, signature: &SshSig) -> Result<NoteSignature, SshKeyError> {
-        let file = signature.to_pem(LineEnding::LF).map_err(|_| SshKeyError::NotASignature)?;
-        let signature = between_lines(&file).ok_or(SshKeyError::NotASignature)?;
-        Ok(NoteSignature { name: name.to_owned(), key_id: self.id(name), signature })
-    }
-
-    /// Takes over what `ssh-keygen -Y sign -n annals-checkpoint` wrote for a text: so keys in an agent sign.
+    /// Takes over what `ssh-keygen -Y sign -n annals-checkpoint` wrote for a text; `name` is the name of the key in the note.
     ///
     /// # Errors
     /// When it is no such signature, or of another key.
     pub fn signature_from_file(&self, name: &str, text: &str, file: &str) -> Result<NoteSignature, SshKeyError> {
-        let signature = SshSig::from_pem(file).map_err(|_| SshKeyError::NotASignature)?;
-        let signature = self.in_note(name, &signature)?;
-        match self.verify(text, &signature) {
+        let signature = between_lines(file).ok_or(SshKeyError::NotASignature)?;
+        let signature = NoteSignature { name: name.to_owned(), key_id: self.id(name), signature };
+        match self.verify(text, &signature)? {
             true => Ok(signature),
             false => Err(SshKeyError::NotASignature),
         }
     }
 
     /// Whether a signature in a note is a valid one of this key over a text.
-    pub fn verify(&self, text: &str, signature: &NoteSignature) -> bool {
-        let Some(parsed) = parsed(signature) else { return false };
-        let is_known = signature.key_id == self.id(&signature.name)
-            && parsed.public_key() == self.key.key_data()
-            && parsed.namespace() == NAMESPACE
-            && parsed.algorithm() == Algorithm::Ed25519;
-        let signed = SshSig::signed_data(NAMESPACE, parsed.hash_alg(), text.as_bytes());
-        let (Ok(signed), Ok(bytes)) = (signed, ed25519_dalek::Signature::from_slice(parsed.signature_bytes())) else {
-            return false;
-        };
-        is_known && self.verifying.verify_strict(&signed, &bytes).is_ok()
+    ///
+    /// # Errors
+    /// When `ssh-keygen` is needed for this type of key and gives no answer.
+    pub fn verify(&self, text: &str, signature: &NoteSignature) -> Result<bool, SshKeygenError> {
+        let Some(parsed) = SshSignature::parse(&signature.signature) else { return Ok(false) };
+        let is_of_this_key = signature.key_id == self.id(&signature.name) && parsed.public_key == self.blob();
+        if !is_of_this_key || parsed.namespace != NAMESPACE.as_bytes() {
+            return Ok(false);
+        }
+        match self.ed25519() {
+            Some(key) => Ok(parsed.is_by(key, text)),
+            None => ssh_keygen::verify(self, text, &file_of(&signature.signature)),
+        }
     }
 }
 
@@ -196,25 +128,16 @@ fn file_of(signature: &[u8]) -> String {
     format!("{SIGNATURE_BEGIN}\n{lines}{SIGNATURE_END}\n")
 }
 
-/// Decodes a signature; `None` when it is none, or not written as `ssh-keygen` writes it: one form for each signature.
-fn parsed(signature: &NoteSignature) -> Option<SshSig> {
-    let file = file_of(&signature.signature);
-    let parsed = SshSig::from_pem(&file).ok()?;
-    let again = between_lines(&parsed.to_pem(LineEnding::LF).ok()?)?;
-    let is_plain = again == signature.signature && parsed.version() == SshSig::VERSION && parsed.reserved().is_empty();
-    is_plain.then_some(parsed)
-}
-
 /// The SSH key that a signature in a note names, if it is a signature by an SSH key. Nothing is verified.
 pub fn ssh_key_of(signature: &NoteSignature) -> Option<SshPublicKey> {
-    let key = SshPublicKey::of(parsed(signature)?.public_key().clone().into()).ok()?;
+    let key = SshPublicKey::of(SshSignature::parse(&signature.signature)?.public_key.to_vec(), String::new()).ok()?;
     (key.id(&signature.name) == signature.key_id).then_some(key)
 }
 
 /// The file `.sig` for `ssh-keygen -Y verify`; `None` for a signature of another type.
 pub fn signature_file(signature: &NoteSignature) -> Option<String> {
-    parsed(signature).map(|_| file_of(&signature.signature))
+    SshSignature::parse(&signature.signature).map(|_| file_of(&signature.signature))
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::signing) mod tests;

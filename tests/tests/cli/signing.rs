@@ -4,6 +4,7 @@ use super::command::{Annals, fixture, text};
 use super::validate::wrong;
 use annals_tests::deadline::WithDeadline;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -35,6 +36,10 @@ impl Signed {
         fs::create_dir_all(&keys)?;
         let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/src/signing/ssh/vectors");
         fs::copy(vectors.join("plain"), keys.join("id_ed25519"))?;
+        fs::copy(vectors.join("rsa"), keys.join("id_rsa"))?;
+        for key in ["id_ed25519", "id_rsa"] {
+            fs::set_permissions(keys.join(key), fs::Permissions::from_mode(0o600))?;
+        }
         let trusted = annals.file("trusted");
         fs::write(&trusted, format!("auditor@example.com {SIGNER}\n"))?;
         Ok(Self { trusted: text(&trusted), annals })
@@ -229,15 +234,22 @@ def holds(at, bit):
     altered = bytearray(proof); altered[at] ^= 1 << bit
     try: v.verify(bytes(altered), signers); return 1
     except v.Wrong: return 0
-print(sum(holds(at, at % 8) for at in range(len(proof))))";
+print(sum(holds(at, at % 8) for at in range(0, len(proof), int(sys.argv[4]))))";
     let signed = Signed::new()?;
     let (key, proof) = (signed.path("key"), signed.path("p.tlog-proof"));
     let public = signed.fine(&["sign", "--new-key", &key, "--name", "example.com/k"]);
     let note_signers = signed.path("note-signers");
     fs::write(&note_signers, public)?;
-    for (key, signers, who) in [
-        (None, &signed.trusted, "[('auditor@example.com', None)]\n0\n"),
-        (Some(&key), &note_signers, "[('example.com/k', None)]\n0\n"),
+    let (rsa, rsa_signers) = (signed.path("home/.ssh/id_rsa"), signed.path("rsa-signers"));
+    fs::write(
+        &rsa_signers,
+        format!("bob@example.com {}", include_str!("../../../store/src/signing/ssh/vectors/rsa.pub")),
+    )?;
+    // It runs ssh-keygen for each altered signature by RSA.
+    for (key, signers, who, step) in [
+        (None, &signed.trusted, "[('auditor@example.com', None)]\n0\n", "1"),
+        (Some(&key), &note_signers, "[('example.com/k', None)]\n0\n", "1"),
+        (Some(&rsa), &rsa_signers, "[('bob@example.com', None)]\n0\n", "41"),
     ] {
         if signed.annals.store().join("checkpoints").exists() {
             fs::remove_dir_all(signed.annals.store().join("checkpoints"))?;
@@ -245,7 +257,7 @@ print(sum(holds(at, at % 8) for at in range(len(proof))))";
         signed.fine(&key.map_or(vec!["sign"], |key| vec!["sign", "--key", key]));
         signed.fine(&["prove", "@last", "--seq", "7", "-o", &proof]);
         let driven = Command::new("python3")
-            .args(["-B", "-c", DRIVER, env!("CARGO_MANIFEST_DIR"), &proof, signers])
+            .args(["-B", "-c", DRIVER, env!("CARGO_MANIFEST_DIR"), &proof, signers, step])
             .output_watched()?;
         assert_eq!(String::from_utf8_lossy(&driven.stdout), who, "{}", String::from_utf8_lossy(&driven.stderr));
     }

@@ -3,7 +3,11 @@
 use crate::run::person::Person;
 use annals_tests::model::{Model, Says};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/src/signing/ssh/vectors");
 
@@ -20,7 +24,57 @@ fn signing(answers: usize, more: &str) -> (Model, Person) {
 }
 
 fn key(person: &Person, vector: &str, name: &str) {
-    fs::copy(Path::new(VECTORS).join(vector), person.home().join(name)).expect("a key");
+    let key = person.home().join(name);
+    fs::copy(Path::new(VECTORS).join(vector), &key).expect("a key");
+    // ssh-keygen ignores a secret key that others can read.
+    fs::set_permissions(key, fs::Permissions::from_mode(0o600)).expect("a key");
+}
+
+/// A program of the user.
+fn script(path: &Path, text: &str) -> String {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("a file");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a file");
+    path.to_string_lossy().into_owned()
+}
+
+/// Writes the `.pub` file of the key `locked`, and trusts it.
+fn publish_locked(person: &Person) {
+    let arguments = ["-y", "-P", PASSPHRASE, "-f"];
+    let public = Command::new("ssh-keygen").args(arguments).arg(person.home().join(".ssh/locked")).output();
+    let public = String::from_utf8(public.expect("ssh-keygen").stdout).expect("a key");
+    fs::write(person.home().join(".ssh/locked.pub"), &public).expect("a file");
+    fs::write(person.home().join("trusted"), format!("ada@example.org {public}")).expect("a file");
+}
+
+const PASSPHRASE: &str = "correct horse";
+const VERIFY: [&str; 4] = ["verify", "--signed", "--allowed-signers", "../home/trusted"];
+
+/// An ssh-agent of its own, which ends with the test.
+struct Agent {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Agent {
+    fn start(folder: &Path) -> Self {
+        let socket = folder.join("agent");
+        let mut command = Command::new("ssh-agent");
+        command.arg("-D").arg("-a").arg(&socket).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let agent = Self { child: command.spawn().expect("ssh-agent"), socket };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !agent.socket.exists() {
+            assert!(Instant::now() < deadline, "ssh-agent made no socket");
+            sleep(Duration::from_millis(10));
+        }
+        agent
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
 }
 
 /// The checkpoints of the store by the number of their heads.
@@ -40,7 +94,7 @@ fn checkpoints(person: &Person) -> Vec<u64> {
 fn verified(person: &Person) -> String {
     let public = fs::read_to_string(Path::new(VECTORS).join("plain.pub")).expect("a key");
     fs::write(person.home().join("trusted"), format!("ada@example.org {public}")).expect("a file");
-    let verified = person.annals(&["verify", "--signed", "--allowed-signers", "../home/trusted"]);
+    let verified = person.annals(&VERIFY);
     assert_eq!(verified.status, Some(0), "{verified:?}");
     verified.out
 }
@@ -73,8 +127,8 @@ fn a_session_is_signed_after_each_run_and_no_other_one() {
 fn a_key_that_cannot_sign_is_one_warning_and_the_answer_counts() {
     for (key_file, vector, told) in [
         ("../../.ssh/none", None, "/.ssh/none: No such file or directory"),
-        ("~/.ssh/locked", Some("locked"), "/.ssh/locked is protected by a passphrase; add it to your ssh-agent"),
-        ("~/.ssh/rsa", Some("rsa"), "/.ssh/rsa: "),
+        ("~/.ssh/locked", Some("locked"), "/.ssh/locked: the key is protected by a passphrase"),
+        ("~/.ssh/text", Some("text"), "/.ssh/text: not a key"),
     ] {
         let (_model, person) = signing(3, &format!("key = {key_file:?}\n"));
         if let Some(vector) = vector {
@@ -112,4 +166,92 @@ fn nothing_is_signed_without_the_setting_and_the_key_of_the_configuration_signs_
     let signed = person.annals(&["sign"]);
     assert_eq!((signed.status, checkpoints(&person)), (Some(0), vec![1]), "{signed:?}");
     verified(&person);
+}
+
+#[test]
+fn a_key_in_an_agent_signs_by_its_file_or_by_its_public_part_alone() {
+    for key_file in ["~/.ssh/locked", "~/.ssh/locked.pub"] {
+        let (_model, mut person) = signing(2, &format!("key = {key_file:?}\n"));
+        key(&person, "locked", ".ssh/locked");
+        publish_locked(&person);
+        let agent = Agent::start(person.folder());
+        let socket = agent.socket.to_string_lossy().into_owned();
+        let asked = script(&person.folder().join("askpass"), &format!("echo {PASSPHRASE:?}"));
+        let mut add = Command::new("ssh-add");
+        add.arg(person.home().join(".ssh/locked")).env("SSH_AUTH_SOCK", &socket);
+        add.env("SSH_ASKPASS", asked).env("SSH_ASKPASS_REQUIRE", "force").env("DISPLAY", "none").stdin(Stdio::null());
+        assert!(add.output().expect("ssh-add").status.success());
+        if key_file.ends_with(".pub") {
+            fs::remove_file(person.home().join(".ssh/locked")).expect("a file");
+        }
+        person.set("SSH_AUTH_SOCK", &socket);
+        let run = person.annals(&["run", "first"]);
+        assert_eq!((run.status, checkpoints(&person)), (Some(0), vec![1]), "{key_file}: {}", run.remarks);
+        assert_eq!(person.annals(&VERIFY).status, Some(0), "{key_file}");
+        // Without the agent, which ends here, the next turn is not signed.
+        drop(agent);
+        let run = person.annals(&["run", "-c", "second"]);
+        assert_eq!((run.status, checkpoints(&person)), (Some(0), vec![1]), "{key_file}: {}", run.remarks);
+        assert!(run.remarks.contains("not signed"), "{key_file}: {}", run.remarks);
+    }
+}
+
+#[test]
+fn ssh_keygen_asks_for_the_passphrase_and_only_when_a_person_signs() {
+    let (_model, mut person) = signing(1, "key = \"~/.ssh/locked\"\n");
+    key(&person, "locked", ".ssh/locked");
+    publish_locked(&person);
+    let asked = script(&person.folder().join("askpass"), &format!("echo asked >> ../asked; echo {PASSPHRASE:?}"));
+    person.set("SSH_ASKPASS", &asked);
+    person.set("SSH_ASKPASS_REQUIRE", "force");
+    let run = person.annals(&["run", "first"]);
+    assert!(run.remarks.contains("not signed") && checkpoints(&person).is_empty(), "{}", run.remarks);
+    let count = || fs::read_to_string(person.folder().join("asked")).unwrap_or_default().lines().count();
+    assert_eq!(count(), 0);
+    let signed = person.annals(&["sign"]);
+    assert_eq!((signed.status, checkpoints(&person), count()), (Some(0), vec![1], 1), "{signed:?}");
+    assert_eq!(person.annals(&VERIFY).status, Some(0));
+    let again = person.annals(&["sign"]);
+    assert!(again.out.contains("nothing new"), "{again:?}");
+    assert_eq!(count(), 1, "nothing is asked when there is nothing to sign");
+}
+
+#[test]
+fn without_ssh_keygen_ed25519_is_verified_and_everything_else_says_what_is_needed() {
+    let (_model, mut person) = signing(1, "");
+    person.annals(&["run", "first"]);
+    assert_eq!(checkpoints(&person), [1]);
+    key(&person, "rsa", ".ssh/rsa");
+    let empty = person.folder().join("programs");
+    fs::create_dir(&empty).expect("a folder");
+    let path = std::env::var("PATH").expect("programs");
+    let without = empty.to_string_lossy().into_owned();
+    let rsa = ["sign", "--key", "../home/.ssh/rsa"];
+    for (program, expected) in [
+        (None, "`ssh-keygen` is not installed: install OpenSSH 8.2 or newer"),
+        (Some("echo 'ssh-keygen: unknown option -- Y' >&2; exit 1"), "`ssh-keygen` is too old"),
+        (Some("echo 'the agent is busy' >&2; exit 255"), "ssh-keygen: the agent is busy"),
+        (Some("echo signed"), "not an SSH signature of this text by this key"),
+        (Some("exit 3"), "ssh-keygen: it ended with exit status: 3"),
+    ] {
+        if let Some(program) = program {
+            script(&empty.join("ssh-keygen"), program);
+        }
+        person.set("PATH", &without);
+        verified(&person);
+        let refused = person.annals(&rsa);
+        assert_eq!(refused.status, Some(2), "{refused:?}");
+        assert!(refused.remarks.contains(expected), "{expected}: {refused:?}");
+    }
+    person.set("PATH", &path);
+    assert_eq!(person.annals(&rsa).status, Some(0));
+    let public = fs::read_to_string(Path::new(VECTORS).join("rsa.pub")).expect("a key");
+    fs::write(person.home().join("trusted"), format!("ada@example.org {public}")).expect("a file");
+    let verified = person.annals(&VERIFY);
+    assert_eq!(verified.status, Some(0), "{verified:?}");
+    fs::remove_file(empty.join("ssh-keygen")).expect("a file");
+    person.set("PATH", &without);
+    let unverified = person.annals(&VERIFY);
+    assert_eq!(unverified.status, Some(1), "{unverified:?}");
+    assert!(unverified.out.contains("cannot be verified: `ssh-keygen` is not installed"), "{unverified:?}");
 }

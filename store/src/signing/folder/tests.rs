@@ -3,14 +3,13 @@ use super::super::heads::{Salt, SignedHead};
 use super::super::key::{NoteKey, NoteKeyKind};
 use super::super::note::SignedNote;
 use super::super::signers::AllowedSigners;
-use super::super::ssh::SshKey;
+use super::super::ssh::tests::{PUBLIC, signature_over};
+use super::super::ssh::{NAMESPACE, SshPublicKey};
 use super::super::tree::{Frontier, root_of};
 use super::*;
 use annals_core::{Digest, Seq, SessionId};
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
-
-const PLAIN: &str = include_str!("../ssh/vectors/plain");
 
 fn head(number: u8) -> SignedHead {
     let mut batches = Frontier::default();
@@ -23,7 +22,8 @@ fn checkpoint(heads: &HeadList) -> Result<SignedCheckpoint, Box<dyn std::error::
     let hashes = heads.hashes();
     let head = TreeHead { origin: "example".to_owned(), size: hashes.len() as u64, root: root_of(&hashes) };
     let text = head.to_string();
-    let signatures = vec![SshKey::read(PLAIN, None)?.sign("example", &text)?];
+    let file = signature_over(NAMESPACE, &text)?;
+    let signatures = vec![SshPublicKey::read(PUBLIC)?.signature_from_file("example", &text, &file)?];
     Ok(SignedCheckpoint { head, note: SignedNote { text, signatures } })
 }
 

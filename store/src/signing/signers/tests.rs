@@ -1,12 +1,10 @@
 use super::super::key::{NoteKey, NoteKeyKind};
 use super::super::note::SignedNote;
-use super::super::ssh::SshKey;
+use super::super::ssh::tests::{SIGNATURE, TEXT};
 use super::*;
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
-const PLAIN: &str = include_str!("../ssh/vectors/plain");
-const TEXT: &str = include_str!("../ssh/vectors/text");
 const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEpH1bwb2y+ylX06VNaVBeBrGuwoINQlYjIjxtcybQcy";
 
 fn note_key(kind: NoteKeyKind) -> NoteKey {
@@ -16,7 +14,7 @@ fn note_key(kind: NoteKeyKind) -> NoteKey {
 /// A checkpoint with the signatures of an SSH key, a key of notes and a witness.
 fn checkpoint() -> Result<SignedCheckpoint, Box<dyn std::error::Error>> {
     let head: super::super::checkpoint::TreeHead = TEXT.parse()?;
-    let ssh = SshKey::read(PLAIN, None)?.sign(&head.origin, TEXT)?;
+    let ssh = SshPublicKey::read(KEY)?.signature_from_file(&head.origin, TEXT, SIGNATURE)?;
     let signatures =
         vec![ssh, note_key(NoteKeyKind::Note).sign(TEXT, 0), note_key(NoteKeyKind::Cosignature).sign(TEXT, 12)];
     Ok(SignedCheckpoint { head, note: SignedNote { text: TEXT.to_owned(), signatures } })
@@ -79,6 +77,7 @@ fn options_of_a_line_are_respected() {
         format!("\"a b\" namespaces=\"git,annals-checkpoint\" {KEY} comment here"),
         format!("a namespaces=\"*\" {KEY}"),
         format!("  a   NAMESPACES=annals-checkpoint\t{KEY}"),
+        format!("a {}", include_str!("../ssh/vectors/rsa.pub")),
     ] {
         assert_eq!(counted(&allowed), (false, Vec::new()), "{allowed}");
     }
@@ -86,7 +85,7 @@ fn options_of_a_line_are_respected() {
         (format!("a namespaces=\"git\" {KEY}"), "namespace"),
         (format!("a cert-authority {KEY}"), "cert-authority is not supported"),
         (format!("a valid-before=\"20200101\",namespaces=\"*\" {KEY}"), "valid-before is not supported"),
-        (format!("a {}", include_str!("../ssh/vectors/rsa.pub")), "only ssh-ed25519 is supported"),
+        (format!("a ssh-dss {}", "AAAAB3NzaC1kc3M="), "ssh-dss does not sign"),
         ("a b c".to_owned(), "not a line"),
         ("a+b+c".to_owned(), "not a key of a note"),
     ] {
