@@ -3,10 +3,10 @@
 use crate::read::path_is_one;
 use crate::typed::{TypedTool, Worked};
 use crate::workplace::lsp::diagnostics::line;
+use crate::workplace::lsp::protocol::Hover;
 use crate::workplace::lsp::{RunningServer, document};
 use crate::workplace::{LanguageServers, PathAccess, Workplace};
 use annals_runtime::tools::{CallContext, Demand, ToolOutput};
-use lsp_types::{DiagnosticSeverity, Hover, HoverContents, MarkedString};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -63,16 +63,7 @@ impl TypedTool for LspHover {
         let hover = server.hover(&path, row, u32::try_from(column).unwrap_or_default(), HOVER).await?;
         let hover: Option<Hover> =
             serde_json::from_value(hover).map_err(|error| format!("The server's answer: {error}"))?;
-        let marked = |one: MarkedString| match one {
-            MarkedString::String(text) => text,
-            MarkedString::LanguageString(code) => code.value,
-        };
-        let text = match hover.map(|hover| hover.contents) {
-            None => String::new(),
-            Some(HoverContents::Scalar(one)) => marked(one),
-            Some(HoverContents::Array(all)) => all.into_iter().map(marked).collect::<Vec<_>>().join("\n\n"),
-            Some(HoverContents::Markup(markup)) => markup.value,
-        };
+        let text = hover.map(Hover::text).unwrap_or_default();
         match text.trim() {
             "" => Ok(ToolOutput::text(format!("The server knows nothing of {}.", input.symbol))),
             text => Ok(ToolOutput::text(text)),
@@ -116,8 +107,8 @@ impl TypedTool for LspDiagnostics {
             .take(SHOWN)
             .map(|one| {
                 let kind = match one.severity {
-                    Some(DiagnosticSeverity::WARNING) => "warning",
-                    Some(DiagnosticSeverity::INFORMATION | DiagnosticSeverity::HINT) => "hint",
+                    Some(2) => "warning",
+                    Some(3 | 4) => "hint",
                     _ => "error",
                 };
                 format!("{kind}: {}", line(&self.0, &server.name, &uri, one))

@@ -9,6 +9,7 @@
 mod connection;
 pub(crate) mod diagnostics;
 pub(crate) mod document;
+pub(crate) mod protocol;
 mod server;
 
 use super::{PathAccess, Workplace};

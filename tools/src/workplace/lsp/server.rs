@@ -2,9 +2,9 @@
 
 use super::connection::LspConnection;
 use super::diagnostics::Findings;
+use super::protocol::{LspDiagnostic, PublishedDiagnostics};
 use super::{LanguageServer, document, words};
 use crate::workplace::Workplace;
-use lsp_types::PublishDiagnosticsParams;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ struct Published {
 
 #[derive(Default)]
 struct Publication {
-    diagnostics: Vec<lsp_types::Diagnostic>,
+    diagnostics: Vec<LspDiagnostic>,
     version: Option<i32>,
     count: u64,
 }
@@ -60,12 +60,11 @@ impl Published {
         if method != "textDocument/publishDiagnostics" {
             return;
         }
-        let Ok(params) = serde_json::from_value::<PublishDiagnosticsParams>(params) else { return };
+        let Ok(params) = serde_json::from_value::<PublishedDiagnostics>(params) else { return };
         {
             let mut found = self.found();
             // Servers spell addresses in their own ways.
-            let uri = params.uri.to_string();
-            let uri = document::path(&uri).map_or(uri, |path| document::uri(&path));
+            let uri = document::path(&params.uri).map_or(params.uri, |path| document::uri(&path));
             let publication = found.entry(uri).or_default();
             publication.diagnostics = params.diagnostics;
             publication.version = params.version;
