@@ -292,7 +292,7 @@ impl OpenedStore {
 
     /// Adds what was appended to the index. Where that fails, searches scan what it lacks: no command fails for it.
     async fn fill_index(&self, progress: impl FnOnce() -> Box<dyn WorkProgress>) {
-        if self.only_looks() || !self.log.keeps_index(self.is_indexed()).await {
+        if !annals_index::IS_BUILT || self.only_looks() || !self.log.keeps_index(self.is_indexed()).await {
             return;
         }
         let (log, place) = (self.log.log(), IndexPlace::in_store(&self.dir));

@@ -86,7 +86,15 @@ pub enum ReadSourceError {
         #[source]
         source: std::io::Error,
     },
+    /// There is no SQLite in this build.
+    #[cfg(not(feature = "sqlite"))]
+    #[error("{}: this build cannot read databases of SQLite (the feature sqlite)", path.display())]
+    NoSqlite {
+        /// The database.
+        path: PathBuf,
+    },
     /// The database cannot be read: it is not OpenCode's, or from a version with other tables.
+    #[cfg(feature = "sqlite")]
     #[error("{}: {source}", path.display())]
     Database {
         /// The database.

@@ -1,6 +1,7 @@
 //! Why an index could not be filled or read.
 
 use annals_store::ReadError;
+#[cfg(feature = "sqlite")]
 use rusqlite::ErrorCode;
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +9,12 @@ use std::path::PathBuf;
 /// An index could not be filled or read. Nothing is lost: it is made of the log again.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
+    /// There is no SQLite in this build.
+    #[cfg(not(feature = "sqlite"))]
+    #[error("this build has no index and no SQL (the feature sqlite); searches read the whole log")]
+    NotBuilt,
     /// SQLite failed.
+    #[cfg(feature = "sqlite")]
     #[error("the index {} could not be used: {source}", path.display())]
     Sqlite {
         /// The file.
@@ -37,6 +43,7 @@ pub enum IndexError {
     Read(#[from] ReadError),
 }
 
+#[cfg(feature = "sqlite")]
 impl IndexError {
     pub(crate) fn of(path: PathBuf, source: rusqlite::Error) -> Self {
         match source.sqlite_error_code() {

@@ -1,7 +1,7 @@
 //! Filling an index with what was appended since.
 
 use crate::writer::IndexWriter;
-use crate::{IndexError, IndexPlace};
+use crate::{FillReport, IndexError, IndexPlace};
 use annals_core::Batch;
 use annals_inspect::search::IndexedUpTo;
 use annals_store::{EventLog, Followed, ReadError, Scope, StoreCursor};
@@ -9,17 +9,6 @@ use futures_util::StreamExt;
 
 /// After how many events what was written is made durable: an interruption loses no more.
 const DURABLE: u64 = 50_000;
-
-/// What filling an index came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FillReport {
-    /// How many events were added.
-    pub added: u64,
-    /// How many it covers.
-    pub events: u64,
-    /// Whether it was made again: there was none, it was damaged, of another version, or of another log.
-    pub anew: bool,
-}
 
 /// Fills the index of a store with what it does not cover yet. `progress` receives how many events were added.
 ///

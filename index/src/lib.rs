@@ -15,24 +15,47 @@
 //! [`Position`]: annals_store::Position
 #![warn(missing_docs)]
 
+#[cfg(not(feature = "sqlite"))]
+mod absent;
 mod error;
+#[cfg(feature = "sqlite")]
 mod fill;
+mod fill_report;
+#[cfg(feature = "sqlite")]
 mod indexed_session;
-#[cfg(test)]
+#[cfg(all(test, feature = "sqlite"))]
 mod laws;
+#[cfg(feature = "sqlite")]
 mod matching;
 mod place;
+#[cfg(feature = "sqlite")]
 mod reader;
+#[cfg(feature = "sqlite")]
 mod rows;
+#[cfg(feature = "sqlite")]
 mod schema;
+#[cfg(feature = "sqlite")]
 mod sql;
+mod sql_value;
 mod tables;
+#[cfg(feature = "sqlite")]
 mod trigrams;
+#[cfg(feature = "sqlite")]
 mod writer;
 
+#[cfg(not(feature = "sqlite"))]
+pub use absent::{NoIndexReader as IndexReader, NoSqlTables as SqlTables, fill};
 pub use error::IndexError;
-pub use fill::{FillReport, fill};
+#[cfg(feature = "sqlite")]
+pub use fill::fill;
+pub use fill_report::FillReport;
 pub use place::IndexPlace;
+#[cfg(feature = "sqlite")]
 pub use reader::IndexReader;
-pub use sql::{SqlError, SqlTables, SqlValue};
+#[cfg(feature = "sqlite")]
+pub use sql::SqlTables;
+pub use sql_value::{SqlError, SqlValue};
 pub use tables::{TABLE_NOTES, TableNote};
+
+/// Whether this build has an index.
+pub const IS_BUILT: bool = cfg!(feature = "sqlite");

@@ -3,7 +3,7 @@
 use crate::fill::holds;
 use crate::reader::ChangeGuard;
 use crate::writer::{IndexContent, IndexWriter, covered};
-use crate::{IndexError, IndexPlace, schema};
+use crate::{IndexError, IndexPlace, SqlError, SqlValue, schema};
 use annals_store::{EventLog, Followed, Scope};
 use futures_util::StreamExt;
 use rusqlite::backup::Backup;
@@ -12,7 +12,6 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Batch, Connection, ErrorCode};
-use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,21 +27,6 @@ const LONGEST: i32 = 64 << 20;
 /// How many pages are copied at a time.
 const PAGES: i32 = 1_000;
 
-/// A value in a row.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SqlValue {
-    /// Nothing.
-    Null,
-    /// A whole number.
-    Integer(i64),
-    /// Another number.
-    Real(f64),
-    /// A text.
-    Text(String),
-    /// Bytes.
-    Blob(Vec<u8>),
-}
-
 impl SqlValue {
     fn of(value: ValueRef<'_>) -> Self {
         match value {
@@ -53,62 +37,6 @@ impl SqlValue {
             ValueRef::Blob(bytes) => Self::Blob(bytes.to_vec()),
         }
     }
-
-    /// How many bytes it takes in memory, without the place of the value itself.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Self::Null | Self::Integer(_) | Self::Real(_) => 0,
-            Self::Text(text) => text.len(),
-            Self::Blob(bytes) => bytes.len(),
-        }
-    }
-
-    /// The value as text: nothing for `Null`, hexadecimal for bytes.
-    pub fn text(&self) -> String {
-        match self {
-            Self::Null => String::new(),
-            Self::Integer(number) => number.to_string(),
-            Self::Real(number) => number.to_string(),
-            Self::Text(text) => text.clone(),
-            Self::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-        }
-    }
-}
-
-/// In JSON, bytes are hexadecimal text, and what is no number is `null`.
-impl Serialize for SqlValue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Null => serializer.serialize_none(),
-            Self::Integer(number) => serializer.serialize_i64(*number),
-            Self::Real(number) => serializer.serialize_f64(*number),
-            Self::Text(text) => serializer.serialize_str(text),
-            Self::Blob(_) => serializer.serialize_str(&self.text()),
-        }
-    }
-}
-
-/// A query gave no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum SqlError {
-    /// The query is wrong.
-    #[error("{0}")]
-    Query(String),
-    /// What limits the query said so: see [`SqlTables::limited`].
-    #[error("the query was stopped")]
-    Stopped,
-    /// A query may only read.
-    #[error("only queries that read are allowed: nothing can be written, attached or set")]
-    NotAllowed,
-    /// Another process wrote to the index meanwhile.
-    #[error("the index changed while it was read; run the query again")]
-    Changed,
-    /// The index is damaged: it is to be left out.
-    #[error("the index is damaged; run annals index --rebuild")]
-    Damaged,
-    /// The output could not be written.
-    #[error(transparent)]
-    Output(#[from] std::io::Error),
 }
 
 /// The tables of a store, complete up to the end of its log when they were opened.

@@ -1,7 +1,10 @@
 //! The tools `webfetch` and `websearch`.
 
 mod address;
+#[cfg(feature = "html")]
 mod nesting;
+#[cfg(feature = "html")]
+mod page_text;
 mod search;
 mod text;
 
@@ -123,7 +126,7 @@ fn told(address: &PageAddress, answer: PageAnswer, format: PageFormat) -> Worked
     let url = address.url();
     let bytes = answer.body.len();
     let (media, text) = text::readable(&answer.content_type, &answer.body, format == PageFormat::Raw)
-        .map_err(|media| format!("{url} is {media} ({bytes} bytes), not text."))?;
+        .map_err(|why| format!("{url} {why}."))?;
     if !(200..300).contains(&answer.status) {
         let begin: String = text.chars().take(2_000).collect();
         return Err(format!("{url} answered with status {}.\n{begin}", answer.status).into());
