@@ -46,7 +46,7 @@ pub async fn run(args: &Args, cli: &CommandContext) -> Result<Verdict, CliError>
     let sessions = sessions(&reader, cli).await?;
     let of_file = cli.file.is_some() || args.session.as_ref().is_some_and(|name| Path::new(name).exists());
     // What is read of a cluster is what is there now.
-    let source = match of_file || cli.place.cluster().is_some() {
+    let source = match of_file || cli.place.is_in_cluster() {
         true => TuiSource::Fixed(reader),
         false => TuiSource::store(cli.place.dir()).await?,
     };
