@@ -1,6 +1,5 @@
 //! What comparing the body of a request with the digest that was recorded gives.
 
-use annals_core::Digest;
 use annals_providers::wire::RequestBody;
 
 /// The result for the body of a request.
@@ -12,13 +11,9 @@ pub enum Wire {
     Proved(RequestBody),
     /// A recorded body, put together from its pieces: the bytes that were sent.
     Recorded(RequestBody),
-    /// A recorded body whose secrets were replaced: it is what was recorded; of what was sent the digest is kept.
-    Redacted {
-        /// What was recorded.
-        body: RequestBody,
-        /// The digest of what was sent.
-        sent: Digest,
-    },
+    /// A recorded body whose secrets were replaced: it is what was recorded. Of what was sent no hash is kept, since it would let
+    /// guesses of the secrets be tested.
+    Redacted(RequestBody),
     /// This build does not know how it was encoded; another may.
     OfAnotherBuild(String),
     /// Other bytes, or none: the reason in words, and the bytes if there are any.

@@ -129,7 +129,7 @@ fn bare(wire: Wire) -> Wire {
     match wire {
         Wire::Proved(body) => Wire::Proved(without_bytes(body)),
         Wire::Recorded(body) => Wire::Recorded(without_bytes(body)),
-        Wire::Redacted { body, sent } => Wire::Redacted { body: without_bytes(body), sent },
+        Wire::Redacted(body) => Wire::Redacted(without_bytes(body)),
         Wire::Differs(why, _) => Wire::Differs(why, None),
         other => other,
     }
@@ -193,7 +193,7 @@ impl RequestProofs {
                     self.bodies += 1;
                     self.recorded += 1;
                 }
-                Some(Wire::Redacted { .. }) => self.redacted += 1,
+                Some(Wire::Redacted(_)) => self.redacted += 1,
                 Some(Wire::OfAnotherBuild(why)) => self.of_another_build.push(at(why)),
                 Some(Wire::Differs(why, _)) => self.flaws.push(at(why)),
             }

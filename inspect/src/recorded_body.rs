@@ -119,15 +119,14 @@ fn wire(
         Err(error @ RecipeError::Malformed) => return Ok(Wire::OfAnotherBuild(error.to_string())),
         Err(error @ RecipeError::Missing { .. }) => return Ok(Wire::Differs(error.to_string(), None)),
     };
-    let Some(sent) = sent.wire else { return Ok(Wire::NotRecorded) };
-    let expected = recorded.redacted.unwrap_or(sent);
+    let Some(expected) = recorded.redacted.or(sent.wire) else { return Ok(Wire::NotRecorded) };
     if body.digest != expected {
         let differs = format!("recorded body {}, rebuilt {}", expected.short(), body.digest.short());
         return Ok(Wire::Differs(differs, Some(body)));
     }
     Ok(match recorded.redacted {
         None => Wire::Recorded(body),
-        Some(_) => Wire::Redacted { body, sent },
+        Some(_) => Wire::Redacted(body),
     })
 }
 

@@ -5,6 +5,7 @@
 
 mod pairs;
 
+use crate::body::PieceRedactor;
 use crate::capture::{Captured, CapturedAnswer, CapturedBody, CapturedRequest};
 use crate::headers::AgentIds;
 use crate::recorder::{RecordedThreads, RecorderSettings, RecordingReport};
@@ -126,7 +127,8 @@ impl RawBodies {
         let known = self.known(&*log, &settings).await?;
         let (sender, receiver) = mpsc::unbounded_channel();
         let broken = self.broken;
-        for captured in self.captured(&known) {
+        let mut redactor = PieceRedactor::new((*settings.redactor).clone());
+        for captured in self.captured(&known, &mut redactor) {
             // The receiver is below.
             drop(sender.send(captured));
         }
@@ -153,6 +155,7 @@ impl RawBodies {
             while let Some(slices) = pages.next_page().await? {
                 known.extend(slices.iter().flat_map(|slice| slice.records()).filter_map(|record| match record.event {
                     Event::Step(StepEvent::RequestSent(sent)) => sent.wire,
+                    Event::Step(StepEvent::RequestRecorded(recorded)) => recorded.redacted,
                     _ => None,
                 }));
             }
@@ -161,13 +164,15 @@ impl RawBodies {
     }
 
     /// What a proxy would have seen, in order: an answer follows its request, and precedes what followed from it.
-    fn captured(self, known: &BTreeSet<Digest>) -> Vec<Captured> {
+    fn captured(self, known: &BTreeSet<Digest>, redactor: &mut PieceRedactor) -> Vec<Captured> {
         let pairs = pairs::answers(&self.requests, &self.responses);
         let mut responses: Vec<Option<BodyFile>> = self.responses.into_iter().map(Some).collect();
         let mut all = Vec::new();
         for (number, request) in self.requests.into_iter().enumerate() {
             let body = without_betas(&request.bytes);
-            if known.contains(&Digest::of(&body)) {
+            // A body with secrets is known by what was recorded of it.
+            let recorded = redactor.cut(&String::from_utf8_lossy(&body)).recorded.into_owned();
+            if known.contains(&Digest::of(&body)) || known.contains(&Digest::of(recorded.as_bytes())) {
                 continue;
             }
             let (id, began) = (number as u64, request.at);

@@ -263,7 +263,9 @@ impl Thread {
             Purpose::Summary => Some(facts.conversation.newest_prompt().into()),
             Purpose::Title | Purpose::Other => Some(facts.conversation.prompt().into()),
         };
-        let mut sent = shape.sent(request, facts.purpose, attempt, wire, prompt)?;
+        // A hash of what was sent would let guesses of the secret be tested.
+        let kept = redacted.is_none().then_some(wire);
+        let mut sent = shape.sent(request, facts.purpose, attempt, kept, prompt)?;
         let blobs = self.log.blobs();
         sent.digest = self.builder.build(&self.view, &sent, &*blobs)?.digest();
         let body = recorded(placed.recipe.to_json(), last, target, redacted);
@@ -297,7 +299,7 @@ impl RecordedShape {
         request: RequestId,
         purpose: Purpose,
         attempt: u32,
-        wire: Digest,
+        wire: Option<Digest>,
         prompt: Option<annals_core::Text>,
     ) -> Result<RequestSent, ThreadError> {
         Ok(RequestSent {
@@ -305,7 +307,7 @@ impl RecordedShape {
             purpose,
             attempt,
             digest: Digest([0; 32]),
-            wire: Some(wire),
+            wire,
             agent: self.agent.agent.clone(),
             model: self.model.model.clone(),
             agent_profile: self.agent.digest()?,

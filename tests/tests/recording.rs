@@ -80,11 +80,7 @@ fn what_an_agent_sent_is_proved_byte_for_byte() -> std::io::Result<()> {
         assert_eq!((wire.status, wire.out.as_bytes()), (0, body.as_slice()), "{}", wire.remarks);
     }
     let redacted = annals.run(&["requests", "@last", "--store", &at, "--step", "5", "--wire", "--raw"]);
-    assert!(
-        redacted.remarks.contains("recorded redacted; the digest of what was sent is kept"),
-        "{}",
-        redacted.remarks
-    );
+    assert!(redacted.remarks.contains("recorded redacted: secrets were replaced"), "{}", redacted.remarks);
     let sent = String::from_utf8_lossy(&received[4]).into_owned();
     assert_eq!(redacted.out, sent.replace(SECRET, "[redacted:anthropic-key]"));
     assert!(sent.contains(SECRET) && !holds(store.path(), SECRET) && !holds(store.path(), CREDENTIAL));

@@ -131,7 +131,7 @@ payload! {
         recipe: Json,
         /// The pieces that no earlier request of the session had.
         pieces: Vec<Text>,
-        /// Hash of what is recorded, if redaction changed the body; `wire` is then the hash of what was sent.
+        /// Hash of what is recorded, if redaction changed the body; the request then has no `wire`.
         #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         redacted: Option<Digest>,
     } texts { recipe, pieces }

@@ -64,7 +64,7 @@ impl ReportBodies {
         let (body, proof) = match wire {
             Wire::Proved(body) => (body, "proved"),
             Wire::Recorded(body) => (body, "recorded"),
-            Wire::Redacted { body, .. } => (body, "redacted"),
+            Wire::Redacted(body) => (body, "redacted"),
             Wire::NotRecorded | Wire::OfAnotherBuild(_) | Wire::Differs(..) => return,
         };
         // All protocols send JSON.

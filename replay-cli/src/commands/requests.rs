@@ -94,7 +94,7 @@ fn line(item: &ListedRequest, style: &Style, out: &mut dyn Write) -> Result<(), 
         Some(false) => ("✗", Emphasis::Bad),
     };
     let again = if item.attempt > 1 { format!(" attempt {}", item.attempt) } else { String::new() };
-    let digest = if item.digest.is_withheld() { "withheld".to_owned() } else { item.digest.short() };
+    let digest = item.digest.short();
     let withheld = item.withheld.map(|parts| parts.to_string());
     let why = item.flaw.as_ref().or(withheld.as_ref()).map(|why| format!("  {why}")).unwrap_or_default();
     writeln!(
@@ -148,8 +148,8 @@ fn bytes(wire: Wire, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Resu
             cli.remark(&format!("verified: digest {}", body.digest));
             (Some(body), false)
         }
-        Wire::Redacted { body, sent } => {
-            cli.remark(&format!("recorded redacted; the digest of what was sent is kept: {sent}"));
+        Wire::Redacted(body) => {
+            cli.remark("recorded redacted: secrets were replaced, and what was sent is not proved");
             (Some(body), false)
         }
         Wire::NotRecorded => {
