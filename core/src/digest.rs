@@ -41,8 +41,11 @@ impl Digest {
         Self(*hasher.finalize().as_bytes())
     }
 
-    /// The first 12 hex digits, for people.
+    /// The first 12 hex digits, for people; `withheld` where only a commitment to it is known.
     pub fn short(&self) -> String {
+        if self.is_withheld() {
+            return "withheld".into();
+        }
         alloc::format!("{self}").chars().take(12).collect()
     }
 
