@@ -49,6 +49,17 @@ impl SessionKey {
         hasher.update(&seq).update(place.as_bytes());
         TextKey(*hasher.finalize().as_bytes())
     }
+
+    /// The keyed hash of the hash of a file: what results of tools have in its place. With the key of the session it shows whether
+    /// the file is still the same; without the key no guess of its content can be tested.
+    pub fn file_hash(&self, content: &Digest) -> Digest {
+        // No key of a text is derived from this: its first 8 bytes are no Seq below 2^53.
+        let mut input = *b"annals file content\0................................";
+        if let Some(rest) = input.get_mut(20..) {
+            rest.copy_from_slice(&content.0);
+        }
+        Digest(*blake3::keyed_hash(&self.0, &input).as_bytes())
+    }
 }
 
 impl TextKey {

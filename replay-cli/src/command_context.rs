@@ -4,12 +4,13 @@ use crate::diagnostics::Diagnostics;
 use crate::error::{CliError, EditError};
 use crate::event_arg::EventArg;
 use crate::import_into::shown_by;
+use crate::import_secret;
 use crate::layout::plain;
 use crate::progress::Bar;
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, Style, counted};
 use annals_config::{Environment, Variables};
-use annals_core::{Seq, SessionId};
+use annals_core::{ImportSecret, Seq, SessionId};
 use annals_host::{Host, HostContext, HostProgram, HostRemarks, StoreChoice, WorkProgress};
 use annals_import::{Homes, open_file};
 use annals_inspect::SessionAt;
@@ -169,8 +170,12 @@ impl CommandContext {
     /// # Errors
     /// When it is nothing that can be imported.
     pub async fn read_file(&self, path: &Path) -> Result<Reader, CliError> {
+        self.read_file_with(path, ImportSecret::default()).await
+    }
+
+    async fn read_file_with(&self, path: &Path, secret: ImportSecret) -> Result<Reader, CliError> {
         let bar = Bar::new(self.shows_progress(), "reading");
-        let file = open_file(path, &mut shown_by(&bar)).await?;
+        let file = open_file(path, secret, &mut shown_by(&bar)).await?;
         bar.clear();
         file.remarks.iter().for_each(|remark| self.remark(remark));
         Ok(Reader::new(file.log, None, path.to_owned()).about(file.sessions))
@@ -194,6 +199,30 @@ impl CommandContext {
             Ok((reader, session))
         };
         found.await.map_err(|error| self.missing(name, error))
+    }
+
+    /// As [`CommandContext::find`], for an export or a report. The keys of sessions of another agent's file follow from a secret that
+    /// is not shared: the keys of a file that is only looked at can be computed from the file, and with them guesses of withheld texts
+    /// can be tested.
+    ///
+    /// # Errors
+    /// See [`CommandContext::find`]; when the system gives no random bytes.
+    pub async fn find_to_export(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
+        let named = Path::new(name);
+        let secret = || import_secret::unshared(&self.environment);
+        match &self.file {
+            None if named.exists() => {
+                let reader = self.read_file_with(named, secret()?).await?;
+                let session = reader.only().await?;
+                Ok((reader, session))
+            }
+            Some(file) => {
+                let reader = self.read_file_with(file, secret()?).await?;
+                let session = self.find_session(&reader, name).await.map_err(|error| self.missing(name, error))?;
+                Ok((reader, session))
+            }
+            None => self.find(name).await,
+        }
     }
 
     /// Says of what looks like a file, and names no session, that there is no such file.

@@ -23,10 +23,24 @@ pub fn obtain(environment: &Environment) -> Result<ImportSecret, CliError> {
         None => {
             let places = environment.places().map_err(|_| ImportCommandError::NoFolderForSecret)?;
             let path = places.user_dir.join(FILE);
-            let make = || Ok(ImportSecret(SeededIds::from_entropy().map_err(io::Error::other)?.session_key().0));
-            kept_secret(&path, make).map_err(|source| CliError::File { path, source })
+            kept_secret(&path, random).map_err(|source| CliError::File { path, source })
         }
     }
+}
+
+/// A secret for a file that is exported and not imported: the variable, else random bytes, which are kept nowhere.
+///
+/// # Errors
+/// When the variable holds something else, or the system gives no random bytes.
+pub fn unshared(environment: &Environment) -> Result<ImportSecret, CliError> {
+    match from_variable(&environment.variables)? {
+        Some(secret) => Ok(secret),
+        None => Ok(random()?),
+    }
+}
+
+fn random() -> io::Result<ImportSecret> {
+    Ok(ImportSecret(SeededIds::from_entropy().map_err(io::Error::other)?.session_key().0))
 }
 
 fn from_variable(variables: &Variables) -> Result<Option<ImportSecret>, CliError> {

@@ -16,6 +16,7 @@ mod event_arg;
 mod fold_arg;
 mod import_into;
 mod import_secret;
+mod matching;
 mod parent;
 mod project_scope;
 mod session_choice;

@@ -4,11 +4,14 @@
 //! blob before the first batch that names it. `fixtures/FORMAT.md` is the rule in words; `tests/verify_log.py` follows
 //! that text and nothing else. Everything here streams: memory holds one page of a log of any length.
 
+mod bounded_line;
 mod brought;
 mod copy;
 mod export;
 mod import;
+mod keys;
 mod line;
+mod matching;
 mod reveal;
 mod rule;
 mod salvage;
@@ -16,8 +19,9 @@ pub mod verify;
 mod withhold;
 
 pub use copy::{CopiedSession, CopyError, copy_session};
-pub use export::{ExportError, Exported, export, export_until, export_withheld, has_key};
+pub use export::{ExportError, Exported, export, export_until, export_withheld, matches_left};
 pub use import::{ImportError, Imported, ImportedSession, import, import_file};
+pub use keys::{has_key, session_key};
 pub use line::{Ancestor, FORMAT, Header, HeaderHead};
 pub use reveal::{RevealOutcome, RevealedText, compare_revealed, reveal_texts};
 pub use rule::{InvalidRule, WithholdRule};
@@ -27,8 +31,10 @@ pub use verify::{
 };
 pub use withhold::WithholdRules;
 
+pub(crate) use bounded_line::read_line;
 pub(crate) use brought::ExportBlobs;
-pub(crate) use export::{ancestors, texts_of};
+pub(crate) use export::texts_of;
+pub(crate) use keys::ancestors;
 pub(crate) use line::{HeaderKeys, Line, digest_of};
 pub(crate) use withhold::{TextSelection, Withholding};
 

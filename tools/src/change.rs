@@ -67,7 +67,7 @@ pub(super) fn edit_text(
     let (text, did) = edited(&shown, text)?;
     let new = format!("{mark}{text}");
     let lost = put(place, session, &path, Some(&before), new.as_bytes())?;
-    Ok(told(place, &path, &did, (Some(old), &new), &lost))
+    Ok(told(place, session, &path, &did, (Some(old), &new), &lost))
 }
 
 impl FileBefore {
@@ -152,6 +152,7 @@ fn replace(place: &Workplace, path: &Path, before: Option<&FileBefore>, bytes: &
 /// The answer about a change: how many lines were added and removed, and for readers the difference itself.
 pub(super) fn told(
     place: &Workplace,
+    session: SessionId,
     path: &Path,
     did: &str,
     (before, after): (Option<&str>, &str),
@@ -170,7 +171,7 @@ pub(super) fn told(
         true => String::new(),
         false => format!(" The system did not let it keep {}.", lost.join(" and ")),
     };
-    let content = Stamp::bytes(after.as_bytes()).recorded(path);
+    let content = place.seen().recorded(session, path, &Stamp::bytes(after.as_bytes()));
     let structured = json!({
         "path": shown, "added": added, "removed": removed, "diff": unified, "content": content,
     });

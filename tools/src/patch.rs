@@ -176,7 +176,7 @@ impl PlannedChange {
         if target != path {
             std::fs::remove_file(&path).map_err(|error| open::trouble(place, &path, &error))?;
         }
-        Ok(change::told(place, &target, &did, (old.as_deref(), &after), &lost))
+        Ok(change::told(place, session, &target, &did, (old.as_deref(), &after), &lost))
     }
 }
 

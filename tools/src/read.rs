@@ -71,6 +71,7 @@ impl TypedTool for Read {
 
     async fn run(&self, input: Input, context: CallContext) -> Worked {
         let place = self.0.clone();
+        place.seen().learn_key(&context.past, context.session).await;
         blocking(move |stop| {
             let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
             let (mut file, found) = open::regular(&place, &path)?;
@@ -82,7 +83,7 @@ impl TypedTool for Read {
             };
             let mut output = show(&place, &path, &content, file, &input, stop)?;
             let stamp = Stamp::of(&content);
-            name_content(&mut output, stamp.recorded(&path));
+            name_content(&mut output, place.seen().recorded(context.session, &path, &stamp));
             place.seen().note(context.session, &path, stamp);
             Ok(ToolOutput { read: vec![path.to_string_lossy().into_owned()], ..output })
         })

@@ -4,8 +4,9 @@
 //! meets a file of which memory knows nothing.
 
 use super::file_content::FileContent;
-use annals_core::{Digest, SessionId};
+use annals_core::{Digest, SessionId, SessionKey};
 use annals_runtime::redaction::is_kept_for_secrets;
+use annals_runtime::tools::Past;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,6 +22,8 @@ pub(super) struct SeenFiles {
     changing: Mutex<()>,
     /// The sessions whose log was asked.
     recalled: Mutex<BTreeSet<SessionId>>,
+    /// The keys of sessions, by which results name contents; `None` where the log has none.
+    keys: Mutex<BTreeMap<SessionId, Option<SessionKey>>>,
 }
 
 /// What a file was like.
@@ -28,6 +31,8 @@ pub(super) struct SeenFiles {
 pub(super) enum Stamp {
     /// Exactly this.
     Content(Digest),
+    /// What the log says of it: the hash of the content, keyed.
+    Recorded(SessionKey, Digest),
     /// Too long to be hashed: length in bytes and time of change.
     Large(u64, Option<SystemTime>),
 }
@@ -58,6 +63,26 @@ impl SeenFiles {
         seen.insert((session, path.into()), stamp);
     }
 
+    /// Looks up the key of a session in its log, once.
+    pub(super) async fn learn_key(&self, past: &Past, session: SessionId) {
+        if self.keys.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&session) {
+            return;
+        }
+        let key = past.session_key(session).await.unwrap_or_else(|error| {
+            tracing::warn!(%session, %error, "the key of the session could not be looked up");
+            None
+        });
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).insert(session, key);
+    }
+
+    /// The hash of a content, as results name it in the log: keyed, so that only who has the key of the session could test a guess
+    /// of the content. A file that is kept for secrets has none there.
+    pub(super) fn recorded(&self, session: SessionId, path: &Path, stamp: &Stamp) -> Option<String> {
+        let Stamp::Content(content) = stamp else { return None };
+        let key = self.keys.lock().unwrap_or_else(PoisonError::into_inner).get(&session).copied().flatten()?;
+        (!is_kept_for_secrets(&path.to_string_lossy())).then(|| key.file_hash(content).to_string())
+    }
+
     /// Whether the log of a session is yet to be asked what it read of a file.
     pub(super) fn is_to_be_recalled(&self, session: SessionId, path: &Path) -> bool {
         let recalled = self.recalled.lock().unwrap_or_else(PoisonError::into_inner).contains(&session);
@@ -82,7 +107,7 @@ impl SeenFiles {
         let seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         match seen.get(&(session, path.into())) {
             None => FileKnowledge::Unread,
-            Some(before) if before == now => FileKnowledge::Current,
+            Some(before) if before.is_the_same(now) => FileKnowledge::Current,
             Some(_) => FileKnowledge::Changed,
         }
     }
@@ -97,12 +122,11 @@ impl Stamp {
         }
     }
 
-    /// The hash of the content, as results name it in the log. A file that is kept for secrets has none there: its content
-    /// could be guessed from a hash.
-    pub(super) fn recorded(&self, path: &Path) -> Option<String> {
-        match self {
-            Self::Content(hash) if !is_kept_for_secrets(&path.to_string_lossy()) => Some(hash.to_string()),
-            Self::Content(_) | Self::Large(..) => None,
+    /// Whether a file that is now like this was the same before.
+    fn is_the_same(&self, now: &Self) -> bool {
+        match (self, now) {
+            (Self::Recorded(key, recorded), Self::Content(content)) => key.file_hash(content) == *recorded,
+            _ => self == now,
         }
     }
 

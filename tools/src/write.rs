@@ -63,7 +63,8 @@ impl TypedTool for Write {
                     let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
                     let Some(before) = change::before(&place, &path, stop)? else {
                         let lost = change::put(&place, context.session, &path, None, input.content.as_bytes())?;
-                        return Ok(change::told(&place, &path, "Made", (None, &input.content), &lost));
+                        let made = (None, input.content.as_str());
+                        return Ok(change::told(&place, context.session, &path, "Made", made, &lost));
                     };
                     let old = before.bytes().map(|bytes| from_utf8(bytes));
                     if before.known(&place, context.session, &path) == FileKnowledge::Unread
@@ -82,7 +83,8 @@ impl TypedTool for Write {
                         _ => input.content,
                     };
                     let lost = change::put(&place, context.session, &path, Some(&before), content.as_bytes())?;
-                    Ok(change::told(&place, &path, "Replaced", (Some(old.unwrap_or_default()), &content), &lost))
+                    let replaced = (Some(old.unwrap_or_default()), content.as_str());
+                    Ok(change::told(&place, context.session, &path, "Replaced", replaced, &lost))
                 }),
             )
             .await

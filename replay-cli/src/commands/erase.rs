@@ -4,12 +4,13 @@ use crate::command_context::CommandContext;
 use crate::erasing;
 use crate::error::{CliError, Verdict};
 use crate::json;
+use crate::matching;
 use crate::style::counted;
 use annals_core::SessionId;
 use annals_host::erasing::{BegunErasure, ErasedLog, ErasedStore, who};
 use annals_inspect::reader::Reader;
 use annals_store::erasure::{self, EraseError, ErasureNote, ErasurePlan, ErasureScope};
-use annals_store::exchange::{InvalidRule, WithholdRule, WithholdRules};
+use annals_store::exchange::{InvalidRule, WithholdRule, WithholdRules, matches_left};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -136,10 +137,15 @@ impl Erasing<'_> {
         };
         let Some(erased) = store.finish(&log, begun).await? else { return Ok(Verdict::bad_if(true)) };
         store.index_again().await;
+        let left = match self.patterns.is_empty() {
+            true => Vec::new(),
+            false => matches_left(&**cli.reader().await?.log(), session, &self.patterns).await?,
+        };
         match cli.style.json {
             true => {
                 let mut answer = erased.to_json();
                 answer.insert("session".to_owned(), session.to_string().into());
+                answer.insert("still_matching".to_owned(), left.iter().map(|seq| seq.0).collect());
                 json::object(out, &serde_json::Value::Object(answer))?;
             }
             false => {
@@ -148,7 +154,8 @@ impl Erasing<'_> {
                 erasing::show(&erased, cli, out)?;
             }
         }
-        Ok(Verdict::bad_if(!erased.unconfirmed.is_empty()))
+        matching::remark_left(&left, cli);
+        Ok(Verdict::bad_if(!erased.unconfirmed.is_empty() || !left.is_empty()))
     }
 
     /// `None`: not confirmed.

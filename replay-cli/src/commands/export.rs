@@ -2,6 +2,7 @@
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
+use crate::matching;
 use crate::progress::Bar;
 use crate::style::{counted, size};
 use annals_core::SessionId;
@@ -72,20 +73,29 @@ impl WrittenExport {
     /// Says what is withheld.
     fn remark(&self, cli: &CommandContext) {
         match self {
-            Self::Export(exported) if exported.header.keys.is_none() => cli.remark(&exported.texts.to_string()),
+            Self::Export(exported) if exported.header.keys.is_none() => {
+                cli.remark(&exported.texts.to_string());
+                matching::remark_left(&exported.left, cli);
+            }
             Self::Export(_) => {}
             Self::Texts(count) => cli.remark(&format!("{} with keys of their own", counted(*count, "text"))),
         }
     }
+
+    /// Bad news if what was to be withheld is in it.
+    fn verdict(&self) -> Verdict {
+        Verdict::bad_if(matches!(self, Self::Export(exported) if !exported.left.is_empty()))
+    }
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let (reader, session) = cli.find(&args.session).await?;
+    let (reader, session) = cli.find_to_export(&args.session).await?;
     let bar = Bar::new(cli.shows_progress() && args.file.is_some(), "exporting");
     let mut tell = |progress: Progress| bar.tell(progress.done, progress.total);
     let Some(path) = &args.file else {
-        args.write(&**reader.log(), session, out, &mut tell).await?.remark(cli);
-        return Ok(Verdict::Fine);
+        let written = args.write(&**reader.log(), session, out, &mut tell).await?;
+        written.remark(cli);
+        return Ok(written.verdict());
     };
     let at = |source| CliError::File { path: path.clone(), source };
     // Next to its final place: a reader there sees a whole export or the former one.
@@ -108,7 +118,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let bytes = std::fs::metadata(path).map_err(at)?.len();
     cli.remark(&format!("wrote {} to {}", size(bytes), path.display()));
     written.remark(cli);
-    Ok(Verdict::Fine)
+    Ok(written.verdict())
 }
 
 /// A new file for the user alone, with every umask: a session may contain anything. A leftover of an interrupted export is

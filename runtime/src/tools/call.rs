@@ -5,8 +5,9 @@ use super::{CallInput, Cancellation, ToolError};
 use crate::Boxed;
 use annals_core::event::{Attachment, Effect, Rule, Todo, ToolDefinition, ToolProgressed};
 use annals_core::permission::authorise;
-use annals_core::{AgentName, CallId, Json, Seq, SessionId};
-use annals_store::EventLog;
+use annals_core::{AgentName, CallId, Json, Seq, SessionId, SessionKey};
+use annals_store::exchange::session_key;
+use annals_store::{EventLog, ReadError};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -105,6 +106,17 @@ impl Past {
     /// The log; `None` where there is no past.
     pub fn log(&self) -> Option<&dyn EventLog> {
         self.0.as_deref()
+    }
+
+    /// The key of a session in this log; `None` if the log does not have it.
+    ///
+    /// # Errors
+    /// When the log has no such session, or cannot be read.
+    pub async fn session_key(&self, session: SessionId) -> Result<Option<SessionKey>, ReadError> {
+        match self.log() {
+            Some(log) => session_key(log, session).await,
+            None => Ok(None),
+        }
     }
 }
 

@@ -1,6 +1,10 @@
 //! Export: a session, and what it inherits, as lines.
 
-use super::line::{Ancestor, BlobLine, Header, HeaderHead};
+use super::bounded_line::too_large;
+use super::keys::{ancestors, keys};
+use super::line::{BlobLine, Header, HeaderHead};
+use super::matching::left_in;
+use super::rule::WithholdRule;
 use super::verify::WithheldTexts;
 use super::withhold::{SelectableText, TextSelection, WithholdRules, Withholding};
 use super::{OnProgress, Progress};
@@ -8,10 +12,10 @@ use crate::log::{EventLog, ReadError, Slice};
 use annals_core::canonical::{self, CanonicalError};
 use annals_core::exported::{ExportedText, visit_texts};
 use annals_core::{Batch, BlobHash, BlobRef, Blobs, DiscloseError, Disclosure, Seq, SessionId, SessionKey};
+use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io::Write;
-use std::ops::Range;
 
 /// What was exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub struct Exported {
     pub bytes: u64,
     /// The texts that are in it or withheld, when it was written without the key of the session.
     pub texts: WithheldTexts,
+    /// The events in which an expression of the rules still matches: in names and ids, which cannot be withheld.
+    pub left: Vec<Seq>,
 }
 
 /// A Session could not be exported. What was written so far is no export: throw it away.
@@ -64,6 +70,14 @@ pub enum ExportError {
         rule: String,
         /// The session.
         session: SessionId,
+    },
+    /// A line would be larger than a checker reads.
+    #[error("session {session} cannot be exported: a line would be {reason}")]
+    TooLarge {
+        /// The session.
+        session: SessionId,
+        /// What is too large.
+        reason: &'static str,
     },
     /// A text could not be withheld.
     #[error("session {session}, event {seq}: {source}")]
@@ -180,6 +194,7 @@ pub async fn export_withheld(
     let ancestors = ancestors(log, session, head.next).await?;
     let header = Header::withheld(session, HeaderHead { next: head.next, digest: head.digest }, ancestors);
     let mut writer = ExportWriter::begin(out, header)?;
+    let (expressions, mut left) = (rules.expressions(), Vec::new());
     let (mut withholding, mut keys) = (Withholding::new(selection), BTreeMap::new());
     let mut pages = log.pages(session, Seq::ZERO..head.next);
     while let Some(page) = pages.next_page().await? {
@@ -187,7 +202,10 @@ pub async fn export_withheld(
             let batch = &slice.batch;
             keys.extend(batch.session_key().map(|key| (batch.session, key)));
             let decided = withholding.decide(slice, &texts_of(batch, &*blobs)?);
-            writer.disclose(batch, keys.get(&batch.session), &decided, &*blobs)?;
+            let disclosed = writer.disclose(batch, keys.get(&batch.session), &decided, &*blobs)?;
+            if !expressions.is_empty() {
+                left.extend(left_in(&disclosed, &*blobs, slice.until, &expressions));
+            }
         }
         batches = writer.exported.batches;
         tell(Progress { batches, done: head.next.0 + pages.position().0, total });
@@ -195,7 +213,27 @@ pub async fn export_withheld(
     ends_at(pages.position(), head.next, session)?;
     writer.out.flush()?;
     writer.exported.texts = WithheldTexts { texts: withholding.texts, withheld: withholding.withheld, erased: 0 };
+    writer.exported.left = left;
     Ok(writer.exported)
+}
+
+/// The events of a session in which rules `text:REGEX` still match, in any field.
+///
+/// # Errors
+/// [`ReadError::NoSession`], or when the log cannot be read.
+pub async fn matches_left(
+    log: &dyn EventLog,
+    session: SessionId,
+    rules: &[WithholdRule],
+) -> Result<Vec<Seq>, ReadError> {
+    let expressions: Vec<&Regex> = rules.iter().filter_map(WithholdRule::text).collect();
+    let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
+    let (blobs, mut left) = (log.blobs(), Vec::new());
+    let mut pages = log.pages(session, Seq::ZERO..head.next);
+    while let Some(page) = pages.next_page().await?.filter(|_| !expressions.is_empty()) {
+        left.extend(page.iter().flat_map(|slice| left_in(&slice.batch, &*blobs, slice.until, &expressions)));
+    }
+    Ok(left)
 }
 
 /// The texts of a batch, in the order in which they are decided about.
@@ -242,93 +280,6 @@ fn ends_at(found: Seq, head: Seq, session: SessionId) -> Result<(), ReadError> {
     }
 }
 
-/// The ancestors that a session reads through, oldest first, found by bisection: a session's logs are one rising chain.
-pub(crate) async fn ancestors(log: &dyn EventLog, session: SessionId, end: Seq) -> Result<Vec<Ancestor>, ReadError> {
-    let (mut found, mut from) = (Vec::new(), Seq::ZERO);
-    while from < end {
-        let Some(writer) = writer_of(log, session, from).await? else { break };
-        if writer == session {
-            break;
-        }
-        // `low` is of `writer`, `high` is not.
-        let (mut low, mut high) = (from.0, end.0);
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            match writer_of(log, session, Seq(middle)).await? {
-                Some(one) if one == writer => low = middle,
-                _ => high = middle,
-            }
-        }
-        found.push(Ancestor { session: writer, cut: Seq(high) });
-        from = Seq(high);
-    }
-    Ok(found)
-}
-
-/// The keys of a session and of the ancestors that it reads through: each is in the first batch of that session's own log.
-async fn keys(
-    log: &dyn EventLog,
-    session: SessionId,
-    ancestors: &[Ancestor],
-    end: Seq,
-) -> Result<BTreeMap<SessionId, SessionKey>, ExportError> {
-    let mut keys = BTreeMap::new();
-    let starts = std::iter::once(Seq::ZERO).chain(ancestors.iter().map(|ancestor| ancestor.cut));
-    let ends = ancestors.iter().map(|ancestor| ancestor.cut).chain([end]);
-    let writers = ancestors.iter().map(|ancestor| ancestor.session).chain([session]);
-    let mut any = false;
-    for ((from, until), writer) in starts.zip(ends).zip(writers) {
-        let page = log.read(session, from, 1).await?;
-        let key = match page.first().and_then(|slice| slice.batch.session_key()) {
-            Some(key) => Some(key),
-            None => key_after_erasure(log, session, writer, from..until).await?,
-        };
-        any |= key.is_some();
-        keys.extend(key.map(|key| (writer, key)));
-    }
-    match any {
-        true => Ok(keys),
-        false => Err(ExportError::NoKey(session)),
-    }
-}
-
-/// Whether the key of a session is in the store: without it, nothing can be appended to it.
-///
-/// # Errors
-/// [`ReadError::NoSession`], or when the log cannot be read.
-pub async fn has_key(log: &dyn EventLog, session: SessionId) -> Result<bool, ReadError> {
-    let end = log.head(session).await?.ok_or(ReadError::NoSession(session))?.next;
-    let from = ancestors(log, session, end).await?.last().map_or(Seq::ZERO, |ancestor| ancestor.cut);
-    let first = log.read(session, from, 1).await?;
-    if first.first().is_some_and(|slice| slice.batch.session_key().is_some()) {
-        return Ok(true);
-    }
-    Ok(key_after_erasure(log, session, session, from..end).await?.is_some())
-}
-
-/// The key that the last erasure of texts started, in the part of a session's log that is read.
-async fn key_after_erasure(
-    log: &dyn EventLog,
-    session: SessionId,
-    writer: SessionId,
-    range: Range<Seq>,
-) -> Result<Option<SessionKey>, ReadError> {
-    let mut key = None;
-    let mut pages = log.pages(session, range);
-    while let Some(page) = pages.next_page().await? {
-        for slice in page.iter().filter(|slice| slice.batch.session == writer) {
-            if slice.batch.events.first().is_some_and(|event| event.stored_key().is_some()) {
-                key = slice.batch.session_key();
-            }
-        }
-    }
-    Ok(key)
-}
-
-async fn writer_of(log: &dyn EventLog, session: SessionId, seq: Seq) -> Result<Option<SessionId>, ReadError> {
-    Ok(log.batch_at(session, seq).await?.map(|slice| slice.batch.session))
-}
-
 struct ExportWriter<'a> {
     out: &'a mut (dyn Write + Send),
     exported: Exported,
@@ -339,7 +290,8 @@ struct ExportWriter<'a> {
 impl<'a> ExportWriter<'a> {
     fn begin(out: &'a mut (dyn Write + Send), header: Header) -> Result<Self, ExportError> {
         let session = header.session;
-        let exported = Exported { header, batches: 0, blobs: 0, bytes: 0, texts: WithheldTexts::default() };
+        let exported =
+            Exported { header, batches: 0, blobs: 0, bytes: 0, texts: WithheldTexts::default(), left: Vec::new() };
         let mut writer = Self { out, exported, seen: BTreeSet::new() };
         let canonical = |source| ExportError::Canonical { session, seq: Seq::ZERO, source };
         let first = canonical::own(&writer.exported.header).map_err(canonical)?;
@@ -348,6 +300,9 @@ impl<'a> ExportWriter<'a> {
     }
 
     fn line(&mut self, text: &str) -> Result<(), ExportError> {
+        if let Some(reason) = too_large(text.as_bytes()) {
+            return Err(ExportError::TooLarge { session: self.exported.header.session, reason });
+        }
         self.out.write_all(text.as_bytes())?;
         self.out.write_all(b"\n")?;
         self.exported.bytes += text.len() as u64 + 1;
@@ -377,7 +332,7 @@ impl<'a> ExportWriter<'a> {
         key: Option<&SessionKey>,
         withheld: &[bool],
         blobs: &dyn Blobs,
-    ) -> Result<(), ExportError> {
+    ) -> Result<Batch, ExportError> {
         let mut withheld = withheld.iter();
         let disclosed = batch.disclose(key, blobs, &mut |_| match withheld.next() {
             Some(false) => Disclosure::Disclose,
@@ -387,6 +342,6 @@ impl<'a> ExportWriter<'a> {
         let line = disclosed.to_canonical_with(blobs);
         self.line(&line.map_err(|source| refused(batch, source.into()))?)?;
         self.exported.batches += 1;
-        Ok(())
+        Ok(disclosed)
     }
 }

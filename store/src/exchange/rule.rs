@@ -1,5 +1,6 @@
 //! A rule that selects texts (`docs/reference/digest.md#withheld-and-erased-texts`).
 
+use super::matching;
 use annals_core::Time;
 use globset::{GlobBuilder, GlobMatcher};
 use regex::Regex;
@@ -72,7 +73,15 @@ impl WithholdRule {
 
     /// Whether it is a rule `text:REGEX` that matches.
     pub fn matches_text(&self, text: &str) -> bool {
-        matches!(&self.selects, Selector::Text(regex) if regex.is_match(text))
+        matches!(&self.selects, Selector::Text(regex) if matching::matches(regex, text))
+    }
+
+    /// The expression of a rule `text:REGEX`.
+    pub(super) fn text(&self) -> Option<&Regex> {
+        match &self.selects {
+            Selector::Text(regex) => Some(regex),
+            _ => None,
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Which texts an export withholds (`docs/reference/digest.md#withheld-and-erased-texts`).
 
+use super::matching;
 use super::rule::{Selector, WithholdRule};
 use crate::log::Slice;
-use annals_core::event::{ChildEvent, ContextEvent, PermissionEvent, SessionEvent, ToolEvent};
+use annals_core::event::{ChildEvent, ContextEvent, PermissionEvent, SessionEvent, StepEvent, ToolEvent};
 use annals_core::{Batch, CallId, Event, PermissionId, Seq, SessionId};
 use globset::GlobMatcher;
 use regex::Regex;
@@ -20,6 +21,14 @@ pub enum WithholdRules {
 }
 
 impl WithholdRules {
+    /// The expressions of what is withheld; none where everything else is.
+    pub(super) fn expressions(&self) -> Vec<&Regex> {
+        match self {
+            Self::Withhold(rules) => rules.iter().filter_map(WithholdRule::text).collect(),
+            Self::Only(_) => Vec::new(),
+        }
+    }
+
     fn rules(&self) -> &[WithholdRule] {
         match self {
             Self::Withhold(rules) | Self::Only(rules) => rules,
@@ -123,7 +132,18 @@ impl<'a> TextSelection<'a> {
             let keeps_name = name_of_tool && matches!(self.rules, WithholdRules::Withhold(_));
             selected.push(by_text || (whole && !keeps_name));
         }
+        self.add_answers(batch, texts, &mut selected);
         selected
+    }
+
+    /// The body of a recorded answer may hold a text of its events in fragments, which no expression finds: it goes with them.
+    fn add_answers(&self, batch: &Batch, texts: &[SelectableText], selected: &mut [bool]) {
+        let event = |seq: Seq| usize::try_from(seq.0 - batch.first.0).ok().and_then(|at| batch.events.get(at));
+        let is_answer = |seq: Seq| matches!(event(seq), Some(Event::Step(StepEvent::AnswerRecorded(_))));
+        let withholds = matches!(self.rules, WithholdRules::Withhold(_)) && selected.contains(&true);
+        for ((seq, place, _), selected) in texts.iter().zip(selected).filter(|_| withholds) {
+            *selected |= place == "/body" && is_answer(*seq);
+        }
     }
 
     fn selects_event(&self, batch: &Batch, seq: Seq, texts: &[SelectableText]) -> bool {
@@ -173,13 +193,16 @@ impl<'a> TextSelection<'a> {
 
     /// A path matches as it is recorded, and relative to the directory of the session.
     fn path_matches(&self, glob: &GlobMatcher, path: &str) -> bool {
-        let relative = Path::new(path).strip_prefix(&self.directory).ok();
-        glob.is_match(path) || relative.is_some_and(|relative| glob.is_match(relative))
+        let matches = |path: &str| {
+            let relative = Path::new(path).strip_prefix(&self.directory).ok();
+            glob.is_match(path) || relative.is_some_and(|relative| glob.is_match(relative))
+        };
+        matches(path) || (!path.is_ascii() && matching::text_forms(path).iter().any(|form| matches(form)))
     }
 }
 
 fn matches_text(regex: &Regex, text: Option<&str>) -> bool {
-    text.is_some_and(|text| regex.is_match(text))
+    text.is_some_and(|text| matching::matches(regex, text))
 }
 
 /// The members of a tool's input that hold paths.

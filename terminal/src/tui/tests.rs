@@ -46,7 +46,7 @@ impl Machine {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/claude-code");
         let read = async {
-            let file = annals_import::open_file(&folder, &mut |_| {}).await.unwrap();
+            let file = annals_import::open_file(&folder, Default::default(), &mut |_| {}).await.unwrap();
             let reader = Reader::new(file.log, None, folder.clone()).about(file.sessions);
             let catalogue = reader.catalogue().await.unwrap();
             (reader, catalogue)

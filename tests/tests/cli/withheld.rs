@@ -1,6 +1,6 @@
 //! A session handed over with personal data withheld: what leaves, what verifies, and what a reader without the key can ask.
 
-use super::command::{Annals, Answer, ends, text};
+use super::command::{Annals, Answer, ends, fixture, text};
 use annals_core::Digest;
 use annals_tests::deadline::WithDeadline;
 use std::path::{Path, PathBuf};
@@ -252,4 +252,27 @@ fn every_question_is_answered_for_a_session_that_is_withheld_whole() {
         "{verified}"
     );
     assert!(fine(&other, &["transcript", "@last"]).contains("[withheld: 31 characters]"));
+}
+
+#[test]
+fn the_key_of_a_file_that_is_exported_is_no_ones() {
+    let mut annals = Annals::new();
+    let home = annals.file("home").to_string_lossy().into_owned();
+    annals.environment.variables = annals_config::Variables::fixed([("HOME", home)]);
+    let source = fixture("codex/tools-and-resume.rollout.jsonl");
+    let hash = |args: &[&str]| {
+        let exported = annals.run(args).out;
+        let first: serde_json::Value = serde_json::from_str(exported.lines().nth(1).unwrap()).unwrap();
+        first["events"][0]["key_hash"].as_str().unwrap().to_owned()
+    };
+    let withhold = ["--withhold", "kind:tool.settled"];
+    let asked = [
+        [&["export", source.as_str()][..], &withhold].concat(),
+        [&["export", "@last", "--in", source.as_str()][..], &withhold].concat(),
+        vec!["export", source.as_str()],
+    ];
+    let mut hashes: Vec<String> = asked.iter().chain(&asked).map(|args| hash(args)).collect();
+    hashes.sort();
+    hashes.dedup();
+    assert_eq!(hashes.len(), 2 * asked.len(), "another key each time");
 }

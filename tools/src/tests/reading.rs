@@ -16,8 +16,7 @@ async fn text_comes_with_line_numbers_and_in_pages() -> Tested {
     );
     let page = bench.call("read", json!({"path": "a.txt", "offset": 2, "limit": 2})).await?;
     assert_eq!(page.text.as_deref(), Some("     2\ttwo\n     3\t\n\n(Lines 2 to 3 of 4. Go on with offset 4.)"));
-    let content = blake3::hash("\u{feff}one\r\ntwo\r\n\r\nfour".as_bytes()).to_hex();
-    let value = json!({"path": "a.txt", "first": 2, "shown": 2, "lines": 4, "content": content.as_str()});
+    let value = json!({"path": "a.txt", "first": 2, "shown": 2, "lines": 4});
     assert_eq!(structured(&page), value);
     let beyond = bench.said("read", json!({"path": "a.txt", "offset": 5})).await;
     assert_eq!(beyond, "a.txt has 4 lines; there is no line 5.");

@@ -141,6 +141,8 @@ impl Workplace {
         paths: Vec<String>,
         work: impl Future<Output = Result<ToolOutput, ToolError>> + Send,
     ) -> Result<ToolOutput, ToolError> {
+        // Results name the contents of files by it.
+        self.seen().learn_key(&context.past, context.session).await;
         let Some(servers) = self.servers() else { return work.await };
         let paths: Vec<PathBuf> = paths
             .iter()

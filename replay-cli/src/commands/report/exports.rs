@@ -4,7 +4,7 @@ use super::{Args, secrets};
 use crate::command_context::CommandContext;
 use crate::error::{CliError, ReportError};
 use crate::style::counted;
-use annals_core::SessionId;
+use annals_core::{Seq, SessionId};
 use annals_inspect::reader::Reader;
 use annals_runtime::redaction::Redactor;
 use annals_store::exchange::{
@@ -24,11 +24,13 @@ pub(super) struct Exporter<'a> {
     matched: BTreeSet<String>,
     /// Events in which secrets were found.
     secret: u64,
+    /// Events in which an expression of a rule still matches.
+    pub left: Vec<Seq>,
 }
 
 impl<'a> Exporter<'a> {
     pub fn new(args: &'a Args, reader: &'a Reader, redactor: Option<Arc<Redactor>>) -> Self {
-        Self { args, reader, redactor, matched: BTreeSet::new(), secret: 0 }
+        Self { args, reader, redactor, matched: BTreeSet::new(), secret: 0, left: Vec::new() }
     }
 
     /// The session of the report, with every rule.
@@ -72,6 +74,7 @@ impl<'a> Exporter<'a> {
             let withheld = WithholdRules::Withhold(rules.clone());
             match export_withheld(log, session, &withheld, &mut bytes, &mut |_| {}).await {
                 Ok(exported) => {
+                    self.left.extend(exported.left.iter().copied());
                     self.matched.extend(rules.iter().map(|rule| rule.written().to_owned()));
                     return Ok((exported, bytes));
                 }

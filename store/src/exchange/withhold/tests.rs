@@ -203,3 +203,89 @@ fn rules_are_read_and_others_are_refused() {
         assert!(bad.parse::<WithholdRule>().is_err(), "{bad}");
     }
 }
+
+/// Every field of every kind of event that holds a hash: it is withheld with what went into it, or nothing readable went into it.
+#[test]
+fn every_hash_in_an_event_is_classified() {
+    // Hashes of keys and of batches, which hold commitments; and names of blobs, which are no field of an export that withholds texts.
+    let harmless = ["/key_hash", "/parent_digest"];
+    let is_hash = |text: &str| text.len() >= 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let names = ["hash", "digest", "tree", "commit", "checksum", "sha", "wire"];
+    let mut classified = 0;
+    for line in include_str!("../../../../fixtures/events.jsonl").lines() {
+        let sample: serde_json::Value = serde_json::from_str(line).unwrap();
+        let event = Event::from_json(sample.clone()).unwrap();
+        let kind = event.kind().name();
+        let digest = Digest([0; 32]);
+        let (session, first, at) = (session(1), Seq(5), annals_core::Time(0));
+        let batch =
+            annals_core::Batch { session, first, at, prev: None, events: vec![event], digest, states: Vec::new() };
+        let mut waiting = vec![(String::new(), sample)];
+        while let Some((place, value)) = waiting.pop() {
+            match value {
+                serde_json::Value::Object(members) => {
+                    waiting.extend(members.into_iter().map(|(name, member)| (format!("{place}/{name}"), member)));
+                }
+                serde_json::Value::Array(items) => {
+                    let items = items.into_iter().enumerate();
+                    waiting.extend(items.map(|(index, item)| (format!("{place}/{index}"), item)));
+                }
+                serde_json::Value::String(text) => {
+                    let last = place.rsplit('/').next().unwrap_or_default();
+                    let is_named = names.iter().any(|name| last.split('_').any(|word| word == *name));
+                    if !(is_hash(&text) || is_named) || harmless.contains(&place.as_str()) || last == "blob" {
+                        continue;
+                    }
+                    assert!(
+                        super::Hash::at(&batch, first, &place).is_some(),
+                        "{kind}{place} holds a hash: classify it"
+                    );
+                    classified += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(classified >= 15, "{classified}");
+}
+
+#[tokio::test]
+async fn an_expression_finds_texts_that_json_escapes_and_the_answer_that_they_arrived_in() {
+    let log = MemoryLog::new();
+    let answer = annals_core::event::AnswerRecorded {
+        request: RequestId::from_parts(1, 1),
+        attempt: 1,
+        status: Some(200),
+        media: None,
+        body: Some("data: {\"delta\":\"Frau M\\u00fc\"}\n\ndata: {\"delta\":\"ller\"}\n\n".into()),
+        complete: true,
+        first_byte_ms: None,
+        duration_ms: 1,
+        usage: None,
+        cost: 0,
+    };
+    let batches = vec![
+        vec![created(), admitted("a", "hello")],
+        vec![called("c1", "bash", "{\"command\":\"echo 'Mu\\u0308ller \\\"4711\\\"'\"}"), settled("c1", "done")],
+        vec![
+            answer.into(),
+            annals_core::event::TextEnded { index: 0, text: "Frau M\u{fc}ller".into(), metadata: None }.into(),
+        ],
+    ];
+    let mut first = Seq::ZERO;
+    for events in batches {
+        first = log.append(draft(session(1), first, events)).await.unwrap().batch.next();
+    }
+    let export = async |rule: &str| {
+        let (rules, mut out) = (WithholdRules::Withhold(rules(&[rule])), Vec::new());
+        let exported = export_withheld(&log, session(1), &rules, &mut out, &mut |_| {}).await.unwrap();
+        (String::from_utf8(out).unwrap(), exported.left)
+    };
+    let (file, left) = export("text:M\u{fc}ller").await;
+    assert!(!file.contains("ller") && file.contains("hello") && is_sound(file.as_bytes()) && left.is_empty(), "{file}");
+    let (file, left) = export("text:ller \"4711\"").await;
+    assert!(!file.contains("4711") && file.contains("Frau") && left.is_empty(), "{file}");
+    // The name of an input cannot be withheld, which is said.
+    let (_, left) = export("text:^(a|hello)$").await;
+    assert_eq!(left, [Seq(1)]);
+}
