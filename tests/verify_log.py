@@ -4,7 +4,7 @@
 Usage: verify_log.py FILE [DIGEST]     DIGEST: one that was kept elsewhere and must be that of a Batch
        verify_log.py --vectors         computes keys and commitments that the tests of annals-core pin
 Prints one damage a line as `LINE WORD` and exits with 1, or the session, the number of events and the digest of each export and
-exits with 0. Says how many texts are withheld, if any are, and of a report that its page was not checked.
+exits with 0. Says how many texts are withheld, and of a report that its page was not compared with the export in it.
 """
 
 import base64
@@ -145,8 +145,21 @@ is_withheld = has(bytes=is_seq, chars=is_seq, commitment=is_digest)
 is_disclosed = has(key=is_digest, text=is_str)
 
 
+TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+
+
+def is_too_large(line):
+    if len(line) <= 1 << 20:
+        return False
+    if len(line) > 64 << 20 or not line.startswith((b'{"at":', b'{"blob":')):
+        return True
+    return sum(map(TEXT.sub(b"", line).count, (b",", b":", b"[", b"{"))) > 1_000_000
+
+
 def read(line):
     """The object of a line and its kind; None when it is not one of the format."""
+    if is_too_large(line):
+        return None
     try:
         text = line.decode("utf-8")
         value = json.loads(text)
@@ -337,10 +350,28 @@ class Export:
             self.tell(self.line, "key")
 
 
+class Batches:
+    """The batches of the exports of a file: rule 12."""
+
+    def __init__(self, tell):
+        self.tell, self.known, self.other, self.export = tell, {}, set(), 0
+
+    def next_export(self):
+        self.other, self.export = set(), self.export + 1
+
+    def batch(self, line, batch):
+        place = (batch["session"], batch["first"])
+        digest, export = self.known.setdefault(place, (batch["digest"], self.export))
+        if export < self.export and digest != batch["digest"] and batch["session"] not in self.other:
+            self.other.add(batch["session"])
+            self.tell(line, "other")
+
+
 def verify(lines, kept=None, count=None, heads=None):
     """The damages of a file, as (line, word). `count` is called once with how many texts are withheld, how many are erased, and how many there are; `heads` with the last batch of each export."""
-    damages, export, found, number, counts = [], None, kept is None, 0, []
+    damages, export, found, number, counts, first = [], None, kept is None, 0, [], None
     tell = lambda line, word: damages.append((line, word))
+    batches = Batches(tell)
     for number, line in enumerate(lines, 1):
         kind, value = read(line.removesuffix(b"\n")) or (None, None)
         if kind == "header":
@@ -350,6 +381,8 @@ def verify(lines, kept=None, count=None, heads=None):
                 if heads and export.last:
                     heads(export.last)
             export = Export(number, value, tell)
+            batches.next_export()
+            first = first or value["session"]
             continue
         if kind is None or export is None:
             tell(number, "line")
@@ -358,7 +391,10 @@ def verify(lines, kept=None, count=None, heads=None):
             export.blob(number, value)
         elif kind == "batch":
             export.batch(number, value)
-            found = found or value["digest"] == kept
+            if not export.altered:
+                batches.batch(number, value)
+            of = export.header["session"] if export.header else value["session"]
+            found = found or value["digest"] == kept and first in (None, of)
         elif number > 1:
             export.before, export.waiting = UNKNOWN, {}
     if number == 0:
@@ -395,19 +431,20 @@ def opened(file):
 def main(file, kept=None):
     if file == "--vectors":
         return vectors()
-    counted, heads = [], []
+    counted, heads = [], {}
+    longest = lambda last: heads.update({last["session"]: max(last, heads.get(last["session"], last), key=next_of)})
     try:
         with opened(file) as lines:
-            damages = verify(lines, kept, lambda *count: counted.append(count), heads.append)
+            damages = verify(lines, kept, lambda *count: counted.append(count), longest)
     except (EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
         print(f"the export in the report does not decode: {error}", file=sys.stderr)
         return 1
     for line, word in damages:
         print(line, word)
-    for last in heads if not damages else ():
-        print(f"session {last['session']}, {next_of(last)} events, digest {last['digest']}")
+    for session, last in heads.items() if not damages else ():
+        print(f"session {session}, {next_of(last)} events, digest {last['digest']}")
     if is_report(file):
-        print("the export in this report was checked, its page was not", file=sys.stderr)
+        print("the export in this report was checked, its page was not: annals verify compares it", file=sys.stderr)
     for withheld, erased, texts in counted:
         if withheld or erased:
             rest = "" if damages else "; everything else and the order of all facts proved"

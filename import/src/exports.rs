@@ -36,7 +36,7 @@ pub async fn import_export(
 /// # Errors
 /// When the file cannot be read, or the store refuses.
 pub async fn collect_withheld(filling: &mut Filling<'_>, path: &Path) -> Result<(), FillingError> {
-    filling.add(&mut TextFile::open(path)?).await
+    filling.add(&mut TextFile::open_export(path)?).await
 }
 
 async fn verify_and_append(
@@ -44,7 +44,7 @@ async fn verify_and_append(
     path: &Path,
     progress: OnProgress<'_>,
 ) -> Result<Imported, exchange::ImportError> {
-    let mut file = TextFile::open(path)?;
+    let mut file = TextFile::open_export(path)?;
     let report = verify_file(&mut file, None, progress)?;
     if !report.is_sound() {
         file.rewind()?;

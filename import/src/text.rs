@@ -21,6 +21,8 @@ pub struct TextFile {
     /// The length of the file in bytes.
     pub bytes: u64,
     utf16: Option<Utf16>,
+    /// Whether a byte order mark is left alone: an export has none.
+    as_it_is: bool,
 }
 
 /// Where bytes come from.
@@ -36,13 +38,25 @@ impl TextFile {
     /// # Errors
     /// When it cannot be read, or is not a regular file: a pipe might never end, or never begin.
     pub fn open(path: &Path) -> io::Result<Self> {
+        Self::begun(path, false)
+    }
+
+    /// Opens an export, or the one in a report. A byte order mark is not skipped, since the format has none.
+    ///
+    /// # Errors
+    /// See [`TextFile::open`].
+    pub fn open_export(path: &Path) -> io::Result<Self> {
+        Self::begun(path, true)
+    }
+
+    fn begun(path: &Path, as_it_is: bool) -> io::Result<Self> {
         let meta = std::fs::metadata(path)?;
         if !meta.is_file() && !meta.is_dir() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
         }
         let file = File::open(path)?;
         let source = TextSource::Plain(BufReader::new(file.try_clone()?));
-        let mut text = Self { file, source, bytes: meta.len(), utf16: None };
+        let mut text = Self { file, source, bytes: meta.len(), utf16: None, as_it_is };
         text.begin()?;
         Ok(text)
     }
@@ -69,6 +83,7 @@ impl TextFile {
             return Ok(());
         }
         let (skipped, utf16) = match file.fill_buf()? {
+            _ if self.as_it_is => (0, None),
             [0xEF, 0xBB, 0xBF, ..] => (3, None),
             [0xFF, 0xFE, ..] => (2, Some(Utf16::new(u16::from_le_bytes))),
             [0xFE, 0xFF, ..] => (2, Some(Utf16::new(u16::from_be_bytes))),

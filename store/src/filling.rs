@@ -8,7 +8,7 @@
 
 use crate::disk::DiskLog;
 use crate::disk::filling::FillingWriter;
-use crate::exchange::{ExportBlobs, Flaw, HeaderKeys, ImportError, Line, digest_of};
+use crate::exchange::{ExportBlobs, Flaw, HeaderKeys, ImportError, Line, digest_of, read_line};
 use crate::log::{EventLog, ReadError};
 use annals_core::event::ErasureEvent;
 use annals_core::exported::Unprovable;
@@ -206,7 +206,7 @@ impl<'a> ExportBatches<'a> {
     fn next(&mut self) -> Result<Option<LineBatch>, ImportError> {
         loop {
             self.bytes.clear();
-            if self.source.read_until(b'\n', &mut self.bytes)? == 0 {
+            if read_line(self.source, &mut self.bytes)? == 0 {
                 return Ok(None);
             }
             self.line += 1;

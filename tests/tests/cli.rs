@@ -8,6 +8,7 @@ mod branching_files;
 pub mod command;
 mod config;
 mod erase;
+mod exports;
 mod files_in_time;
 mod fill;
 mod fold;

@@ -30,6 +30,7 @@ impl From<OpenFileError> for CliError {
             OpenFileError::Nothing { path } => ImportCommandError::NothingThere { path }.into(),
             OpenFileError::Import(error) => error.into(),
             OpenFileError::File { path, source } => Self::File { path, source },
+            error @ OpenFileError::Contradiction { .. } => ImportCommandError::Contradiction(Box::new(error)).into(),
         }
     }
 }

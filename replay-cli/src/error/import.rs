@@ -1,6 +1,6 @@
 //! How an import ends without an answer.
 
-use annals_import::{RecogniseError, SourceImportError};
+use annals_import::{OpenFileError, RecogniseError, SourceImportError};
 use annals_store::filling::FillingError;
 use std::path::PathBuf;
 
@@ -25,6 +25,9 @@ pub enum ImportCommandError {
     /// A folder holds nothing that can be imported.
     #[error("{}: no session of OpenCode, Codex CLI, Claude Code or annals found", path.display())]
     NothingThere { path: PathBuf },
+    /// Exports in a file contradict each other.
+    #[error(transparent)]
+    Contradiction(Box<OpenFileError>),
     /// An export of annals is imported unchanged, or not at all.
     #[error(
         "{}: an export of annals cannot be redacted, as its digests cover the original texts; import it without --redact",
@@ -42,7 +45,7 @@ impl ImportCommandError {
             | Self::Recognise(_)
             | Self::NothingThere { .. }
             | Self::Unredactable { .. } => 2,
-            Self::Source(_) | Self::Fill(_) => 1,
+            Self::Source(_) | Self::Fill(_) | Self::Contradiction(_) => 1,
         }
     }
 
@@ -55,6 +58,7 @@ impl ImportCommandError {
             | Self::BadImportSecret
             | Self::NothingThere { .. }
             | Self::Unredactable { .. }
+            | Self::Contradiction(_)
             | Self::Fill(_) => false,
         }
     }

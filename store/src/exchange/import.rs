@@ -3,7 +3,7 @@
 use super::ExportBlobs;
 use super::line::{Ancestor, Header, HeaderKeys, Line, digest_of};
 use super::verify::{Flaw, VerifyReport, verify_file};
-use super::{OnProgress, Progress};
+use super::{OnProgress, Progress, read_line};
 use crate::append_rules::NO_KEY;
 use crate::log::{AppendError, Appended, Draft, EventLog};
 use annals_core::exported::Unprovable;
@@ -121,7 +121,7 @@ pub async fn import(
     let (mut progress, mut bytes, mut line) = (Progress::default(), Vec::new(), 0);
     loop {
         bytes.clear();
-        let length = source.read_until(b'\n', &mut bytes)?;
+        let length = read_line(source, &mut bytes)?;
         if length == 0 {
             break;
         }
@@ -139,7 +139,7 @@ pub async fn import(
             import.land().await?;
             return Err(error);
         }
-        progress.done += length as u64;
+        progress.done += length;
         if line % 1024 == 0 {
             tell(progress);
         }

@@ -1,5 +1,6 @@
 //! The lines of an export. Every line is canonical JSON (RFC 8785), so a session has exactly one export.
 
+use super::bounded_line::too_large;
 use super::verify::Flaw;
 use annals_core::exported::{LineTexts, Unprovable, digest_of_line};
 use annals_core::{Batch, BlobHash, BlobRef, Blobs, Digest, Event, Seq, SessionId, SessionKey, canonical};
@@ -108,6 +109,9 @@ impl Line {
     /// Reads a line, without its line feed.
     pub fn read(bytes: &[u8]) -> Result<Self, Flaw> {
         let malformed = |reason: String| Flaw::Line { reason };
+        if let Some(reason) = too_large(bytes) {
+            return Err(malformed(reason.into()));
+        }
         let text = std::str::from_utf8(bytes).map_err(|error| malformed(error.to_string()))?;
         let value: Value = serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
         let Value::Object(members) = &value else { return Err(malformed("not an object".into())) };

@@ -2,6 +2,7 @@
 
 use super::export::{ExportError, refused, texts_of};
 use super::line::Line;
+use super::read_line;
 use super::withhold::{TextSelection, WithholdRules};
 use crate::log::{EventLog, ReadError};
 use annals_core::{AbsentText, Digest, Disclosure, KnownText, Seq, SessionId, TextKey};
@@ -120,7 +121,7 @@ pub fn compare_revealed(source: &mut dyn BufRead, texts: &[RevealedText]) -> std
     let mut bytes = Vec::new();
     loop {
         bytes.clear();
-        if source.read_until(b'\n', &mut bytes)? == 0 {
+        if read_line(source, &mut bytes)? == 0 {
             return Ok(outcomes);
         }
         let Ok(Line::Batch { batch, .. }) = Line::read(bytes.strip_suffix(b"\n").unwrap_or(&bytes)) else { continue };

@@ -3,6 +3,7 @@
 //! Every batch that can be read is at the place that it names; `verify` reports what is wrong, and folds note an anomaly
 //! where an event is impossible. Nothing can be appended.
 
+use super::bounded_line::{read_line, too_large};
 use crate::lineage::{Birth, Lineage};
 use crate::log::session_pages::behind;
 use crate::log::{
@@ -49,8 +50,10 @@ impl DamagedLog {
     pub fn load(mut source: impl BufRead) -> io::Result<Self> {
         let mut content = ExportContent::default();
         let mut line = Vec::new();
-        while source.read_until(b'\n', &mut line)? > 0 {
-            if let Ok(value) = serde_json::from_slice::<Value>(&line) {
+        while read_line(&mut source, &mut line)? > 0 {
+            if too_large(&line).is_none()
+                && let Ok(value) = serde_json::from_slice::<Value>(&line)
+            {
                 content.take(value);
             }
             line.clear();

@@ -6,10 +6,13 @@
 mod absent;
 mod chain;
 mod file;
+mod flaw;
+mod known_batches;
 mod log;
 mod proving;
 mod report;
 
 pub use file::verify_file;
+pub use flaw::{Flaw, KeptPlace};
 pub use log::{verify_session, verify_sessions, verify_store};
-pub use report::{DAMAGE_MAX, Damage, DamagePlace, Flaw, KeptDigest, Proven, VerifyReport, WithheldTexts};
+pub use report::{DAMAGE_MAX, Damage, DamagePlace, KeptDigest, Proven, VerifyReport, WithheldTexts};

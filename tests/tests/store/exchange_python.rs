@@ -144,6 +144,54 @@ fn withheld(file: &[u8], chosen: impl Fn(usize) -> bool) -> Vec<u8> {
     out.into_bytes()
 }
 
+#[tokio::test]
+async fn exports_of_one_session_in_one_file_continue_each_other_or_are_damage() {
+    if !annals_tests::needed::is_here("python3") {
+        return;
+    }
+    // One session as two people have it, and what one of them made of it: shorter, the same, longer, and with another end.
+    let (a, b) = (session(1), session(2));
+    let exported = async |events: &[&str], of| {
+        let log = MemoryLog::new();
+        story(&log, a, 1).await.unwrap();
+        let mut at = log.head(a).await.unwrap().unwrap().next;
+        for event in events {
+            at = log.append(draft(a, at, vec![synthetic(*event)])).await.unwrap().batch.next();
+        }
+        fork(&log, a, at, b).await.unwrap();
+        let (mut out, head) = (Vec::new(), log.head(of).await.unwrap().unwrap().digest);
+        export(&log, of, &mut out, &mut |_| {}).await.unwrap();
+        (out, head)
+    };
+    let [short, whole, forged] = [&["x"][..], &["x", "y"], &["x", "z"]];
+    let ((short, _), (whole, head), (forged, other)) =
+        (exported(short, a).await, exported(whole, a).await, exported(forged, a).await);
+    let (fork_of_forged, _) = exported(&["x", "z"], b).await;
+    let hidden = withheld(&whole, |number| number % 2 == 0);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("both.jsonl");
+    for (parts, kept, words) in [
+        (vec![&whole, &whole], head, &[][..]),
+        (vec![&short, &whole], head, &[]),
+        (vec![&whole, &short, &hidden], head, &[]),
+        (vec![&forged, &whole], head, &["other"]),
+        (vec![&forged, &whole], other, &["other"]),
+        (vec![&whole, &forged, &forged], head, &["other", "other"]),
+        (vec![&whole, &fork_of_forged], head, &["other"]),
+        (vec![&short, &fork_of_forged, &whole], other, &["kept", "other"]),
+    ] {
+        let content: Vec<u8> = parts.into_iter().flatten().copied().collect();
+        std::fs::write(&path, &content).unwrap();
+        let rust = by_rust(&content, Some(kept));
+        let mut found: Vec<&str> = rust.values().flatten().map(String::as_str).collect();
+        found.sort_unstable();
+        assert_eq!(found, words, "{rust:?}");
+        assert_eq!(rust, by_python(&path, Some(kept)));
+        let report = verify_file(&mut content.as_slice(), Some(kept), &mut |_| {}).unwrap();
+        assert_eq!(report.sessions.iter().filter(|proven| proven.session == a).count(), 1, "one session");
+    }
+}
+
 /// The file, and many ways to damage it, each with a name.
 fn variants(file: &[u8]) -> Vec<(String, Vec<u8>)> {
     let lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();

@@ -34,7 +34,7 @@ impl RevealCheck {
             return Err(in_texts(io::Error::new(io::ErrorKind::InvalidData, "no text in it")));
         }
         let in_export = |source| CliError::File { path: export.to_owned(), source };
-        let mut file = TextFile::open(export).map_err(in_export)?;
+        let mut file = TextFile::open_export(export).map_err(in_export)?;
         let outcomes = compare_revealed(&mut file, &revealed).map_err(in_export)?;
         Ok(Self { texts: revealed.into_iter().zip(outcomes).collect(), damaged: false })
     }

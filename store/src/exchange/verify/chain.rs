@@ -1,6 +1,6 @@
 //! The chain: what a batch must say, given the one before it (`fixtures/FORMAT.md`, section 4).
 
-use super::report::Flaw;
+use super::flaw::Flaw;
 use annals_core::event::SessionEvent;
 use annals_core::{Batch, Digest, Event, Seq, SessionId};
 

@@ -2,10 +2,12 @@
 
 use super::absent::AbsentTexts;
 use super::chain::{Chain, Link};
+use super::flaw::{Flaw, KeptPlace};
+use super::known_batches::KnownBatches;
 use super::proving::{self, ComputedDigest, ProvingContext};
-use super::report::{DamagePlace, Flaw, KeptDigest, Proven, VerifyReport};
+use super::report::{DamagePlace, KeptDigest, Proven, VerifyReport};
 use crate::exchange::line::{Ancestor, Header, HeaderKeys, Line};
-use crate::exchange::{OnProgress, Progress};
+use crate::exchange::{OnProgress, Progress, read_line};
 use annals_core::{Batch, BlobHash, BlobRef, Digest, Seq, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
@@ -32,13 +34,18 @@ pub fn verify_file(
         line: 0,
         section: None,
         texts: AbsentTexts::default(),
+        known: KnownBatches::default(),
+        places: BTreeMap::new(),
+        first: None,
+        found: None,
+        elsewhere: None,
         given: ProvingContext::default(),
     };
     let (mut chunk, mut ends, mut progress) = (Vec::new(), Vec::new(), Progress::default());
     loop {
         chunk.clear();
         ends.clear();
-        while chunk.len() < CHUNK && source.read_until(b'\n', &mut chunk)? > 0 {
+        while chunk.len() < CHUNK && read_line(source, &mut chunk)? > 0 {
             ends.push(chunk.len());
         }
         if ends.is_empty() {
@@ -85,6 +92,14 @@ struct File {
     line: u64,
     section: Option<Section>,
     texts: AbsentTexts,
+    known: KnownBatches,
+    /// Where each session is in the report.
+    places: BTreeMap<SessionId, usize>,
+    /// The session of the first export.
+    first: Option<SessionId>,
+    /// The last batch with the kept digest in an export of the first session, and in one of another: the Seq after it, and its place.
+    found: Option<(Seq, KeptPlace)>,
+    elsewhere: Option<KeptPlace>,
     /// What the lines before the chunk gave to prove digests with.
     given: ProvingContext,
 }
@@ -138,6 +153,8 @@ impl File {
         let read = match read {
             Ok(Line::Header(header)) => {
                 self.end_section();
+                self.known.next_export();
+                self.first.get_or_insert(header.session);
                 self.section = Some(Section::new(Some((line, header))));
                 return;
             }
@@ -177,8 +194,9 @@ impl File {
                 self.texts.take(&batch, texts.count);
                 self.report.note_erasure(&batch, &annals_core::NoBlobs);
                 let Some(section) = &mut self.section else { return };
+                let is_proved = found.digest == Some(batch.digest);
                 section.batch(&mut self.report, line, &batch, found, &texts.blobs);
-                note_kept(&mut self.report, self.kept, batch.digest, batch.next());
+                self.link(line, Link::of(&batch), is_proved);
             }
             Ok(Line::Opaque { envelope, reason }) => {
                 let (session, first, digest) = (envelope.session, envelope.first, envelope.digest);
@@ -186,15 +204,53 @@ impl File {
                 self.report.batches += 1;
                 self.report.events += envelope.events.len() as u64;
                 self.report.tell(place, Flaw::Line { reason });
-                section.stands(Link { session, first, next: first.plus(envelope.events.len() as u64), digest });
+                let link = Link { session, first, next: first.plus(envelope.events.len() as u64), digest };
+                section.stands(link);
                 section.keys.take_opaque(session);
                 section.chain = Chain::Altered(digest);
                 // Which blobs it names is not known.
                 section.waiting.clear();
-                note_kept(&mut self.report, self.kept, digest, first.plus(envelope.events.len() as u64));
+                self.link(line, link, false);
             }
             Ok(Line::Header(_)) => {}
         }
+    }
+
+    /// Compares a batch with those of earlier exports, and with the digest that was kept elsewhere.
+    fn link(&mut self, line: u64, link: Link, is_proved: bool) {
+        let Link { session, first, next, digest } = link;
+        if let Some(expected) = is_proved.then(|| self.known.take(session, first, digest)).flatten() {
+            let place = DamagePlace { line: Some(line), session: Some(session), seq: Some(first) };
+            self.report.tell(place, Flaw::Other { expected, found: digest });
+        }
+        if self.kept == Some(digest) {
+            let header = self.section.as_ref().and_then(|section| section.header.as_ref());
+            let of = header.map_or(session, |(_, header)| header.session);
+            let place = KeptPlace { session: of, line };
+            match self.first.is_none_or(|first| first == of) {
+                true => self.found = Some((next, place)),
+                false => self.elsewhere = Some(place),
+            }
+        }
+    }
+
+    /// Says in the end what became of a digest that was kept elsewhere.
+    fn settle_kept(&mut self) {
+        let Some(expected) = self.kept else { return };
+        let Some((next, place)) = self.found else {
+            self.report.kept = Some(KeptDigest::Missing);
+            let flaw = match self.elsewhere {
+                Some(place) => Flaw::KeptElsewhere { expected, place },
+                None => Flaw::Kept { expected },
+            };
+            return self.report.tell(DamagePlace::default(), flaw);
+        };
+        let is_head = |proven: &Proven| proven.session == place.session && proven.digest == Some(expected);
+        self.report.kept_in = Some(place);
+        self.report.kept = Some(match self.report.sessions.iter().any(is_head) {
+            true => KeptDigest::Head,
+            false => KeptDigest::Before(next),
+        });
     }
 
     fn end_section(&mut self) {
@@ -220,7 +276,15 @@ impl File {
                 self.report.tell(place, Flaw::Key { reason });
             }
         }
-        self.report.sessions.extend(session.map(|session| Proven { session, next, digest }));
+        let Some(session) = session else { return };
+        // A session that is exported more than once is one session.
+        let sessions = &mut self.report.sessions;
+        let at = *self.places.entry(session).or_insert(sessions.len());
+        match sessions.get_mut(at) {
+            Some(known) if known.next < next => *known = Proven { session, next, digest },
+            Some(_) => {}
+            None => sessions.push(Proven { session, next, digest }),
+        }
     }
 
     fn end(mut self) -> VerifyReport {
@@ -231,7 +295,7 @@ impl File {
                 Flaw::Line { reason: "no header".into() },
             );
         }
-        settle_kept(&mut self.report, self.kept);
+        self.settle_kept();
         self.report.withheld = self.texts.end();
         self.report
     }
@@ -288,23 +352,5 @@ impl Section {
                 report.tell(place, Flaw::Blob { blob, found: None, reason });
             }
         }
-    }
-}
-
-/// Notes when a batch has the digest that was kept elsewhere.
-pub(super) fn note_kept(report: &mut VerifyReport, kept: Option<Digest>, digest: Digest, next: Seq) {
-    if kept == Some(digest) {
-        report.kept = Some(KeptDigest::Before(next));
-    }
-}
-
-/// Says in the end what became of a digest that was kept elsewhere.
-pub(super) fn settle_kept(report: &mut VerifyReport, kept: Option<Digest>) {
-    let Some(expected) = kept else { return };
-    if report.sessions.iter().any(|proven| proven.digest == Some(expected)) {
-        report.kept = Some(KeptDigest::Head);
-    } else if report.kept.is_none() {
-        report.kept = Some(KeptDigest::Missing);
-        report.tell(DamagePlace::default(), Flaw::Kept { expected });
     }
 }

@@ -2,8 +2,8 @@
 
 use super::absent::AbsentTexts;
 use super::chain::{Chain, Link};
-use super::file::{note_kept, settle_kept};
-use super::report::{DamagePlace, Flaw, Proven, VerifyReport};
+use super::flaw::Flaw;
+use super::report::{DamagePlace, KeptDigest, Proven, VerifyReport};
 use crate::exchange::{OnProgress, Progress};
 use crate::log::{EventLog, Head, ReadError, Slice};
 use annals_core::canonical::CanonicalError;
@@ -332,5 +332,23 @@ impl BlobReader<'_> {
             Some(found) if found != *named => flaw(None, "its text has another length than is named here"),
             Some(_) => None,
         }
+    }
+}
+
+/// Notes when a batch has the digest that was kept elsewhere.
+fn note_kept(report: &mut VerifyReport, kept: Option<Digest>, digest: Digest, next: Seq) {
+    if kept == Some(digest) {
+        report.kept = Some(KeptDigest::Before(next));
+    }
+}
+
+/// Says in the end what became of a digest that was kept elsewhere.
+fn settle_kept(report: &mut VerifyReport, kept: Option<Digest>) {
+    let Some(expected) = kept else { return };
+    if report.sessions.iter().any(|proven| proven.digest == Some(expected)) {
+        report.kept = Some(KeptDigest::Head);
+    } else if report.kept.is_none() {
+        report.kept = Some(KeptDigest::Missing);
+        report.tell(DamagePlace::default(), Flaw::Kept { expected });
     }
 }

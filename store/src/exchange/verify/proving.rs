@@ -1,6 +1,6 @@
 //! The digests of the batches of a file: proved with the keys of the header and the blobs before them.
 
-use super::report::Flaw;
+use super::flaw::Flaw;
 use crate::exchange::line::{HeaderKeys, Line, digest_of};
 use annals_core::exported::Unprovable;
 use annals_core::{Batch, BlobHash, Digest, SessionKey};

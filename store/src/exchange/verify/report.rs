@@ -1,7 +1,8 @@
 //! What a verification found.
 
+use super::flaw::{Flaw, KeptPlace};
 use annals_core::event::ErasureEvent;
-use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Illegal, Legality, Seq, SessionId, Time};
+use annals_core::{Batch, Blobs, Digest, Event, Illegal, Legality, Seq, SessionId, Time};
 use serde::Serialize;
 use std::fmt;
 
@@ -22,6 +23,9 @@ pub struct VerifyReport {
     pub blobs: u64,
     /// Whether the digest that was kept elsewhere is in the chain; `None` when none was given.
     pub kept: Option<KeptDigest>,
+    /// Where it was found in a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_in: Option<KeptPlace>,
     /// The withheld and erased texts; `None` when there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withheld: Option<WithheldTexts>,
@@ -150,147 +154,6 @@ pub struct DamagePlace {
     pub session: Option<SessionId>,
     /// The first Seq that is concerned.
     pub seq: Option<Seq>,
-}
-
-/// What is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "flaw", rename_all = "kebab-case")]
-pub enum Flaw {
-    /// The line is not what the format says.
-    Line {
-        /// What was found.
-        reason: String,
-    },
-    /// The batch cannot be read.
-    Unreadable {
-        /// What was found.
-        reason: String,
-    },
-    /// The batch's content does not have the digest that it carries.
-    Digest {
-        /// Who wrote it.
-        session: SessionId,
-        /// Its first Seq.
-        seq: Seq,
-        /// The digest that it carries.
-        expected: Digest,
-        /// The digest of its content.
-        found: Digest,
-    },
-    /// A text is not the one that the store has the commitment to.
-    Text {
-        /// Who wrote it.
-        session: SessionId,
-        /// The event.
-        seq: Seq,
-        /// The RFC 6901 pointer of the text in the export form of the event.
-        place: String,
-    },
-    /// The batch does not name the digest of the batch before it.
-    Prev {
-        /// The digest of the batch before it.
-        expected: Option<Digest>,
-        /// What it names.
-        found: Option<Digest>,
-    },
-    /// The batch does not begin where the one before it ends.
-    Seq {
-        /// Where that ends.
-        expected: Seq,
-        /// Where it begins.
-        found: Seq,
-    },
-    /// A Session begins where none may, or does not begin where one must.
-    Begin {
-        /// What does not fit.
-        reason: String,
-    },
-    /// The key of a session is missing, or not the one whose hash the session's first event holds: its texts cannot be proved.
-    Key {
-        /// What does not fit.
-        reason: String,
-    },
-    /// A blob is missing, altered, or not where it belongs.
-    Blob {
-        /// Which.
-        blob: BlobHash,
-        /// The hash of its content, when there is some.
-        found: Option<Digest>,
-        /// What does not fit.
-        reason: String,
-    },
-    /// The end is not the one that the header, or the log, names: something was cut off or added.
-    Head {
-        /// The Seq that was to be reached.
-        expected: Seq,
-        /// The digest that was to be reached.
-        expected_digest: Digest,
-        /// The Seq that was reached.
-        found: Seq,
-        /// The digest that was reached.
-        found_digest: Option<Digest>,
-    },
-    /// The header names other ancestors than those that follow.
-    Ancestors,
-    /// The digest that was kept elsewhere is that of no batch.
-    Kept {
-        /// That digest.
-        expected: Digest,
-    },
-}
-
-impl Flaw {
-    /// One word, the same that `tests/verify_log.py` prints (`fixtures/FORMAT.md`, section 5).
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Line { .. } => "line",
-            Self::Unreadable { .. } => "unreadable",
-            Self::Digest { .. } => "digest",
-            Self::Text { .. } => "text",
-            Self::Prev { .. } => "prev",
-            Self::Seq { .. } => "seq",
-            Self::Begin { .. } => "begin",
-            Self::Key { .. } => "key",
-            Self::Blob { .. } => "blob",
-            Self::Head { .. } => "head",
-            Self::Ancestors => "ancestors",
-            Self::Kept { .. } => "kept",
-        }
-    }
-}
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digest = |digest: &Option<Digest>| digest.map_or("none".into(), |digest| digest.to_string());
-        match self {
-            Self::Line { reason } => write!(f, "not a line of the format: {reason}"),
-            Self::Unreadable { reason } => write!(f, "the batch cannot be read: {reason}"),
-            Self::Digest { expected, found, .. } => {
-                write!(f, "content altered: recorded digest {expected}, actual digest {found}")
-            }
-            Self::Text { session, seq, place } => {
-                write!(f, "session {session}, event {seq}: the text at {place} does not match its commitment")
-            }
-            Self::Prev { expected, found } => write!(
-                f,
-                "chain broken: the batch before has digest {}, this one refers to {}",
-                digest(expected),
-                digest(found)
-            ),
-            Self::Seq { expected, found } => write!(f, "the next event is {found}, expected {expected}"),
-            Self::Begin { reason } | Self::Key { reason } => f.write_str(reason),
-            Self::Blob { blob, found: Some(found), reason } => write!(f, "blob {blob}: {reason}; found {found}"),
-            Self::Blob { blob, found: None, reason } => write!(f, "blob {blob}: {reason}"),
-            Self::Head { expected, expected_digest, found, found_digest } => write!(
-                f,
-                "the head is {expected_digest} ({expected} events), but the log ends with {found} events and digest {}",
-                digest(found_digest)
-            ),
-            Self::Ancestors => f.write_str("the header lists other ancestors than those that follow"),
-            Self::Kept { expected } => write!(f, "the digest that you kept, {expected}, is not in this log"),
-        }
-    }
 }
 
 /// `line 12: session …, seq 5: what`, without the parts that are not known.
