@@ -24,6 +24,24 @@ pub struct VerifiedLog {
     /// What was signed; absent when that was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signed: Option<SignedStore>,
+    /// Whether the page of a report is the one that its export gives; absent for anything else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<ComparedPage>,
+}
+
+/// Whether the page of a report (script, style, markup and data) is the one that the export in it gives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ComparedPage {
+    /// It is, byte for byte.
+    Same,
+    /// It was changed, or another build made it.
+    Differs,
+    /// It was not compared: this program, another version, made it, as the page says.
+    MadeBy(String),
+    /// It was not compared: the export in it is longer than what is read into memory for that.
+    TooLarge,
 }
 
 /// What is known of the two copies of the log: a place that is damaged in one of them is read from the other.

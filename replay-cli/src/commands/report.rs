@@ -1,5 +1,6 @@
 //! `annals report`
 
+mod compared_page;
 mod exports;
 mod markdown;
 mod page;
@@ -8,6 +9,7 @@ mod secrets;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, ReportError, Verdict};
 use crate::event_arg::EventArg;
+use crate::matching;
 use crate::style::size;
 use annals_core::{Seq, SessionId};
 use annals_inspect::SessionAt;
@@ -23,6 +25,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+
+pub use compared_page::compare_page;
 
 /// How many sub-agents are in a report at most.
 const SUBAGENTS: usize = 50;
@@ -99,7 +103,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if !args.markdown && args.output.is_none() && cli.watched {
         return Err(ReportError::Terminal.into());
     }
-    let (reader, session) = cli.find(&args.session).await?;
+    let (reader, session) = cli.find_to_export(&args.session).await?;
     let redactor = args.redact.then(|| redactor(cli)).transpose()?;
     let mut exporter = Exporter::new(args, &reader, redactor);
     let mut export = exporter.session(session, cli).await?;
@@ -133,7 +137,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         None => out.write_all(&written)?,
     }
     remarks(args, &data, cli);
-    Ok(Verdict::Fine)
+    matching::remark_left(&exporter.left, cli);
+    Ok(Verdict::bad_if(!exporter.left.is_empty()))
 }
 
 /// The sub-agents of a session and theirs: what a report shows of them, with their exports added to `bytes`.

@@ -2,6 +2,7 @@
 
 mod revealed;
 
+use super::report::compare_page;
 use super::signed::SignedArgs;
 use crate::command_context::CommandContext;
 use crate::draw::{signatures, verify as draw};
@@ -12,7 +13,7 @@ use annals_core::Digest;
 use annals_import::TextFile;
 use annals_inspect::prove::RequestProofs;
 use annals_inspect::reader::Reader;
-use annals_inspect::verified::{ProvedRequests, VerifiedCopies, VerifiedLog};
+use annals_inspect::verified::{ComparedPage, ProvedRequests, VerifiedCopies, VerifiedLog};
 use annals_store::exchange::verify::DamagePlace;
 use annals_store::exchange::{Damage, Flaw, VerifyReport, verify_file, verify_session, verify_sessions, verify_store};
 use revealed::RevealCheck;
@@ -59,6 +60,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
     let mut requests = RequestCheck::default();
     let mut revealed = RevealCheck::default();
+    let mut page = None;
     let (report, subject, signed) = match &args.what {
         None if args.project.is_some() => {
             let reader = cli.reader().await?;
@@ -83,11 +85,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
                 return Err(EditError::OnlyInTheStore { file: path.to_owned() }.into());
             }
             let at = |source| CliError::File { path: path.to_owned(), source };
-            let mut file = TextFile::open(path).map_err(at)?;
+            let mut file = TextFile::open_export(path).map_err(at)?;
             let report = match verify_file(&mut file, args.head, &mut tell) {
                 Err(error) if file.is_report() && error.kind() == io::ErrorKind::InvalidData => damaged_report(&error),
                 verified => verified.map_err(at)?,
             };
+            if file.is_report() && report.is_sound() {
+                page = Some(compare_page(path).await?);
+            }
             if let Some(texts) = &args.reveal {
                 revealed = RevealCheck::compare(path, texts, report.is_sound())?;
             }
@@ -119,6 +124,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             requests: args.requests.then(|| requests.answer(args.wire)),
             revealed: revealed.answer(),
             signed: signed.clone(),
+            page: page.clone(),
         };
         // Members in alphabetical order, as every object that is printed.
         let value = serde_json::to_value(&answer).map_err(std::io::Error::from)?;
@@ -127,6 +133,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         let terminal = cli.terminal();
         draw::report(&report, &subject, args.head, &terminal, out)?;
         draw::copies(&copies, report.is_sound(), &terminal, out)?;
+        if let Some(page) = &page {
+            draw::page(page, &terminal, out)?;
+        }
         revealed.draw(&terminal, out)?;
         if args.requests {
             draw::requests((!requests.damaged).then_some(&requests.proofs), args.wire, &terminal, out)?;
@@ -140,7 +149,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     let proved = !args.requests || requests.proofs.are_sound();
     let continues = signed.is_none_or(|signed| signed.problems.is_empty());
-    Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues || !revealed.are_proved()))
+    let is_altered = page == Some(ComparedPage::Differs);
+    Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues || !revealed.are_proved() || is_altered))
 }
 
 /// The export in a report does not decode: its bytes were changed, or the file was cut short.

@@ -5,8 +5,8 @@ use crate::layout::plain;
 use crate::style::{Emphasis, counted};
 use annals_core::Digest;
 use annals_inspect::prove::RequestProofs;
-use annals_inspect::verified::VerifiedCopies;
-use annals_store::exchange::verify::KeptDigest;
+use annals_inspect::verified::{ComparedPage, VerifiedCopies};
+use annals_store::exchange::verify::{KeptDigest, KeptPlace};
 use annals_store::exchange::{RevealOutcome, RevealedText, VerifyReport};
 use std::io::{self, Write};
 use std::path::Path;
@@ -70,17 +70,21 @@ pub fn report(
             writeln!(out, "  {}", style.paint(Emphasis::Strong, &digest))?;
         }
     }
+    let place =
+        report.kept_in.map_or(String::new(), |KeptPlace { session, line }| format!(": session {session}, line {line}"));
     match (report.kept, head) {
         (Some(KeptDigest::Head), _) => {
-            writeln!(out, "  {}", style.paint(Emphasis::Good, "matches the digest that you kept"))?;
+            let line = terminal.fitted(&format!("  matches the digest that you kept{place}"));
+            writeln!(out, "{}", style.paint(Emphasis::Good, &line))?;
         }
         (Some(KeptDigest::Before(seq)), _) => {
-            let line =
-                format!("  the digest that you kept is the head before event {seq}; the session has grown since");
+            let line = format!(
+                "  the digest that you kept is the head before event {seq}{place}; the session has grown since"
+            );
             writeln!(out, "{}", terminal.fitted(&line))?;
         }
         (Some(KeptDigest::Missing), _) => {
-            writeln!(out, "  {}", style.paint(Emphasis::Bad, "the digest that you kept is not in this log"))?;
+            writeln!(out, "  {}", style.paint(Emphasis::Bad, "does not match the digest that you kept"))?;
         }
         (None, _) if report.is_sound() && head.is_none() && report.sessions.len() == 1 => {
             terminal.remark(
@@ -90,6 +94,30 @@ pub fn report(
         (None, _) => {}
     }
     Ok(())
+}
+
+/// Draws whether the page of a report is the one that its export gives.
+///
+/// # Errors
+/// When the output refuses.
+pub fn page(page: &ComparedPage, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+    let (emphasis, mark, line) = match page {
+        ComparedPage::Same => (Emphasis::Good, "✓", "the page shows what this export gives, byte for byte".to_owned()),
+        ComparedPage::Differs => {
+            let version = env!("CARGO_PKG_VERSION");
+            let line = format!("the page was changed: it is not the one that annals {version} makes of this export");
+            (Emphasis::Bad, "✗", line)
+        }
+        ComparedPage::TooLarge => (Emphasis::Warn, "?", "page not compared: the export in it is too large".to_owned()),
+        ComparedPage::MadeBy(program) if program.is_empty() => {
+            (Emphasis::Warn, "?", "page not compared: it does not say which version made it".to_owned())
+        }
+        ComparedPage::MadeBy(program) => {
+            (Emphasis::Warn, "?", format!("page not compared: made by {}", plain(program)))
+        }
+    };
+    let line = terminal.fitted(&format!("{mark} {line}"));
+    writeln!(out, "{}{}", terminal.style.paint(emphasis, mark), line.trim_start_matches(mark))
 }
 
 /// Draws damage in one of the two copies: the answer holds when the other one serves.
@@ -167,7 +195,7 @@ fn bodies(proofs: &RequestProofs, terminal: &Terminal, out: &mut dyn Write) -> i
     }
     if proofs.redacted > 0 {
         let (mark, redacted) = (style.paint(Emphasis::Warn, "?"), counted(proofs.redacted, "request"));
-        let line = format!("{redacted} recorded redacted; the digest of what was sent is kept");
+        let line = format!("{redacted} recorded redacted: secrets were replaced, and what was sent is not proved");
         writeln!(out, "{mark} {}", terminal.fitted(&line))?;
     }
     if !proofs.of_another_build.is_empty() {

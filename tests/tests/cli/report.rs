@@ -235,3 +235,35 @@ fn a_summary_of_an_imported_session_lists_errors_and_files() {
     ends(&annals, 0, &["import", &fixture("claude-code/tools-and-compaction.jsonl")]);
     insta::assert_snapshot!(ends(&annals, 0, &["report", "@last", "--markdown", "--at", "..40"]));
 }
+
+#[test]
+fn a_page_that_is_not_the_one_of_its_export_is_told() {
+    let annals = store();
+    for options in [&[][..], &["--at", "2..5"], &["--withhold", "seq:3"]] {
+        let (file, _) = report(&annals, "page.html", options);
+        let verified = ends(&annals, 0, &["verify", &text(&file)]);
+        assert!(verified.contains("the page shows what this export gives"), "{verified}");
+        let page = std::fs::read_to_string(&file).unwrap();
+        let data = page.split("id=\"annals-data\">\n").nth(1).unwrap().lines().next().unwrap();
+        for (what, altered) in [
+            ("script", page.replacen("<script type=\"module\">", "<script type=\"module\">alert(1);", 1)),
+            ("style", page.replacen("<style>", "<style>.turn{display:none}", 1)),
+            ("markup", page.replacen("<div id=\"app\">", "<h1>Approved</h1><div id=\"app\">", 1)),
+            ("data", page.replacen(data, &data.replacen('A', "B", 1), 1)),
+            ("policy", page.replacen("default-src 'none'", "default-src *", 1)),
+            ("range", page.replacen("name=\"annals-events\" content=\"", "name=\"annals-events\" content=\"1", 1)),
+            ("end", page.clone() + "<p>more</p>"),
+        ] {
+            assert_ne!(altered, page, "{what}");
+            std::fs::write(&file, altered).unwrap();
+            let verified = ends(&annals, 1, &["verify", &text(&file)]);
+            assert!(verified.contains("the page was changed"), "{what}: {verified}");
+            let json: serde_json::Value =
+                serde_json::from_str(&annals.run(&["verify", &text(&file), "--json"]).out).unwrap();
+            assert_eq!(json["page"], "differs");
+        }
+        std::fs::write(&file, page.replacen("content=\"annals ", "content=\"annals 99.", 1)).unwrap();
+        let verified = ends(&annals, 0, &["verify", &text(&file)]);
+        assert!(verified.contains("page not compared: made by annals 99."), "{verified}");
+    }
+}

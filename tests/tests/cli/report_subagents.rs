@@ -67,7 +67,8 @@ fn a_report_has_the_sub_agents_shows_them_and_proves_them() {
     );
     let of = |session: &str| annals.run(&["export", session]).out;
     assert_eq!(export, of(&main) + &of(child));
-    assert!(ends(&annals, 0, &["verify", &text(&file)]).contains("integrity verified"));
+    let verified = ends(&annals, 0, &["verify", &text(&file)]);
+    assert!(verified.contains("integrity verified") && verified.contains("the page shows what"), "{verified}");
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("verify_log.py");
     assert!(Command::new("python3").arg("-B").arg(python).arg(&file).status().unwrap().success());
     // A command that takes the file means the session that the report is about.

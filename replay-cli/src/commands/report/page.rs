@@ -16,6 +16,13 @@ use std::io::{self, Write};
 const SCRIPT: &str = include_str!("../../../../web/dist/app.js");
 const STYLE: &str = include_str!("../../../../web/dist/app.css");
 
+/// The version of this program.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// How the element begins that names the program which made a report.
+pub(super) const GENERATOR: &str = "<meta name=\"generator\" content=\"";
+/// How the element begins that names the events which a report shows: the first one, and the first that it does not show.
+pub(super) const RANGE: &str = "<meta name=\"annals-events\" content=\"";
+
 /// What goes into a report.
 pub(super) struct ReportPage<'a> {
     pub export: &'a [u8],
@@ -35,14 +42,14 @@ impl ReportPage<'_> {
             hash(SCRIPT),
             hash(STYLE)
         );
-        let (version, ids) =
-            (env!("CARGO_PKG_VERSION"), "<script type=\"application/octet-stream\" id=\"annals-data\">");
+        let (from, until) = (self.data.from, self.data.session.head.seq);
+        let ids = "<script type=\"application/octet-stream\" id=\"annals-data\">";
         let html = format!(
             "{REPORT_BEGINNING}<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-             <meta name=\"generator\" content=\"annals {version}\">\n<title>Annals report</title>\n</head>\n<body>\n\
+             {GENERATOR}annals {VERSION}\">\n{RANGE}{from}..{until}\">\n<title>Annals report</title>\n</head>\n<body>\n\
              {EXPORT_LINE}{export}\n</script>\n{ids}\n{data}\n</script>\n<style>{STYLE}</style>\n<div id=\"app\"></div>\n\
              <noscript>This report shows a session with a script that it contains. Enable JavaScript for it, or use the annals \
              command: annals replay FILE</noscript>\n<script type=\"module\">{SCRIPT}</script>\n</body>\n</html>\n"
