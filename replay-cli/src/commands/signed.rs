@@ -29,7 +29,8 @@ pub struct SignedArgs {
     /// A checkpoint that you kept elsewhere; fail if the store does not continue it.
     #[arg(long, value_name = "FILE", requires = "signed")]
     checkpoint: Option<PathBuf>,
-    /// Verify a proof of `annals prove`; with WHAT, also that WHAT contains what is proved.
+    /// Verify a proof of `annals prove`; with WHAT, also that WHAT contains what is proved. Without --allowed-signers no signature is
+    /// verified, so that nothing is proved: exit status 1.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["signed", "requests", "head"])]
     proof: Option<PathBuf>,
 }
@@ -113,7 +114,10 @@ impl SignedArgs {
         if let (Ok(proved), Some(what)) = (&checked, what) {
             problem = missing(proved, what, cli).await?;
         }
+        // Anyone can make a checkpoint: without a key that counts nothing is proved.
+        let unproved = problem.is_none() && signers.is_none();
         if cli.style.json {
+            let problem = problem.clone().or_else(|| unproved.then(|| "signatures not verified".to_owned()));
             json::object(out, &serde_json::json!({"proved": checked.ok(), "problem": problem}))?;
         } else {
             let style = &cli.style;
@@ -125,7 +129,7 @@ impl SignedArgs {
                 }
             }
         }
-        Ok(Verdict::bad_if(problem.is_some()))
+        Ok(Verdict::bad_if(problem.is_some() || unproved))
     }
 }
 

@@ -14,7 +14,11 @@ pub fn proof(proved: &ProvedBatch, what: Option<&str>, terminal: &Terminal, out:
     let style = &terminal.style;
     let ProvedBatch { session, first, last, digest, signed_seq, origin, size, signatures, named, .. } = proved;
     let events = if first == last { format!("event {first}") } else { format!("events {first} to {last}") };
-    writeln!(out, "{} session {session}, {events}", style.paint(Emphasis::Good, "✓"))?;
+    let mark = match signatures.is_empty() {
+        true => style.paint(Emphasis::Warn, "?"),
+        false => style.paint(Emphasis::Good, "✓"),
+    };
+    writeln!(out, "{mark} session {session}, {events}")?;
     writeln!(out, "  {}", style.paint(Emphasis::Strong, &digest.to_string()))?;
     writeln!(out, "  signed when the session ended with event {signed_seq}: checkpoint {size} of {origin}")?;
     names(signatures, terminal, out)?;
@@ -23,7 +27,7 @@ pub fn proof(proved: &ProvedBatch, what: Option<&str>, terminal: &Terminal, out:
     }
     if signatures.is_empty() {
         let names = named.join(", ");
-        writeln!(out, "  {}", style.paint(Emphasis::Warn, &format!("signatures not verified: {names}")))?;
+        writeln!(out, "  {}", style.paint(Emphasis::Warn, &format!("not proved: signatures not verified: {names}")))?;
         terminal.remark("anyone can make a checkpoint: name the keys that you trust with --allowed-signers FILE");
     }
     Ok(())

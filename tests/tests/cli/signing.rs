@@ -206,8 +206,10 @@ fn a_proof_is_verified_without_the_store_and_against_an_export() -> Tested {
     assert_eq!(signed.fine(&["prove", "@last", "--seq", "5"]), fs::read_to_string(&proof)?);
     signed.fine(&["export", "@last", &export]);
     fs::remove_dir_all(signed.annals.store())?;
-    let out = signed.fine(&["verify", "--proof", &proof]);
-    assert!(out.contains("signatures not verified: SSH key SHA256:"), "{out}");
+    let unverified = signed.annals.run(&["verify", "--proof", &proof]);
+    assert_eq!(unverified.status, 1, "without a key that counts nothing is proved");
+    let out = unverified.out;
+    assert!(!out.contains('✓') && out.contains("not proved: signatures not verified: SSH key SHA256:"), "{out}");
     let checked = ["verify", "--proof", &proof, "--allowed-signers", &signed.trusted, &export];
     let out = signed.fine(&checked);
     assert!(out.contains("signed by auditor@example.com") && out.contains("contains these events"), "{out}");
@@ -322,7 +324,10 @@ fn the_answers_have_the_schemas_that_are_printed() -> Tested {
         valid(&verified, &answer);
     }
     valid(&schema("proved-batch")?, &answer(&["prove", "@last", "-o", &proof])?);
-    valid(&schema("proved-batch")?, &answer(&["verify", "--proof", &proof])?["proved"]);
+    valid(
+        &schema("proved-batch")?,
+        &answer(&["verify", "--proof", &proof, "--allowed-signers", &signed.trusted])?["proved"],
+    );
     let (key, cosigned) = (signed.path("w.key"), signed.path("cosigned"));
     signed.fine(&["witness", "--new-key", &key]);
     let checkpoint = text(&signed.tree()?.join("2.checkpoint"));
