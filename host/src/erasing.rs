@@ -270,7 +270,7 @@ impl FinishedErasure {
             "texts": plan.texts, "chars": plan.chars, "hashes": plan.hashes,
             "sessions": plan.what.keys().collect::<Vec<_>>(), "batches": copies.batches, "segments": copies.segments,
             "blobs": copies.blobs, "blobs_kept_for": shared, "outputs": files.outputs, "captures": files.captures,
-            "lines": files.lines, "originals": originals, "answers": answers, "unknown_directories": files.unknown,
+            "lines": files.lines, "diagnostics": files.diagnostics, "originals": originals, "answers": answers, "unknown_directories": files.unknown,
             "state": if unconfirmed.is_empty() { "erased" } else { "erasure pending" }, "unconfirmed": unconfirmed,
         });
         match answer {

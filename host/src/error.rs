@@ -220,7 +220,6 @@ impl HostError {
             | Self::OtherProject { .. }
             | Self::BadDirectory { .. }
             | Self::NoPlace
-            | Self::File { .. }
             | Self::NoStore { .. }
             | Self::OnlyInAFolder { .. }
             | Self::Find(_)
@@ -238,6 +237,7 @@ impl HostError {
             #[cfg(feature = "nats")]
             Self::ClusterErasure(error) => 1 + u8::from(error.is_wrong_use()),
             Self::OpenStore(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
+            Self::File { source, .. } => status_of_file(source),
             Self::Edit(error) => error.status(),
             Self::Signing(error) => error.status(),
             Self::Cassette(_)
@@ -278,5 +278,16 @@ fn meant_by(meant: &[String]) -> String {
     match meant {
         [] => " (see annals models)".to_owned(),
         meant => format!("; did you mean {}? (see annals models)", meant.join(", ")),
+    }
+}
+
+/// The exit status for a file that could not be read or written: 1 where the disk refused, else 2, since another file was meant.
+pub fn status_of_file(error: &io::Error) -> u8 {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge | ReadOnlyFilesystem => 1,
+        // An I/O error of the device has no kind of its own.
+        _ if error.raw_os_error() == Some(5) => 1,
+        _ => 2,
     }
 }

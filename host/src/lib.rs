@@ -44,7 +44,7 @@ mod store_choice;
 pub use approval::ApprovalMode;
 pub use configured::{Chosen, EditorServices, RunOptions, configured, configured_asking, unknown_model};
 pub use context::{HostContext, HostProgram};
-pub use error::{EditError, HostError, SigningError};
+pub use error::{EditError, HostError, SigningError, status_of_file};
 pub use existing_session::{ExistingSession, continued, working_directory};
 pub use expansion::{ExpandedPrompt, PromptExpander};
 pub use host::Host;

@@ -132,6 +132,7 @@ pub fn show(erased: &FinishedErasure, cli: &CommandContext, out: &mut dyn Write)
         ("tool output files", files.outputs),
         ("repositories of captured files", files.captures),
         ("lines of the chat history", files.lines),
+        ("files of diagnostics", files.diagnostics),
         ("originals of imported records", *originals),
         ("cassette files", *answers),
         ("files that were set aside", copies.set_aside),

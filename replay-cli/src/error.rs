@@ -28,7 +28,7 @@ pub use what_if::WhatIfError;
 
 use crate::style::Style;
 use annals_config::ConfigError;
-use annals_host::HostError;
+use annals_host::{HostError, status_of_file};
 use annals_index::{IndexError, SqlError};
 use annals_inspect::AskError;
 use annals_inspect::blame::BlameError;
@@ -250,6 +250,7 @@ impl CliError {
             }
             Self::Scenario(error) => error.status(),
             Self::Record(error) => error.status(),
+            Self::File { source, .. } => status_of_file(source),
             Self::Find(_)
             | Self::RevealNeedsFile
             | Self::NotConfirmed
@@ -268,7 +269,6 @@ impl CliError {
             | Self::Sql(SqlError::Query(_) | SqlError::NotAllowed)
             | Self::BadFilter(_)
             | Self::NoTerminal { .. }
-            | Self::File { .. }
             | Self::SameStore { .. }
             | Self::NoStore { .. }
             | Self::Config(_)

@@ -11,6 +11,9 @@ use std::{fs, io};
 /// The lines that were typed in chats.
 pub const CHAT_HISTORY: &str = "chat-history";
 
+/// The diagnostics of a store, and those before.
+const DIAGNOSTICS: [&str; 2] = ["annals.log", "annals.log.1"];
+
 /// Shorter texts are compared whole only: they would be found in anything.
 const SHORT: usize = 8;
 
@@ -35,6 +38,8 @@ pub struct ErasedFiles {
     pub captures: u64,
     /// Lines of the history of chats.
     pub lines: u64,
+    /// Files of diagnostics, which were emptied: a provider's error may quote what was sent, in any form.
+    pub diagnostics: u64,
     /// Directories that do not exist: files that were captured in them, if any, are still in the folder `worktrees` of the store.
     pub unknown: Vec<String>,
 }
@@ -69,6 +74,9 @@ impl ErasedTexts<'_> {
             }
         }
         erased.lines = self.remove_lines(&store.join(CHAT_HISTORY).reach()?)?;
+        for name in DIAGNOSTICS {
+            erased.diagnostics += u64::from(empty(&store.join(name).reach()?)?);
+        }
         for folder in [store.clone(), store.join(OUTPUTS), store.join(WORKTREES)] {
             sync_folder(&folder.reach()?)?;
         }
@@ -101,6 +109,12 @@ impl ErasedTexts<'_> {
 
     /// Removes lines of the history: one entry each, with line ends and backslashes escaped.
     fn remove_lines(&self, path: &Path) -> io::Result<u64> {
+        let unfinished = path.with_extension("new");
+        // A process that was killed may have left it.
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let Some(content) = read(path)? else { return Ok(0) };
         let content = String::from_utf8_lossy(&content);
         let mut kept = String::with_capacity(content.len());
@@ -115,7 +129,6 @@ impl ErasedTexts<'_> {
             }
         }
         if removed > 0 {
-            let unfinished = path.with_extension("new");
             fs::write(&unfinished, kept)?;
             fs::File::open(&unfinished)?.sync_all()?;
             fs::set_permissions(&unfinished, fs::metadata(path)?.permissions())?;
@@ -130,6 +143,20 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     match fs::File::open(folder) {
         Ok(folder) => folder.sync_all(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Empties a file, durably. It stays, since this process may have it open. Returns whether anything was in it.
+fn empty(path: &Path) -> io::Result<bool> {
+    match fs::File::options().write(true).open(path) {
+        Ok(file) if file.metadata()?.len() == 0 => Ok(false),
+        Ok(file) => {
+            file.set_len(0)?;
+            file.sync_all()?;
+            Ok(true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }
@@ -160,6 +187,7 @@ mod tests {
         }
         let history = "#V2\nwrite to ada@example.org\nhello\nline one\\nmatched\n";
         fs::write(dir.path().join(CHAT_HISTORY), history).unwrap();
+        fs::write(dir.path().join("annals.log"), "provider: bad request: write to ada\u{a0}@example.org\n").unwrap();
         let erased = ErasedTexts {
             texts: &BTreeSet::from(["ada@example.org".to_owned(), "o".to_owned()]),
             matches: &|text| text.contains("matched"),
@@ -173,7 +201,8 @@ mod tests {
             directories: &BTreeSet::new(),
         };
         let removed = erased.remove_copies(&StorePath::from(dir.path())).unwrap();
-        assert_eq!((removed.outputs, removed.lines), (3, 2));
+        assert_eq!((removed.outputs, removed.lines, removed.diagnostics), (3, 2, 1));
+        assert_eq!(fs::read(dir.path().join("annals.log")).unwrap(), b"");
         assert_eq!(fs::read_to_string(dir.path().join(CHAT_HISTORY)).unwrap(), "#V2\nhello\n");
         assert!(dir.path().join(OUTPUTS).join(name(2)).exists());
         assert_eq!(erased.remove_copies(&StorePath::from(dir.path())).unwrap().outputs, 0, "safe to repeat");

@@ -15,6 +15,7 @@
 use super::blobs::BlobFiles;
 use super::folder::files::{Disk, read_whole, write_whole};
 use super::folder::layout::Layout;
+use super::index::private_copy::remove_abandoned;
 use super::index::rebuild;
 use super::journal::SegmentWriter;
 use super::journal::segment::Segment;
@@ -173,6 +174,8 @@ impl Eraser<'_> {
             tracing::debug!(file = %damaged.name, "a file that was set aside is removed: it may hold an erased text");
             erased.set_aside += 1;
         }
+        // Older versions copied sled there under a name.
+        remove_abandoned();
         rebuild::remove_folder(folder, &layout.damaged())
     }
 }

@@ -4,13 +4,13 @@ use crate::disk::blobs::BlobFiles;
 use crate::disk::erasing::{Eraser, PendingErasure};
 use crate::disk::filling::{Filler, PendingFilling};
 use crate::disk::folder::Folder;
-use crate::disk::folder::files::Disk;
+use crate::disk::folder::files::{Disk, remove_unfinished};
 use crate::disk::folder::identity::Identity;
 use crate::disk::folder::layout::Layout;
 use crate::disk::index::private_copy::PrivateCopy;
 use crate::disk::index::rebuild;
 use crate::disk::index::sled_tree::SledTree;
-use crate::disk::journal::segment::Segment;
+use crate::disk::journal::segment::{self, Segment};
 use crate::disk::journal::{Journal, SegmentWriter};
 use crate::disk::maintenance::report::{OpeningReport, Remark};
 use crate::disk::recovery::{POSITION_MAX, Recovered, Recovery};
@@ -183,6 +183,8 @@ struct PendingWork {
 impl PendingWork {
     /// Reads it; `None` when there is nothing to finish.
     fn load(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Self>> {
+        // It holds keys.
+        remove_unfinished(disk, &layout.erasing())?;
         let (erasure, filling) = (PendingErasure::load(disk, layout)?, PendingFilling::load(disk, layout)?);
         Ok((erasure.is_some() || filling.is_some()).then_some(Self { erasure, filling }))
     }
@@ -207,8 +209,11 @@ impl Opening<'_> {
         let (heads, checkpoint) = small_files(layout, &**disk, &mut report)?;
         let checkpoint = checkpoint.map(|checkpoint| checkpoint.next);
         let heads = heads.unwrap_or_default();
-        let evidence = heads.next.max(checkpoint.unwrap_or(0)).min(POSITION_MAX);
+        let mut evidence = heads.next.max(checkpoint.unwrap_or(0)).min(POSITION_MAX);
         let copy = PrivateCopy::of(layout, folder.clone(), tuning);
+        if evidence == 0 && copy.exists() && !has_segments(layout, &**disk)? {
+            evidence = reach_of_sled(&copy)?.min(POSITION_MAX);
+        }
         let in_sled = || copy.get();
         let recovery = Recovery {
             disk: &**disk,
@@ -261,6 +266,26 @@ impl Opening<'_> {
             closed: AtomicBool::new(false),
             copy: None,
             remarks: Mutex::default(),
+        }
+    }
+}
+
+/// Whether the journal has a segment.
+fn has_segments(layout: &Layout, disk: &dyn Disk) -> io::Result<bool> {
+    match disk.list(&layout.journal()) {
+        Ok(listed) => Ok(listed.iter().any(|listed| segment::read_name(&listed.name).is_some())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// How far sled reaches where nothing else of the log is left: a store that has lost its journal is not empty.
+fn reach_of_sled(copy: &PrivateCopy) -> io::Result<u64> {
+    match copy.get() {
+        Some(sled) => Ok(sled.reaches()),
+        None => {
+            let reason = copy.failure().map_or_else(String::new, |(reason, _)| format!(": {reason}"));
+            Err(io::Error::other(format!("the journal is gone, and the second copy (sled) cannot be read{reason}")))
         }
     }
 }

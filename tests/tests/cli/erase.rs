@@ -329,3 +329,31 @@ fn an_erasure_that_is_killed_at_any_time_is_finished_by_the_same_command() {
         ends(&annals, 0, &["verify"]);
     }
 }
+
+#[test]
+fn an_expression_finds_what_json_escapes_and_what_is_left_is_said() {
+    let annals = Annals::new();
+    let scenario = serde_json::json!({
+        "scenario": 1, "name": "escaped",
+        "script": [
+            {"tool": {"name": "read", "output": "nothing", "required": ["path"]}},
+            {"provider": [{"text": "I will look.", "calls": [{"id": "c-4711", "tool": "read",
+                "input": {"path": "/p/a", "script": "{\"who\": \"Herr \\\"M\\u00fcller\\\"\"}"}}]}]},
+            {"provider": [{"text": "Done."}]}, {"prompt": "Look for Mu\u{308}ller"},
+        ],
+    });
+    let file = annals.file("escaped.json");
+    std::fs::write(&file, scenario.to_string()).unwrap();
+    ends(&annals, 0, &["scenario", "run", &text(&file), "--keep", "--store", &text(&annals.store())]);
+    std::fs::remove_file(file).unwrap();
+    let erase = |regex: &str| vec!["erase", "@last", "--reason", "a test", "--yes", "--matching", regex].join("\n");
+    let run = |status, regex: &str| ends(&annals, status, &erase(regex).split('\n').collect::<Vec<_>>());
+    run(0, "M\u{fc}ller");
+    for form in ["ller", "u00fc"] {
+        assert_eq!(containing(&annals.store(), form), Vec::<String>::new(), "{form}");
+    }
+    // The id of a call is no text.
+    let said = run(1, "c-4711|Done");
+    assert!(said.contains("still matches in event"), "{said}");
+    assert!(!annals.run(&["transcript", "@last"]).out.contains("Done."));
+}

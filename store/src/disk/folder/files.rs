@@ -288,13 +288,32 @@ pub fn read_until(file: &dyn DiskFile, end: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Removes what a process that was killed left of [`write_whole`].
+pub fn remove_unfinished(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    disk.remove(&path.with_extension("tmp")).or_else(is_missing)
+}
+
+/// Nothing is wrong where a file is gone already.
+fn is_missing(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
 /// Makes a file durable whole or not at all: written to a temporary file, flushed, renamed, the folder flushed.
 pub fn write_whole(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("tmp");
-    let file = disk.open(&beside, Access::Create)?;
-    file.write_at(bytes, 0)?;
-    file.sync_data()?;
-    disk.rename(&beside, path)?;
+    let write = || {
+        let file = disk.open(&beside, Access::Create)?;
+        file.write_at(bytes, 0)?;
+        file.sync_data()?;
+        disk.rename(&beside, path)
+    };
+    if let Err(error) = write() {
+        // On a full disk half of it may be there; it may hold keys.
+        if let Err(left) = disk.remove(&beside).or_else(is_missing) {
+            tracing::warn!(file = %beside.display(), error = %left, "an unfinished file could not be removed");
+        }
+        return Err(error);
+    }
     match path.parent() {
         Some(folder) => disk.sync_dir(folder),
         None => Ok(()),

@@ -159,12 +159,20 @@ impl DiskLog {
     /// # Errors
     /// See [`OpenError`].
     pub fn compact(dir: &Path, tuning: Tuning) -> Result<(DiskUsage, DiskUsage), OpenError> {
-        let io = |source| OpenError::Io { path: dir.to_owned(), source };
-        let before = usage(dir).map_err(io)?;
+        let failed = |source| OpenError::Io { path: dir.to_owned(), source };
+        let before = usage(dir).map_err(failed)?;
         let (log, report) = Self::open_for(dir, OpenMode::Existing, tuning, Arc::new(RealDisk), Purpose::Compact)?;
-        crate::disk::threads::sealer::pack(&log.shared, usize::MAX);
+        let packed = crate::disk::threads::sealer::pack(&log.shared, usize::MAX);
         let folder = log.shared.folder.clone();
         drop(log);
+        packed.map_err(failed)?;
+        let not_rebuilt = report.remarks.iter().find_map(|remark| match remark {
+            Remark::SledOut { reason } => Some(io::Error::other(format!("the index could not be rebuilt: {reason}"))),
+            _ => None,
+        });
+        if let Some(source) = not_rebuilt {
+            return Err(failed(source));
+        }
         // Only what this call set aside on purpose goes; damaged things stay.
         let asked = report.remarks.iter().find_map(|remark| match remark {
             Remark::SledRebuilt { reason, set_aside: Some(old), .. }
@@ -175,8 +183,8 @@ impl DiskLog {
             _ => None,
         });
         let removed = asked.map_or(Ok(()), |old| std::fs::remove_dir_all(folder.reach_inside(old)?));
-        removed.map_err(io)?;
-        Ok((before, usage(dir).map_err(io)?))
+        removed.map_err(failed)?;
+        Ok((before, usage(dir).map_err(failed)?))
     }
 
     /// What no batch names and is older than `age`: the blobs that [`DiskLog::collect`] would remove.

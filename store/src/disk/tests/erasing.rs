@@ -91,6 +91,7 @@ async fn is_erased(dir: &Path, before: &[(SessionId, Digest)], erased: SessionId
     let verified = verify_store(&log, &mut |_| {}).await.unwrap();
     assert!(verified.is_sound(), "{:?}", verified.damage);
     assert_eq!(verified.erasures.len(), 1);
+    assert!(!dir.join("erasing.tmp").exists() && !dir.join("erasing").exists(), "they hold keys");
     assert_eq!(log.examine(|_, _| {}).unwrap().findings, vec![]);
     for (session, digest) in before.iter().filter(|(session, _)| *session != erased) {
         assert_eq!(log.head(*session).await.unwrap().unwrap().digest, *digest);
@@ -181,6 +182,39 @@ async fn an_erasure_that_stops_anywhere_is_finished_by_the_next_opening() {
         stopped += 1;
     }
     assert!(stopped > 20, "only {stopped} calls were stopped at");
+}
+
+/// A full disk leaves no file with keys, nor does a process that was killed while it wrote one.
+#[tokio::test]
+async fn keys_stay_in_no_file_that_could_not_be_written() {
+    let dir = folder();
+    planted(dir.path(), Tuning::default()).await;
+    let disk = FaultyDisk::new();
+    let (log, _) =
+        DiskLog::open_with(dir.path(), OpenMode::Existing, Tuning::default(), Arc::new(disk.clone()) as Arc<dyn Disk>)
+            .unwrap();
+    let begin = || log.begin_erasure([material::session(1)], [Digest::of(SECRET.as_bytes())].into());
+    let mut refused = 0;
+    for call in 0..50 {
+        disk.fail(Some(Failure { from: disk.count() + call, calls: 1, errno: 28 }));
+        let begun = begin();
+        disk.fail(None);
+        match begun {
+            Ok(()) => break,
+            Err(error) => {
+                assert_eq!(error.raw_os_error(), Some(28));
+                refused += 1;
+            }
+        }
+        assert!(!dir.path().join("erasing.tmp").exists(), "call {call}");
+        let _ = std::fs::remove_file(dir.path().join("erasing"));
+    }
+    assert!(refused >= 3, "{refused}");
+    log.close().await.unwrap();
+    drop(log);
+    std::fs::write(dir.path().join("erasing.tmp"), "keys").unwrap();
+    DiskLog::finish_erasure(dir.path(), Tuning::default(), &|_, _| {}).unwrap();
+    assert!(!dir.path().join("erasing.tmp").exists());
 }
 
 /// `begin_erasure` alone erases nothing: nothing was recorded.

@@ -347,3 +347,28 @@ async fn a_reader_follows_no_link_into_another_sled() {
     let findings = log.examine(|_, _| {}).unwrap().findings;
     assert!(matches!(&findings[..], [Finding::SledBroken { reason }] if reason.contains("link")), "{findings:?}");
 }
+
+#[tokio::test]
+async fn a_store_that_has_lost_everything_but_sled_is_read_from_there_or_refused() {
+    let kept = folder();
+    let dir = kept.path();
+    let whole = stored(dir).await;
+    std::fs::remove_dir_all(dir.join("journal")).unwrap();
+    for small in ["heads", "checkpoint"] {
+        std::fs::remove_file(dir.join(small)).unwrap();
+    }
+    let before = state(dir);
+    for empty in [false, true] {
+        if empty {
+            std::fs::create_dir(dir.join("journal")).unwrap();
+        }
+        let (log, report) = ReadOnlyLog::open(dir).unwrap();
+        assert!(everything(&log).await == whole && !report.remarks.is_empty(), "{:?}", report.remarks);
+        assert!(!log.examine(|_, _| {}).unwrap().findings.is_empty(), "the journal is reported");
+    }
+    std::fs::remove_dir(dir.join("journal")).unwrap();
+    assert!(state(dir) == before);
+    std::fs::write(dir.join("sled").join("db"), vec![7; 100_000]).unwrap();
+    let refused = ReadOnlyLog::open(dir).map(|_| ()).unwrap_err();
+    assert!(refused.to_string().contains("the journal is gone"), "{refused}");
+}

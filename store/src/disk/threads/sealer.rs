@@ -3,6 +3,7 @@
 
 use crate::disk::sessions::SessionHeads;
 use crate::disk::state::StoreState;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -39,14 +40,19 @@ pub fn run(shared: &Arc<StoreState>, tasks: &Receiver<SealerTask>) {
                     tracing::warn!(%error, "the list of heads could not be written");
                 }
                 if shared.tuning.pack && unpacked(shared) > WAITING {
-                    pack(shared, 1);
+                    pack_later(shared);
                 }
             }
-            Err(RecvTimeoutError::Timeout) if shared.tuning.pack => pack(shared, 1),
+            Err(RecvTimeoutError::Timeout) if shared.tuning.pack => pack_later(shared),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
+}
+
+/// Packs a segment. A failure was reported, and is tried again at the next quiet moment.
+fn pack_later(shared: &StoreState) {
+    let _ = pack(shared, 1);
 }
 
 fn unpacked(shared: &StoreState) -> usize {
@@ -54,15 +60,21 @@ fn unpacked(shared: &StoreState) -> usize {
 }
 
 /// Packs up to `limit` of the segments that grow no more, oldest first.
-pub fn pack(shared: &StoreState, limit: usize) {
+///
+/// # Errors
+/// The first one; the other segments are packed all the same.
+pub fn pack(shared: &StoreState, limit: usize) -> io::Result<()> {
     let segments = shared.journal.segments();
     let sealed = segments.iter().filter(|(segment, end)| *end != u64::MAX && !segment.is_packed());
+    let mut packed = Ok(());
     for (segment, end) in sealed.take(limit) {
         if shared.closed.load(Ordering::Acquire) {
-            return;
+            break;
         }
         if let Err(error) = shared.check().and_then(|()| shared.journal.seal(segment, *end)) {
             tracing::warn!(segment = %segment.path().display(), %error, "a segment could not be packed");
+            packed = packed.and(Err(error));
         }
     }
+    packed
 }
