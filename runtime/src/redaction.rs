@@ -17,13 +17,20 @@ mod assigned;
 pub(crate) mod batch;
 mod contents;
 mod counting;
+mod encoded;
 mod environment;
 mod formats;
 mod imported;
 mod imports;
 mod json;
+mod manifests;
 mod pattern;
+mod placeholder;
+mod plain;
 mod redacting;
+mod tables;
+mod words;
+mod work;
 
 pub use counting::CountingLog;
 pub use environment::is_secret_name;
@@ -35,6 +42,8 @@ pub(crate) use redacting::Redaction;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use pattern::SecretPattern;
+use placeholder::{placeholder, placeholders, without};
+use plain::PlainText;
 use redacting::CleanTexts;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +56,9 @@ pub const SHORTEST: usize = 8;
 
 /// A replacement may make its neighbourhood look like a secret: the largest number of passes over a text.
 const ROUNDS: usize = 8;
+
+/// The shortest part of a secret next to a placeholder, in bytes.
+const LEFT: usize = 4;
 
 /// Finds and replaces secrets. Its `Debug` form shows none.
 #[derive(Clone)]
@@ -70,6 +82,16 @@ pub struct Redacted<'t> {
     pub text: Cow<'t, str>,
     /// How often each kind of secret was replaced.
     pub counts: BTreeMap<String, u64>,
+}
+
+impl Redacted<'_> {
+    /// The text and the counts, if something was replaced.
+    fn into_owned(self) -> Option<(String, BTreeMap<String, u64>)> {
+        match self.text {
+            Cow::Owned(text) => Some((text, self.counts)),
+            Cow::Borrowed(_) => None,
+        }
+    }
 }
 
 impl Default for Redactor {
@@ -190,9 +212,8 @@ impl Redactor {
     /// Counts the placeholders in a text by kind.
     fn placeholders(&self, text: &str) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
-        for after in text.split("[redacted:").skip(1) {
-            let kind = after.split_once(']').map(|(kind, _)| kind);
-            if let Some(kind) = kind.filter(|kind| self.kinds().any(|known| known == *kind)) {
+        for (_, kind) in placeholders(text) {
+            if self.kinds().any(|known| known == kind) {
                 *counts.entry(kind.to_owned()).or_default() += 1;
             }
         }
@@ -201,23 +222,26 @@ impl Redactor {
 
     /// The spans of secrets, in order and without overlaps, each with its kind.
     fn secrets(&self, text: &str) -> Vec<(Range<usize>, &str)> {
-        let mut found: Vec<(Range<usize>, usize, &str)> = Vec::new();
-        if let Some(literals) = &self.literals {
-            for hit in literals.find_iter(text) {
-                if let Some((kind, _)) = self.values.get(hit.pattern().as_usize()) {
-                    found.push((hit.range(), 0, kind));
-                }
+        let mut found = self.found(text);
+        encoded::texts(text, &mut |span, decoded| {
+            if !self.found(&decoded).is_empty() {
+                found.push((span, usize::MAX, formats::ENCODED));
             }
-        }
-        for at in self.worth_trying(text) {
-            if let Some(pattern) = self.patterns.get(at) {
-                pattern.spans(text, &mut |span| found.push((span, at + 1, &pattern.kind)));
-            }
-        }
+        });
         if found.is_empty() {
             return Vec::new();
         }
-        found.retain(|(span, ..)| text.get(span.clone()).is_some_and(|secret| !self.is_placeholders(secret)));
+        let placeholders = placeholders(text);
+        if !placeholders.is_empty() {
+            let cut = |(span, rank, kind): (Range<usize>, usize, _)| {
+                let whole = span.len();
+                without(span, &placeholders).map(move |part| (part, whole, rank, kind))
+            };
+            // What is left of a value that was replaced is a sign or two.
+            let left =
+                found.into_iter().flat_map(cut).filter(|(part, whole, ..)| part.len() == *whole || part.len() >= LEFT);
+            found = left.map(|(part, _, rank, kind)| (part, rank, kind)).collect();
+        }
         // The first one, then the longest, then the most specific; what overlaps it is a part of the same secret.
         found.sort_by(|(a, first, _), (b, second, _)| {
             a.start.cmp(&b.start).then(b.end.cmp(&a.end)).then(first.cmp(second))
@@ -230,6 +254,25 @@ impl Redactor {
             }
         }
         apart
+    }
+
+    /// The spans of values and formats, in no order, each with its rank and kind.
+    fn found(&self, text: &str) -> Vec<(Range<usize>, usize, &str)> {
+        let mut found: Vec<(Range<usize>, usize, &str)> = Vec::new();
+        if let Some(literals) = &self.literals {
+            for hit in literals.find_iter(text) {
+                if let Some((kind, _)) = self.values.get(hit.pattern().as_usize()) {
+                    found.push((hit.range(), 0, kind));
+                }
+            }
+        }
+        let plain = PlainText::of(text);
+        for at in self.worth_trying(&plain.text) {
+            if let Some(pattern) = self.patterns.get(at) {
+                pattern.spans(&plain.text, &mut |span| found.push((plain.in_original(span), at + 1, &pattern.kind)));
+            }
+        }
+        found
     }
 
     fn worth_trying(&self, text: &str) -> BTreeSet<usize> {
@@ -246,12 +289,6 @@ impl Redactor {
             }
         }
         worth
-    }
-
-    /// Whether a text consists of placeholders that this redactor wrote: those are not replaced again.
-    fn is_placeholders(&self, text: &str) -> bool {
-        let Some(inner) = text.strip_prefix("[redacted:").and_then(|text| text.strip_suffix(']')) else { return false };
-        self.kinds().any(|kind| kind == inner)
     }
 
     fn kinds(&self) -> impl Iterator<Item = &str> {
@@ -296,10 +333,6 @@ impl Redactor {
         // It finds more than before.
         self.clean = CleanTexts::default();
     }
-}
-
-fn placeholder(kind: &str) -> String {
-    format!("[redacted:{kind}]")
 }
 
 #[cfg(test)]

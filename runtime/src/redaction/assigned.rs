@@ -1,17 +1,22 @@
 //! Secrets recognised by the name that they are assigned to: `DB_PASSWORD=...`, `"apiKey": "..."`, `client_secret: ...`.
 //!
-//! Every word such as `password` or `token` in a text is read as part of a name; what is assigned to that name is a secret
-//! unless it is plainly something else (a type, a variable, a placeholder of documentation). Each name and each value is
-//! looked at once and in bounded length, so the time is linear in the text.
+//! Every word such as `password` or `token` in a text is read as part of a name, the name is classified, the value is found by
+//! what holds both, and it is a secret unless it is plainly something else (a type, a variable, a placeholder of documentation).
+//! Each name and each value is looked at once and in bounded length, so the time is linear in the text.
 
 mod cursor;
+mod elements;
 mod name;
 mod phrase;
 mod value;
 
-pub(super) use value::AssignmentStyle;
+pub(super) use name::{Class, class};
+pub(super) use value::{ValuePlace, is_secret};
 
-use aho_corasick::AhoCorasick;
+use super::placeholder::placeholders;
+use super::words::has_word;
+use super::work;
+use aho_corasick::{AhoCorasick, MatchKind};
 use cursor::Cursor;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -24,6 +29,7 @@ pub(super) const HINTS: &[&str] = &[
     "token",
     "key",
     "credential",
+    "creds",
     "auth",
     "_pat",
     "psk",
@@ -31,21 +37,66 @@ pub(super) const HINTS: &[&str] = &[
     "contrase",
     "salt",
     "_pw",
+    "mdp",
+    "mot de passe",
+    "senha",
+    "wachtwoord",
+    "hasło",
+    "haslo",
+    "lösenord",
+    "losenord",
+    "parola",
+    "heslo",
+    "jelszó",
+    "salasana",
+    "şifre",
+    "sifre",
+    "adgangskode",
+    "пароль",
+    "Пароль",
+    "ПАРОЛЬ",
+    "пароля",
+    "паролем",
+    "парол",
+    "Парол",
+    "密码",
+    "密碼",
+    "口令",
+    "パスワード",
+    "비밀번호",
+    "κωδικός",
+    "Κωδικός",
+    "συνθηματικό",
+    "סיסמה",
+    "geheimnis",
+    "токен",
+    "Токен",
+    "令牌",
+    "密钥",
 ];
 
 /// The longest name and value, in bytes.
 const NAME: usize = 64;
 const VALUE: usize = 512;
 
-static WORDS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(HINTS).ok());
+/// What may precede a name in a line in which nothing else does: commands that set variables, marks of lists and differences.
+const BEGINS: &str = "export set setx ENV ARG - + > declare local readonly env -e --env -x -rx -gx let Environment= \
+    config:set # // ; $ % * • run docker";
+
+static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let builder = &mut AhoCorasick::builder();
+    builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest).build(HINTS).ok()
+});
 
 /// Visits the values in a text that are secrets by their names.
 pub(super) fn spans(text: &str, visit: &mut dyn FnMut(Range<usize>)) {
     let Some(words) = WORDS.as_ref() else { return };
+    let placeholders = placeholders(text);
     let mut after = 0;
     for word in words.find_iter(text) {
-        if word.start() < after {
+        let behind = placeholders.partition_point(|(range, _)| range.end <= word.start());
+        let in_placeholder = placeholders.get(behind).is_some_and(|(range, _)| range.start < word.end());
+        if word.start() < after || in_placeholder {
             continue;
         }
         let name = name_around(text, word.range());
@@ -58,18 +109,20 @@ pub(super) fn spans(text: &str, visit: &mut dyn FnMut(Range<usize>)) {
 }
 
 /// Whether a whole value is a secret by the name of its field.
-pub(super) fn is_secret(name: &str, value: &str) -> bool {
-    value.len() <= VALUE && value::is_secret(name, value, &AssignmentStyle::quoted())
+pub(super) fn is_field(name: &str, value: &str) -> bool {
+    value.len() <= cursor::QUOTED && class(name).is_some_and(|class| is_secret(name, class, value, ValuePlace::Quoted))
 }
 
-/// The name that a word is part of.
+/// The name that a word is part of: letters, digits, `_`, `-` and `.`.
 fn name_around(text: &str, word: Range<usize>) -> Range<usize> {
+    // Scripts without spaces between words have names that are the word alone.
+    let of_name = |c: &char| c.is_alphanumeric() && *c < '\u{e00}' || matches!(c, '_' | '-' | '.');
+    let length =
+        |chars: &mut dyn Iterator<Item = char>| chars.take(NAME).take_while(of_name).map(char::len_utf8).sum::<usize>();
+    let mut start = word.start - length(&mut text.get(..word.start).unwrap_or_default().chars().rev());
+    let mut end = word.end + length(&mut text.get(word.end..).unwrap_or_default().chars());
+    work::count(end - start);
     let bytes = text.as_bytes();
-    let of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let before = bytes.get(word.start.saturating_sub(NAME)..word.start).unwrap_or_default();
-    let mut start = word.start - before.iter().rev().take_while(|byte| of_name(byte)).count();
-    let behind = bytes.get(word.end..).unwrap_or_default();
-    let mut end = word.end + behind.iter().take(NAME).take_while(|byte| of_name(byte)).count();
     // The letter of an escaped line feed or tab is no part of it.
     if start > 0 && bytes.get(start - 1) == Some(&b'\\') && matches!(bytes.get(start), Some(b'n' | b'r' | b't')) {
         start += 1;
@@ -77,53 +130,41 @@ fn name_around(text: &str, word: Range<usize>) -> Range<usize> {
     while end > word.end && matches!(bytes.get(end - 1), Some(b'.' | b'-')) {
         end -= 1;
     }
-    start..end
+    start.min(word.start)..end
 }
 
 /// The secret that is assigned to a name.
 fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
-    let bytes = text.as_bytes();
-    let named = text.get(name.clone())?;
+    let named = text.get(name.clone())?.trim_start_matches('-');
     // Most names are those of something else, and their values need not be read.
-    name::class(named.trim_start_matches('-'))?;
+    let class = class(named)?;
+    let (value, place) = value_of(text, &name, named, class)?;
+    is_secret(named, class, text.get(value.clone())?, place).then_some(value)
+}
+
+/// Where the value of a name is.
+fn value_of(text: &str, name: &Range<usize>, named: &str, class: Class) -> Option<(Range<usize>, ValuePlace)> {
+    let bytes = text.as_bytes();
+    let before = text.get(..name.start)?;
     let mut at = Cursor { bytes, at: name.end };
-    if name.start > 0 && bytes.get(name.start - 1) == Some(&b'<') && at.takes(b">") {
-        let value = at.until(|byte| matches!(byte, b'<' | b'\n'), VALUE);
-        let closes = bytes.get(value.end..).is_some_and(|rest| rest.starts_with(b"</"));
-        return if closes { secret(text, named, value, &AssignmentStyle::quoted()) } else { None };
-    }
-    if let Some(value) = at.element() {
-        return secret(text, named, value, &AssignmentStyle::quoted());
+    if let Some(value) = at.element(before).or_else(|| at.of_property_list()) {
+        return Some((value, ValuePlace::Quoted));
     }
     let closed = at.quote().is_some();
-    if closed && at.takes(b">") {
-        let value = at.until(|byte| matches!(byte, b'<' | b'\n'), VALUE);
-        return secret(text, named, value, &AssignmentStyle::quoted());
+    if closed && let Some(value) = at.behind_attribute().or_else(|| at.part_of_form(before)) {
+        return Some((value, ValuePlace::Quoted));
     }
-    let before_name = |text_before: &[u8]| bytes.get(..name.start).is_some_and(|before| before.ends_with(text_before));
-    if closed
-        && before_name(b"name=\"")
-        && let Some(value) = (Cursor { bytes, at: at.at }).part_of_form()
-    {
-        return secret(text, named, value, &AssignmentStyle::quoted());
-    }
-    if (before_name(b"| ") || before_name(b"| `"))
+    if (before.ends_with("| ") || before.ends_with("| `"))
         && let Some(value) = (Cursor { bytes, at: at.at }).cell()
     {
-        let style = AssignmentStyle { quoted: false, plain: false, flag: false, ends_line: true };
-        return secret(text, named, value, &style);
+        return Some((value, ValuePlace::Code { ends_line: true }));
     }
     // `std::string password{"..."}`, `$config{password} = "..."`.
     let brace = at.peek(0) == Some(b'{') && matches!(at.peek(1), Some(b'"' | b'\'')) && at.takes(b"{");
-    let _ = at.takes(b"[]") || at.takes(b"]") || before_name(b"{") && at.takes(b"}");
+    let _ = at.takes(b"[]") || at.takes(b"]") || before.ends_with('{') && at.takes(b"}");
     // `${NAME:-value}` and `${NAME:value}`: what is taken where the variable is not set.
-    let begin = name.start.checked_sub(2).and_then(|start| bytes.get(start..name.start));
-    if begin == Some(b"${")
-        && [b":-".as_slice(), b":=", b"-", b"=", b":"].into_iter().any(|separator| at.takes(separator))
-    {
-        let value = at.until(|byte| matches!(byte, b'}' | b'$' | b'"' | b'\n'), VALUE);
-        let style = AssignmentStyle { quoted: false, plain: true, flag: false, ends_line: false };
-        return secret(text, named, value, &style);
+    if before.ends_with("${") && [b":-".as_slice(), b":=", b"-", b"=", b":"].into_iter().any(|sign| at.takes(sign)) {
+        return Some((at.until(|byte| matches!(byte, b'}' | b'$' | b'"' | b'\n'), VALUE), ValuePlace::Data));
     }
     if closed {
         at.default_of_block(b'{', b"default");
@@ -131,91 +172,110 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
         at.accessors();
     }
     let spaces = at.spaces();
-    let flag = named.starts_with('-') && !closed || spaces > 0 && sets(text, name.start);
-    let colon = bytes.get(at.at) == Some(&b':');
+    let first = at.peek(0);
     // `arn:...:secret:name`
-    if colon && !closed && name.start > 0 && bytes.get(name.start - 1) == Some(&b':') {
+    if first == Some(b':') && !closed && before.ends_with(':') {
         return None;
     }
-    let next_is_quote = matches!(bytes.get(at.at), Some(b'\'' | b'"'));
-    let sql = spaces > 0 && next_is_quote && !closed && name::class(named) == Some(name::Class::Password);
+    let flag = bytes.get(name.start) == Some(&b'-') && !closed || spaces > 0 && sets(before);
+    let slash = first == Some(b':') && before.ends_with(" /");
+    let next_is_quote = matches!(first, Some(b'\'' | b'"'));
+    // `PASSWORD 'x'`, `:password "x"`, `set(PASSWORD "x")`.
+    let juxtaposed = spaces > 0
+        && next_is_quote
+        && !closed
+        && (class == Class::Password
+            || ["{:", " :", ",:", "(:", "set(", "set "].iter().any(|end| before.ends_with(end)));
     let compared = matches!(bytes.get(at.at..at.at + 2), Some(b"==" | b"!="));
-    let argument = |at: &mut Cursor<'_>| {
-        (closed || before_name(b"{") || at.peek(0) != Some(b','))
-            && at.argument(closed || is_setter(named) || before_name(b"{"))
-    };
-    // `:password "..."`
-    let keyword =
-        spaces > 0 && next_is_quote && !closed && [b"{:".as_slice(), b" :", b",:"].into_iter().any(before_name);
-    let typed = spaces > 0 && at.type_before_value() || !closed && at.type_after_colons();
-    let option = spaces > 0
-        && text
-            .get(..name.start)
-            .is_some_and(|before| before.rsplit(char::is_whitespace).take(2).any(|word| word == "--name"))
-        && at.value_option();
-    if !typed
-        && !option
-        && !brace
-        && !keyword
-        && !at.separator()
-        && !(spaces > 0 && (flag || sql))
-        && !at.pair()
-        && !argument(&mut at)
-    {
+    let option =
+        spaces > 0 && before.rsplit(char::is_whitespace).take(2).any(|word| word == "--name") && at.value_option();
+    let takes_one = closed || is_setter(named, before) || before.ends_with('{');
+    let told = !closed && at.verb(spaces);
+    let dotted = spaces > 0 && before.ends_with('(') && at.takes(b". ");
+    let found = told
+        || dotted
+        || option
+        || brace
+        || juxtaposed
+        || spaces > 0 && at.type_before_value()
+        || !closed && at.type_after_colons()
+        || at.separator()
+        || spaces > 0 && flag
+        || at.pair()
+        || (takes_one || first != Some(b',')) && at.argument(takes_one);
+    let columns = !found
+        && (spaces >= 2
+            || spaces == 0 && !closed && at.peek(1).is_some_and(|next| !next.is_ascii_whitespace()) && at.takes(b",")
+            || spaces > 0 && at.takes(b"|") && at.spaces() > 0
+            || text.get(name.end..at.at).is_some_and(|gap| gap.contains('\t')));
+    if !found && !(columns && begins_line(before)) {
         return None;
     }
     at.takes(b"--body ");
     let spaces = spaces + at.spaces();
-    let plain = !colon && spaces == 0 && !closed;
+    let colon = first == Some(b':');
+    let plain = matches!(first, Some(b'=' | b'%')) && spaces == 0 && !closed;
     if colon {
         at.takes(b"!!str ");
         if at.block() {
-            let value = at.until(|byte| byte.is_ascii_whitespace(), VALUE);
-            return secret(
-                text,
-                named,
-                value,
-                &AssignmentStyle { quoted: false, plain: true, flag: false, ends_line: true },
-            );
+            return Some((at.until(|byte| byte.is_ascii_whitespace(), VALUE), ValuePlace::Data));
         }
         at.skip_type();
     }
     at.wrapper();
-    let opening = at.quote();
-    let style = AssignmentStyle { quoted: opening.is_some(), plain, flag: flag || option, ends_line: false };
-    let value = match opening {
-        Some((quote, escapes)) => at.quoted(quote, escapes),
-        None => at.bare(plain && begins_line(text, name.start)),
-    };
-    let after = bytes.get(value.end..).unwrap_or_default();
-    let rest = after.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
-    let ends_line = matches!(rest, None | Some(b'\n' | b'#' | b'\\'));
+    if let Some((quote, escapes)) = at.quote() {
+        return Some((at.quoted(quote, escapes), ValuePlace::Quoted));
+    }
+    let line = begins_line(before);
+    let sign = matches!(first, Some(b'=' | b':'));
+    let value = at.bare(line && sign);
+    let ends_line = at.ends_line(value.end);
+    let next = bytes.get(value.end).copied();
+    let rest = text.get(value.end..).unwrap_or_default().trim_start_matches([' ', '\t']);
     // A call, an index, or a type that a value follows.
-    let continued = matches!(after.first(), Some(b'(' | b'[' | b'{' | b'<' | b'`')) || colon && rest == Some(&b'=');
-    if !style.quoted && (continued || compared) {
+    if matches!(next, Some(b'(' | b'[' | b'{' | b'<' | b'`')) || colon && rest.starts_with('=') || compared {
         return None;
     }
-    secret(text, named, value, &AssignmentStyle { ends_line, ..style })
+    // A number of JSON: without quotes a placeholder would be none.
+    if closed && text.get(value.clone()).is_some_and(|value| value.bytes().all(|byte| byte.is_ascii_digit())) {
+        return None;
+    }
+    if told || columns {
+        return Some((
+            value,
+            if told && !class_is_told(class) { ValuePlace::Code { ends_line } } else { ValuePlace::Sentence },
+        ));
+    }
+    let configured = named.contains('-')
+        || named.contains('.') && !has_word("self this cls ctx cfg config", named.split('.').next()?);
+    let variable = !named.chars().any(char::is_lowercase);
+    let terminated = matches!(next, Some(b',' | b')' | b';' | b']' | b'}')) && !before.ends_with(';') && !variable;
+    let data = flag
+        || option
+        || slash
+        || plain && (!terminated || before.ends_with(['?', '&', ';']))
+        || sign && ends_line && line && (colon || configured || variable || !is_indented(before));
+    Some((value, if data { ValuePlace::Data } else { ValuePlace::Code { ends_line } }))
 }
 
-fn secret(text: &str, name: &str, value: Range<usize>, style: &AssignmentStyle) -> Option<Range<usize>> {
-    value::is_secret(name.trim_start_matches('-'), text.get(value.clone())?, style).then_some(value)
+/// Whether sentences give values of a class: passwords and tokens.
+fn class_is_told(class: Class) -> bool {
+    !matches!(class, Class::Perhaps | Class::Number)
 }
 
 /// Whether a method of this name takes a secret: `.password("...")`, `setClientSecret("...")`.
-fn is_setter(name: &str) -> bool {
+fn is_setter(name: &str, before: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or_default();
-    let builder =
-        name.starts_with('.') && !["get", "fetch", "find", "read", "load"].iter().any(|begin| last.starts_with(begin));
-    let class = name::class(last);
-    let of_method =
-        name.contains('.') && class == Some(name::Class::Password) || builder && class == Some(name::Class::Secret);
+    let builder = (name.starts_with('.') || before.ends_with('.'))
+        && !["get", "fetch", "find", "read", "load"].iter().any(|begin| last.starts_with(begin));
+    let class = class(last);
+    let of_method = name.contains('.') && class == Some(Class::Password)
+        || builder && matches!(class, Some(Class::Secret | Class::Token));
     of_method || ["set", "with"].iter().any(|begin| last.starts_with(begin))
 }
 
 /// Whether a command that sets variables precedes a name: `ENV NAME value`, `set -gx NAME value`.
-fn sets(text: &str, start: usize) -> bool {
-    let before = text.get(..start).unwrap_or_default();
+fn sets(before: &str) -> bool {
     [
         "ENV ",
         "#define ",
@@ -230,18 +290,38 @@ fn sets(text: &str, start: usize) -> bool {
         "set -Ugx ",
         "secret set ",
         "configure set ",
+        "set -g ",
+        "config set ",
     ]
     .iter()
     .any(|end| before.ends_with(end))
 }
 
-/// Whether only what may precede an assignment precedes it in its line: `export`, the number of a line.
-fn begins_line(text: &str, start: usize) -> bool {
-    let from = start.saturating_sub(NAME);
-    let before = text.as_bytes().get(from..start).unwrap_or_default();
-    let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    let Ok(line) = std::str::from_utf8(line) else { return false };
-    let line = line.trim_end_matches("\\n").trim();
-    let number = line.trim_end_matches([':', '-', '+']).chars().all(|c| c.is_ascii_digit());
-    number || ["export", "set", "setx", "ENV", "ARG", "-", "+", "declare -x"].contains(&line)
+/// The line before a name, in bounded length.
+fn line_before(before: &str) -> &str {
+    let start = before.len().saturating_sub(NAME);
+    let start = (start..=before.len()).find(|at| before.is_char_boundary(*at)).unwrap_or_default();
+    let line = before.get(start..).unwrap_or_default();
+    line.rsplit(['\n', '\r']).next().unwrap_or_default()
+}
+
+/// Whether only what may precede an assignment precedes it in its line: `export`, the number of a line, the place of a match.
+fn begins_line(before: &str) -> bool {
+    let line = line_before(before);
+    let line = line.rsplit("\\n").next().unwrap_or_default().trim();
+    // `config/prod.sh:12:`, `12-`
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let place = line
+        .strip_suffix([':', '-', '+'])
+        .is_some_and(|place| !place.contains(' ') && place.rsplit([':', '-']).next().is_some_and(digits));
+    let number = |word: &str| word.trim_end_matches([':', '-', '+', '|', '│']).chars().all(|c| c.is_ascii_digit());
+    place
+        || line
+            .split_whitespace()
+            .all(|word| number(word) || has_word(BEGINS, word) || word.contains('=') && !word.contains([';', '&', '?']))
+}
+
+/// Whether white space precedes a name in its line, as in the body of a function.
+fn is_indented(before: &str) -> bool {
+    line_before(before).starts_with([' ', '\t'])
 }

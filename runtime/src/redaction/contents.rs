@@ -2,7 +2,8 @@
 //! plainly none.
 
 use super::environment::{is_number, is_path, is_secret_name};
-use super::{Redacted, Redactor, SHORTEST, formats, placeholder};
+use super::placeholder::placeholder;
+use super::{Redacted, Redactor, SHORTEST, formats};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -116,7 +117,7 @@ fn looks_drawn(value: &str) -> bool {
 }
 
 /// A line without the number or the place that a tool put before it, and where that begins.
-fn content(line: &str) -> (usize, &str) {
+pub(super) fn content(line: &str) -> (usize, &str) {
     let line = line.trim_end_matches(['\n', '\r']);
     let number = line.split_once('\t').filter(|(number, _)| number.trim().parse::<u64>().is_ok());
     let rest = number.map_or(line, |(_, rest)| rest);

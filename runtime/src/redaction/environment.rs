@@ -1,60 +1,19 @@
 //! Environment variables that hold secrets, and the forms in which their values turn up.
 
 use super::SHORTEST;
+use super::words::{has_word, words};
 use base64::Engine;
 use base64::engine::GeneralPurpose;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use serde_json::Value;
 
 /// Words that make a name that of a secret.
-const SECRET: [&str; 18] = [
-    "KEY",
-    "KEYS",
-    "APIKEY",
-    "TOKEN",
-    "TOKENS",
-    "SECRET",
-    "SECRETS",
-    "PASSWORD",
-    "PASSWORDS",
-    "PASSWD",
-    "PASSPHRASE",
-    "PASS",
-    "CREDENTIAL",
-    "CREDENTIALS",
-    "CREDS",
-    "AUTH",
-    "PAT",
-    "COOKIE",
-];
+const SECRET: &str = "KEY KEYS APIKEY TOKEN TOKENS SECRET SECRETS PASSWORD PASSWORDS PASSWD PASSPHRASE PASS CREDENTIAL CREDENTIALS \
+    CREDS AUTH PAT COOKIE";
 
 /// Last words of names that say something about a secret and do not hold it.
-const ABOUT: [&str; 24] = [
-    "FILE",
-    "PATH",
-    "DIR",
-    "SOCK",
-    "SOCKET",
-    "ID",
-    "NAME",
-    "TYPE",
-    "URL",
-    "URI",
-    "HOST",
-    "PORT",
-    "USER",
-    "USERNAME",
-    "TIMEOUT",
-    "LENGTH",
-    "SIZE",
-    "COUNT",
-    "LIMIT",
-    "ALGORITHM",
-    "METHOD",
-    "ENABLED",
-    "VERSION",
-    "REGION",
-];
+const ABOUT: &str = "FILE PATH DIR SOCK SOCKET ID NAME TYPE URL URI HOST PORT USER USERNAME TIMEOUT LENGTH SIZE COUNT LIMIT \
+    ALGORITHM METHOD ENABLED VERSION REGION";
 
 /// Whether a variable is called like one that holds a secret: `OPENAI_API_KEY`, `DB_PASSWORD`, but not `SSH_AUTH_SOCK`.
 ///
@@ -66,32 +25,10 @@ const ABOUT: [&str; 24] = [
 pub fn is_secret_name(name: &str) -> bool {
     let words = words(name);
     let is_secret = |word: &String| {
-        SECRET.contains(&word.as_str())
-            || ["PASSWORD", "APIKEY", "TOKEN", "SECRET"].iter().any(|end| word.ends_with(end))
+        has_word(SECRET, word) || ["PASSWORD", "APIKEY", "TOKEN", "SECRET"].iter().any(|end| word.ends_with(end))
     };
-    let about = words.last().is_some_and(|last| ABOUT.contains(&last.as_str()));
+    let about = words.last().is_some_and(|last| has_word(ABOUT, last));
     !about && words.iter().any(is_secret)
-}
-
-/// The words of a name, in capitals: by underscores, dashes, dots and humps.
-pub(super) fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut before_is_small = false;
-    for c in name.chars() {
-        let parts = matches!(c, '_' | '-' | '.') || (c.is_uppercase() && before_is_small);
-        if parts {
-            words.push(String::new());
-        }
-        if !matches!(c, '_' | '-' | '.')
-            && let Some(word) = words.last_mut()
-        {
-            word.extend(c.to_uppercase());
-        }
-        // `s3Key` has two words.
-        before_is_small = c.is_lowercase() || before_is_small && c.is_ascii_digit();
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 /// Whether a variable's value is a secret: by its name, and unless the value is plainly none (a number, a path).

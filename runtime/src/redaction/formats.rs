@@ -5,11 +5,15 @@ mod programs;
 mod services;
 
 use super::pattern::{KnownExpression, SecretPattern};
+use super::words::is_word_like;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// The kind of a value that is secret because of its name.
 pub(super) const ASSIGNED: &str = "assigned-secret";
+
+/// The kind of a text in base64 that has secrets.
+pub(super) const ENCODED: &str = "encoded-secret";
 
 /// The kind of a private key.
 pub(super) const PRIVATE_KEY: &str = "private-key";
@@ -92,12 +96,18 @@ const FORMATS: &[Format] = &[
         r"(?:[A-Za-z0-9+/=]{40,}(?:\\n|\s)+(?:[0-9]{1,9}\t)?)+(?:[A-Za-z0-9+/=]{1,76}(?:\\n|\s)+(?:[0-9]{1,9}\t)?)?-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----",
         any,
     ),
+    (
+        PRIVATE_KEY,
+        &["Static key V1"],
+        r"-----BEGIN OpenVPN Static key V1-----(?:[0-9a-fA-F\s\\nrt]*?-----END OpenVPN Static key V1-----|[0-9a-fA-F\s\\nrt]{24,})",
+        any,
+    ),
     ("jwt", &["eyJ"], r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}", any),
     (
         "authorization",
         &["authorization"],
-        r#"(?i:(?:\b|\\[nrt])(?:proxy-)?authorization\\{0,7}["']?\s{0,4}[:=,]?\s{0,4}\\{0,7}["'`]?(?:bearer|basic|token)\s{1,4})([A-Za-z0-9._~+/=-]{16,})"#,
-        mixed,
+        r#"(?i:(?:\b|\\[nrt])(?:proxy-)?authorization\\{0,7}["']?\s{0,4}[:=,]?\s{0,4}\\{0,7}["'`]?(?:bearer|basic|token)\s{1,4})([A-Za-z0-9._~+/=-]{12,})"#,
+        credentials,
     ),
     (
         "url-password",
@@ -105,6 +115,8 @@ const FORMATS: &[Format] = &[
         r#"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>\\`]{0,100}:([^\s/@"'<>\\`]{3,200})@"#,
         password,
     ),
+    // A token in the place of the user.
+    ("url-password", &["://"], r"\bhttps?://([A-Za-z0-9_-]{20,200})(?::x-oauth-basic)?@", mixed),
     ("discord-token", &[], r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,}", mixed),
     ("mailgun-key", &["key-"], r"\bkey-[0-9a-f]{32}\b", mixed),
     ("doppler-token", &["dp."], r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{24,}", mixed),
@@ -113,11 +125,17 @@ const FORMATS: &[Format] = &[
     // A line of `.netrc`, or three of them, also with the numbers that a tool puts before lines.
     (
         "netrc-password",
-        &["login"],
-        r#"\b(?:machine(?:\s|\\[nrt])+[^\s\\]{1,200}|default)(?:\s|\\[nrt]|[0-9]{1,9}\t){1,20}login(?:\s|\\[nrt])+[^\s\\]{1,200}(?:\s|\\[nrt]|[0-9]{1,9}\t){1,20}password(?:\s|\\[nrt])+([^\s\\"']{4,200})"#,
+        &["machine", "default"],
+        r#"\b(?:machine(?:\s|\\[nrt])+[^\s\\]{1,200}|default)(?:\s|\\[nrt]|[0-9]{1,9}\t){1,20}(?:(?:login|account)(?:\s|\\[nrt])+[^\s\\]{1,200}(?:\s|\\[nrt]|[0-9]{1,9}\t){1,20}){0,2}password(?:\s|\\[nrt])+([^\s\\"']{4,200})"#,
         password,
     ),
-    // A line of `.pgpass`: host, port, database, user and password.
+    // A line of `.pgpass`: host, port, database, user and password. With the port of the database any password.
+    (
+        "pgpass-password",
+        &[":5432:", ":*:"],
+        r#"(?m)(?:^|\\n|\t)[^\s:#\\/"']{1,100}:(?:5432|\*):[^\s:\\/"']{1,100}:[^\s:\\/"']{1,100}:([^\s\\"':]{4,200})\r?(?:$|\\n)"#,
+        password,
+    ),
     (
         "pgpass-password",
         &[":"],
@@ -140,7 +158,12 @@ pub(super) fn known() -> Vec<SecretPattern> {
     let formats = all().zip(EXPRESSIONS.iter());
     let formats =
         formats.map(|((kind, hints, _, counts), expression)| SecretPattern::known(kind, hints, expression, *counts));
-    formats.chain([SecretPattern::assigned(ASSIGNED, super::assigned::HINTS)]).collect()
+    let functions = [
+        SecretPattern::function(ASSIGNED, super::assigned::HINTS, super::assigned::spans),
+        SecretPattern::function(ASSIGNED, super::assigned::HINTS, super::tables::spans),
+        SecretPattern::function(ASSIGNED, &["secret"], super::manifests::spans),
+    ];
+    formats.chain(functions).collect()
 }
 
 /// An expression that begins at a word, which may also begin behind an escape.
@@ -174,9 +197,15 @@ fn mixed(text: &str) -> bool {
     digits(secret) && secret.bytes().any(|byte| byte.is_ascii_alphabetic()) && different.len() >= 8
 }
 
+/// Credentials of a header: drawn, or in base64 a user and a password.
+fn credentials(text: &str) -> bool {
+    let pair = || super::encoded::decoded(text.trim_end_matches('=')).is_some_and(|pair| pair.contains(':'));
+    text.len() >= 16 && (mixed(text) || !is_word_like(text)) || pair()
+}
+
 /// Neither a variable nor a placeholder word of documentation.
 fn password(text: &str) -> bool {
-    let words = ["password", "passwd", "pass", "pwd", "secret", "token"];
+    let words = ["password", "passwd", "pass", "pwd", "secret", "token", "bar", "baz"];
     let blank = text.trim_matches(['x', 'X', '*', '.']).is_empty();
     !blank && !text.starts_with(['$', '{', '%', '[']) && !words.contains(&text.to_ascii_lowercase().as_str())
 }
@@ -190,7 +219,7 @@ mod tests {
         for (expression, (kind, ..)) in EXPRESSIONS.iter().zip(all()) {
             assert!(expression.regex().is_some(), "{kind}");
         }
-        // And one for what is given away by a name.
-        assert_eq!(known().len(), all().count() + 1);
+        // And those for what is given away by a name.
+        assert_eq!(known().len(), all().count() + 3);
     }
 }

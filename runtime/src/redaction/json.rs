@@ -1,6 +1,10 @@
 //! Secrets in texts of JSON: strings are decoded, redacted and written again; everything else stays letter for letter,
 //! so that large numbers and the order of fields are what they were.
 
+use super::assigned::Class;
+use super::formats::ASSIGNED;
+use super::manifests;
+use super::placeholder::{placeholder, placeholders};
 use super::{Redacted, Redactor};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +13,7 @@ use std::ops::Range;
 /// How deep texts of JSON are read that are strings in texts of JSON.
 pub(super) const NESTED: usize = 4;
 
-/// A string of a JSON text.
+/// A string of a JSON text, or a number that is the value of a field.
 struct Token {
     /// Where it is, quotes included.
     range: Range<usize>,
@@ -21,14 +25,21 @@ struct Token {
     name: Option<usize>,
 }
 
+/// The strings and containers of a text of JSON.
+struct Strings {
+    tokens: Vec<Token>,
+    /// Of each object or list, by number, the one that it is in, and the name of the field whose value it is.
+    containers: Vec<(usize, Option<usize>)>,
+}
+
 /// The strings of a text that holds nothing but JSON, one value or several; `None` of any other text. Structure is checked
 /// as far as it is needed to distinguish names from values, at any depth.
-fn tokens(text: &str) -> Option<Vec<Token>> {
+fn strings(text: &str) -> Option<Strings> {
     let bytes = text.as_bytes();
     let mut tokens: Vec<Token> = Vec::new();
     // Of each open container its number, whether it is an object, and the name that waits for its value.
     let mut open: Vec<(usize, bool, Option<usize>)> = Vec::new();
-    let (mut containers, mut at) = (0, 0);
+    let (mut containers, mut at) = (vec![(0, None)], 0);
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => {
@@ -47,8 +58,9 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
                 continue;
             }
             b'{' | b'[' => {
-                containers += 1;
-                open.push((containers, *byte == b'{', None));
+                let (container, _, name) = open.last().copied().unwrap_or_default();
+                open.push((containers.len(), *byte == b'{', None));
+                containers.push((container, name));
             }
             b'}' | b']' => {
                 let (_, is_object, _) = open.pop()?;
@@ -59,6 +71,14 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
                     *waiting = None;
                 }
             }
+            b'-' | b'0'..=b'9' if matches!(open.last(), Some((_, true, Some(_)))) => {
+                let number = |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+                let end = at + bytes.get(at..)?.iter().take_while(number).count();
+                let (container, _, name) = open.last().copied()?;
+                tokens.push(Token { range: at..end, container, is_name: false, name });
+                at = end;
+                continue;
+            }
             b',' => open.last_mut()?.2 = None,
             b':' if open.is_empty() => return None,
             b' ' | b'\t' | b'\r' | b'\n' | b':' | b'+' | b'-' | b'.' | b'0'..=b'9' | b'E' => {}
@@ -68,7 +88,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
         }
         at += 1;
     }
-    open.is_empty().then_some(tokens)
+    open.is_empty().then_some(Strings { tokens, containers })
 }
 
 /// Where the string that begins at a quote ends.
@@ -116,9 +136,10 @@ impl Redactor {
         if depth == 0 || !text.trim_start().starts_with(['{', '[', '"']) {
             return None;
         }
-        let tokens = tokens(text)?;
+        let Strings { tokens, containers } = strings(text)?;
         let raw = |token: &Token| text.get(token.range.clone()).unwrap_or_default();
         let pairs = pairs(&tokens, raw);
+        let kept = kept_in_manifests(&tokens, &containers, raw);
         let mut counts = BTreeMap::new();
         // What changes, by the place of the string.
         let mut changed: BTreeMap<usize, String> = BTreeMap::new();
@@ -127,6 +148,8 @@ impl Redactor {
             let name = token.name.map(|name| pairs.get(&at).copied().unwrap_or(name));
             let name = name.and_then(|name| tokens.get(name)).map(|name| decoded(raw(name)));
             let redacted = match name {
+                Some(name) if !raw(token).starts_with('"') => self.redact_number(&name, raw(token)),
+                Some(_) if kept.contains(&token.container) && is_replaceable(&string) => assigned_secret(),
                 Some(name) => self.redact_field(&name, &string, depth - 1),
                 None => self.redact_at(&string, depth - 1),
             };
@@ -151,15 +174,23 @@ impl Redactor {
         Some(Redacted { text: Cow::Owned(out), counts })
     }
 
+    /// Redacts a number that is the value of a field: a password of digits. The placeholder is a text.
+    pub(super) fn redact_number<'t>(&self, name: &str, number: &'t str) -> Redacted<'t> {
+        match super::assigned::class(name) {
+            Some(Class::Password) if super::assigned::is_field(name, number) => assigned_secret(),
+            _ => Redacted { text: Cow::Borrowed(number), counts: BTreeMap::new() },
+        }
+    }
+
     /// Redacts the value of a field, whose name may be what gives it away.
     pub(super) fn redact_field<'t>(&self, name: &str, text: &'t str, depth: usize) -> Redacted<'t> {
-        if super::assigned::is_secret(name, text) && !self.is_placeholders(text) {
-            let kind = super::formats::ASSIGNED;
-            let counts = BTreeMap::from([(kind.to_owned(), 1)]);
-            return Redacted { text: Cow::Owned(super::placeholder(kind)), counts };
+        if super::assigned::is_field(name, text) && placeholders(text).is_empty() {
+            return assigned_secret();
         }
         let redacted = self.redact_at(text, depth);
-        if !redacted.counts.is_empty() || self.worth_trying(name).is_empty() {
+        // With its name it may be found that is in one line, and was not redacted before.
+        let framed = !text.contains('\n') && placeholders(text).is_empty();
+        if !redacted.counts.is_empty() || !framed || self.worth_trying(name).is_empty() {
             return redacted;
         }
         let (head, tail) = (format!("\"{name}\": \""), "\"");
@@ -173,23 +204,48 @@ impl Redactor {
     }
 }
 
+/// A whole value that is replaced.
+fn assigned_secret<'t>() -> Redacted<'t> {
+    let counts = BTreeMap::from([(ASSIGNED.to_owned(), 1)]);
+    Redacted { text: Cow::Owned(placeholder(ASSIGNED)), counts }
+}
+
+/// Whether a value of a manifest is more than a sign, and no placeholder.
+fn is_replaceable(text: &str) -> bool {
+    text.len() >= manifests::SHORTEST && placeholders(text).is_empty()
+}
+
+/// The objects with the data of manifests of the kind `Secret`.
+fn kept_in_manifests<'t>(
+    tokens: &[Token],
+    containers: &[(usize, Option<usize>)],
+    raw: impl Fn(&Token) -> &'t str,
+) -> BTreeSet<usize> {
+    let name = |at: Option<usize>| at.and_then(|at| tokens.get(at)).map(|name| raw(name).trim_matches('"'));
+    let is_kind = |token: &&Token| raw(token) == "\"Secret\"" && name(token.name) == Some("kind");
+    let manifests: BTreeSet<usize> = tokens.iter().filter(is_kind).map(|token| token.container).collect();
+    let is_data = |(_, (parent, of)): &(usize, &(usize, Option<usize>))| {
+        manifests.contains(parent) && name(*of).is_some_and(|name| manifests::DATA.contains(&name))
+    };
+    containers.iter().enumerate().filter(is_data).map(|(number, _)| number).collect()
+}
+
+/// What pairs of a name and a value call them, in any case.
+const NAMES: [&str; 5] = ["name", "key", "variable", "parameterkey", "field"];
+const VALUES: [&str; 4] = ["value", "val", "parametervalue", "content"];
+
 /// Of the strings called `value` in an object, the place of the string called `name` or `key` in it: together they are a
 /// field, as in the variables of a container and the headers of a recorded request.
 fn pairs<'t>(tokens: &[Token], raw: impl Fn(&Token) -> &'t str) -> BTreeMap<usize, usize> {
     let called = |token: &Token, names: &[&str]| {
-        let name = token.name.and_then(|name| tokens.get(name));
-        name.is_some_and(|name| names.contains(&raw(name)))
+        let name = token.name.and_then(|name| tokens.get(name)).map(|name| raw(name).trim_matches('"'));
+        name.is_some_and(|name| names.iter().any(|one| name.eq_ignore_ascii_case(one)))
     };
     let mut names: BTreeMap<usize, usize> = BTreeMap::new();
-    for (at, token) in tokens.iter().enumerate() {
-        if called(token, &["\"name\"", "\"key\"", "\"Name\"", "\"Key\""]) {
-            names.entry(token.container).or_insert(at);
-        }
+    for (at, token) in tokens.iter().enumerate().filter(|(_, token)| called(token, &NAMES)) {
+        names.entry(token.container).or_insert(at);
     }
-    if names.is_empty() {
-        return BTreeMap::new();
-    }
-    let values = tokens.iter().enumerate().filter(|(_, token)| called(token, &["\"value\"", "\"Value\""]));
+    let values = tokens.iter().enumerate().filter(|(_, token)| called(token, &VALUES));
     values.filter_map(|(at, token)| names.get(&token.container).map(|name| (at, *name))).collect()
 }
 
@@ -219,7 +275,8 @@ fn keep_apart<'t>(tokens: &[Token], raw: impl Fn(&Token) -> &'t str, changed: &m
 
 /// Whether two texts of JSON have the same names in the same containers, and as many strings.
 fn same_fields(before: &str, after: &str) -> bool {
-    let (Some(old), Some(new)) = (tokens(before), tokens(after)) else { return false };
+    let (Some(old), Some(new)) = (strings(before), strings(after)) else { return false };
+    let (old, new) = (old.tokens, new.tokens);
     let same = |(a, b): (&Token, &Token)| {
         a.is_name == b.is_name
             && a.container == b.container

@@ -38,8 +38,8 @@ enum Finder {
     Known(&'static KnownExpression, fn(&str) -> bool),
     /// By an expression of the user.
     OfUser(Regex),
-    /// By the name that a value is assigned to.
-    Assigned,
+    /// By a function that visits the secrets of a text.
+    Function(fn(&str, &mut dyn FnMut(Range<usize>))),
 }
 
 /// An expression that is compiled when a text is first searched with it: most texts have no hint of most formats, and
@@ -73,9 +73,13 @@ impl SecretPattern {
         Self { kind: kind.to_owned(), hints, finder: Finder::Known(expression, counts) }
     }
 
-    /// The one that finds what is assigned to names of secrets.
-    pub(super) fn assigned(kind: &str, hints: &'static [&'static str]) -> Self {
-        Self { kind: kind.to_owned(), hints, finder: Finder::Assigned }
+    /// A function that visits the secrets of a text.
+    pub(super) fn function(
+        kind: &str,
+        hints: &'static [&'static str],
+        function: fn(&str, &mut dyn FnMut(Range<usize>)),
+    ) -> Self {
+        Self { kind: kind.to_owned(), hints, finder: Finder::Function(function) }
     }
 
     /// One of a user's.
@@ -95,7 +99,7 @@ impl SecretPattern {
         match &self.finder {
             Finder::Known(expression, _) => expression.regex().is_some_and(|regex| regex.is_match(text)),
             Finder::OfUser(regex) => regex.is_match(text),
-            Finder::Assigned => false,
+            Finder::Function(_) => false,
         }
     }
 
@@ -107,7 +111,7 @@ impl SecretPattern {
                 None => return,
             },
             Finder::OfUser(regex) => (regex, |_| true),
-            Finder::Assigned => return super::assigned::spans(text, visit),
+            Finder::Function(function) => return function(text, visit),
         };
         if regex.captures_len() == 1 {
             for found in regex.find_iter(text).filter(|found| counts(found.as_str())) {

@@ -177,11 +177,14 @@ impl Redaction {
 
     /// The value of a field, whose name may be what gives a secret away: `API_KEY`.
     fn named(&mut self, name: &str, value: &mut Value) {
-        let Value::String(text) = value else { return self.value(value) };
         let Some(redactor) = &self.redactor else { return };
-        let Redacted { text: redacted, counts } = redactor.redact_field(name, text, NESTED);
-        if let Cow::Owned(redacted) = redacted {
-            *text = redacted;
+        let redacted = match value {
+            Value::String(text) => redactor.redact_field(name, text, NESTED).into_owned(),
+            Value::Number(number) => redactor.redact_number(name, &number.to_string()).into_owned(),
+            _ => return self.value(value),
+        };
+        if let Some((text, counts)) = redacted {
+            *value = Value::String(text);
             self.count(&counts);
         }
     }

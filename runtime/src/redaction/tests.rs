@@ -300,3 +300,101 @@ fn the_values_of_a_file_kept_for_secrets_are_found_elsewhere() {
     );
     assert_eq!(redactor.redact("abcdefgh12345").text, "abcdefgh12345");
 }
+
+#[test]
+fn the_work_grows_as_the_text_does() {
+    let pieces = [
+        "\"",
+        "'",
+        "a",
+        "key",
+        "\\",
+        "password=",
+        "password=\"",
+        "password='\\\\",
+        "password:\n ",
+        "password {\n",
+        "<password ",
+        "<a:token ",
+        "| password |\n",
+        "token,user\n",
+        "insert into t (password) values (",
+        "insert into t (password) values ('a'), ",
+        "QUJDREVGR0g",
+        "[redacted:",
+        "[redacted:jwt]",
+        "\u{1b}[31mpassword",
+        "\u{a0}",
+        "{\"password\":",
+        "[",
+        "{\"a\":[",
+        "password is ",
+        "--password ",
+        "kind: Secret\ndata:\n a: b\n",
+        "\"password\": \"",
+        "password\t",
+        "name: ",
+        "${PASSWORD:",
+        "password.",
+        "-----BEGIN PRIVATE KEY-----",
+        "curl -u a:",
+    ];
+    let redactor = Redactor::default();
+    let work = |piece: &str, length: usize| {
+        super::work::counted();
+        redactor.redact(&piece.repeat(length / piece.len()));
+        super::work::counted()
+    };
+    for piece in pieces {
+        let (once, twice) = (work(piece, 8 * 1024), work(piece, 32 * 1024));
+        assert!(
+            twice <= 5 * once + 8 * 1024,
+            "{piece:?}: {once} bytes looked at, and {twice} of a text four times as long"
+        );
+        assert!(twice <= 400 * 32 * 1024, "{piece:?}: {twice} bytes looked at");
+    }
+    // Texts of JSON in texts of JSON, which end at some depth.
+    let nested =
+        |depth: usize| (0..depth).fold("x".to_owned(), |text, _| serde_json::json!({ "password": text }).to_string());
+    super::work::counted();
+    redactor.redact(&nested(12));
+    assert!(super::work::counted() <= 100 * nested(12).len());
+}
+
+#[test]
+fn a_placeholder_is_never_replaced_again() {
+    let redactor = Redactor::default();
+    for text in [
+        "mysql -p[redacted:command-password] -e 'select 1'",
+        "mysql -u root -p[redacted:assigned-secret]",
+        "mysql -p[redacted:env:DB_PASSWORD]",
+        "password: [redacted:assigned-secret]",
+        "\"password\": \"[redacted:env:OF_ANOTHER]\"",
+        "{\"command\":\"mysql -p[redacted:command-password]\",\"output\":\"password=[redacted:assigned-secret]\"}",
+        "postgres://app:[redacted:url-password]@db/app?password=[redacted:assigned-secret]",
+        "| user | password |\n| --- | --- |\n| me | [redacted:assigned-secret] |\n",
+        "kind: Secret\ndata:\n  a: [redacted:assigned-secret]\n",
+        "Authorization: Bearer [redacted:authorization]",
+        "[redacted:assigned-secret]=[redacted:command-password]",
+        "password [redacted:assigned-secret]",
+        "curl -u me:[redacted:command-password] https://h",
+    ] {
+        assert_eq!(redactor.redact(text).text, text);
+        let json = serde_json::json!({"command": text, "password": text}).to_string();
+        let once = redactor.redact(&json).text.into_owned();
+        assert_eq!(redactor.redact(&once).text, once);
+    }
+}
+
+#[test]
+fn a_password_that_is_a_number_of_json_becomes_a_text() {
+    let redactor = std::sync::Arc::new(Redactor::default());
+    let (text, redacted) = (
+        r#"{"password": 48291057, "port": 5432, "n": [48291057]}"#,
+        r#"{"password": "[redacted:assigned-secret]", "port": 5432, "n": [48291057]}"#,
+    );
+    assert_eq!(redactor.redact(text).text, redacted);
+    let mut value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    super::Redaction::new(Some(&redactor)).value(&mut value);
+    assert_eq!(Some(value), serde_json::from_str(redacted).ok());
+}

@@ -8,6 +8,7 @@ mod values;
 
 pub use look_alikes::look_alikes;
 pub use settings::secrets;
+pub use values::styled;
 
 /// A secret where a program writes it.
 pub struct Drawn {
@@ -30,17 +31,17 @@ impl Seeded {
     }
 
     /// Below a number.
-    fn below(&mut self, end: usize) -> usize {
+    pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
     /// One of some.
-    fn one<'t, T: ?Sized>(&mut self, of: &[&'t T]) -> &'t T {
+    pub fn one<'t, T: ?Sized>(&mut self, of: &[&'t T]) -> &'t T {
         of[self.below(of.len())]
     }
 
     /// Characters of an alphabet.
-    fn text(&mut self, alphabet: &str, length: usize) -> String {
+    pub fn text(&mut self, alphabet: &str, length: usize) -> String {
         let letters: Vec<char> = alphabet.chars().collect();
         (0..length).map(|_| letters[self.below(letters.len())]).collect()
     }

@@ -27,7 +27,7 @@ struct LabelledText {
 }
 
 /// Whether nothing is left of a secret but what is too short to be of use, or stands around it as well.
-fn is_gone(redacted: &str, secret: &str, around: &str) -> bool {
+pub fn is_gone(redacted: &str, secret: &str, around: &str) -> bool {
     let shown: String =
         redacted.split("[redacted:").map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect();
     let chars: Vec<char> = secret.chars().collect();
@@ -93,6 +93,22 @@ fn the_labelled_corpus_gives_the_promised_recall_and_precision() -> Tested {
 #[test]
 fn samples_that_were_written_without_knowing_the_rules_give_the_same() -> Tested {
     Measured::of("unseen-secrets.jsonl", "unseen-look-alikes.jsonl")?.keeps_the_promise("second corpus");
+    Ok(())
+}
+
+#[test]
+fn values_of_every_alphabet_are_found_in_shapes_that_were_once_missed() -> Tested {
+    let redactor = Redactor::default();
+    let shapes: Vec<LabelledSecret> = corpus("shapes-secrets.jsonl")?;
+    assert!(shapes.len() > 100, "the list is there");
+    let missed = |LabelledSecret { r#where, before, secret, after, .. }: &LabelledSecret| {
+        let secret = secret.concat();
+        let redacted = redactor.redact(&format!("{before}{secret}{after}")).text.into_owned();
+        let gone = is_gone(&redacted, &secret, &format!("{before}\n{after}"));
+        (!gone).then(|| format!("{}: {redacted:?}", r#where))
+    };
+    let missed: Vec<String> = shapes.iter().filter_map(missed).collect();
+    assert!(missed.is_empty(), "{missed:#?}");
     Ok(())
 }
 

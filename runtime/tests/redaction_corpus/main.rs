@@ -1,6 +1,7 @@
 //! The corpus of invented secrets, and that of what must stay (`docs/redaction.md`).
 
 mod generated;
+mod grammar;
 mod labelled;
 
 use annals_runtime::redaction::Redactor;

@@ -1,32 +1,19 @@
 //! Reading of a text from a place on: separators, types, quotes and values.
 
 use super::VALUE;
+use crate::redaction::work;
 use std::ops::Range;
 
 /// The most white space around a separator, and the most backslashes before a quote.
-const SPACE: usize = 20;
+pub(super) const SPACE: usize = 20;
 const ESCAPES: usize = 7;
 
+/// The longest value between quotes: longer than those without, since a key of several lines can be in quotes.
+pub(super) const QUOTED: usize = 8_192;
+
 /// What may wrap a value in code.
-const WRAPPERS: [&[u8]; 17] = [
-    b"Some",
-    b"Ok",
-    b"Just",
-    b"SecretStr",
-    b"SecretString::from",
-    b"SecretString::new",
-    b"Secret::new",
-    b"String::from",
-    b"std::string",
-    b"Password::new",
-    b"ApiKey::new",
-    b"Token::new",
-    b"Optional.of",
-    b"Buffer.from",
-    b"aws.String",
-    b"pulumi.String",
-    b"ptr.To",
-];
+const WRAPPERS: &str = "Some Ok Just SecretStr SecretString::from SecretString::new Secret::new String::from std::string Password::new \
+    ApiKey::new Token::new Optional.of Buffer.from aws.String pulumi.String ptr.To";
 
 /// How many lines of a block are read.
 const BLOCK_LINES: usize = 6;
@@ -76,33 +63,38 @@ impl Cursor<'_> {
         if self.peek(0) == Some(b':') && self.peek(1) == Some(b':') {
             return false;
         }
-        [
-            b"||=".as_slice(),
-            b"||",
-            b"??=",
-            b"??",
-            b"===",
-            b"!==",
-            b"==",
-            b"!=",
-            b":=",
-            b"?=",
-            b"+=",
-            b"=>",
-            b"<-",
-            b"=",
-            b":",
-            b"%3D",
-            b"%3d",
-        ]
-        .into_iter()
-        .any(|separator| self.takes(separator))
+        const SIGNS: &str = "||= || ??= ?? === !== == != := ?= += => <<< <- -> |-> ~> ::= = : %3D %3d";
+        SIGNS.split_ascii_whitespace().any(|sign| self.takes(sign.as_bytes()))
+    }
+
+    /// The verb between a name and its value in a sentence.
+    pub(super) fn verb(&mut self, spaces: usize) -> bool {
+        const VERBS: &str = "is: is was lautet: lautet ist: ist est: est es: es é è jest este är er to";
+        const JOINED: &str = "是 为 為 は";
+        if JOINED.split_ascii_whitespace().any(|verb| self.takes(verb.as_bytes())) {
+            return true;
+        }
+        let before = self.at;
+        let found = spaces > 0
+            && VERBS.split_ascii_whitespace().any(|verb| {
+                self.at = before;
+                self.takes(verb.as_bytes()) && self.spaces() > 0
+            });
+        self.at = if found { self.at } else { before };
+        found
+    }
+
+    /// Whether nothing but a remark follows in the line.
+    pub(super) fn ends_line(&self, at: usize) -> bool {
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let rest = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
+        matches!(rest, None | Some(b'\n' | b'#' | b'\\'))
     }
 
     /// Skips what wraps a quoted value: `Some("...")`, `SecretString::from("...")`.
     pub(super) fn wrapper(&mut self) {
         let before = self.at;
-        if WRAPPERS.iter().any(|name| self.takes(name)) && self.takes(b"(") {
+        if WRAPPERS.split_ascii_whitespace().any(|name| self.takes(name.as_bytes())) && self.takes(b"(") {
             let value = self.at;
             if self.quote().is_some() {
                 self.at = value;
@@ -113,11 +105,10 @@ impl Cursor<'_> {
     }
 
     /// The content of a part of a form, which follows the name of its field and an empty line.
-    pub(super) fn part_of_form(&mut self) -> Option<Range<usize>> {
-        [b"\r\n\r\n".as_slice(), b"\n\n"]
-            .into_iter()
-            .any(|lines| self.takes(lines))
-            .then(|| self.until(|byte| byte.is_ascii_whitespace(), VALUE))
+    pub(super) fn part_of_form(&mut self, before: &str) -> Option<Range<usize>> {
+        let lines = [b"\r\n\r\n".as_slice(), b"\n\n"];
+        let is_part = before.ends_with("name=\"") && lines.into_iter().any(|lines| self.takes(lines));
+        is_part.then(|| self.until(|byte| byte.is_ascii_whitespace(), VALUE))
     }
 
     /// The next cell of a table.
@@ -203,17 +194,6 @@ impl Cursor<'_> {
         false
     }
 
-    /// The value of an element of a property list that follows the one of its name.
-    pub(super) fn element(&mut self) -> Option<Range<usize>> {
-        if !self.takes(b"</key>") {
-            return None;
-        }
-        while matches!(self.peek(0), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
-        self.takes(b"<string>").then(|| self.until(|byte| matches!(byte, b'<' | b'\n'), VALUE))
-    }
-
     /// Between two arguments, or a method and its argument, when a quoted text follows.
     pub(super) fn argument(&mut self, takes_one: bool) -> bool {
         let before = self.at;
@@ -226,7 +206,8 @@ impl Cursor<'_> {
         if takes_one && (self.takes(b",") || self.takes(b"(")) {
             self.spaces();
             let behind = self.at;
-            if self.quote().is_some() {
+            // Backquotes are of prose: a list of names.
+            if self.quote().is_some_and(|(quote, _)| quote != b'`') {
                 self.at = behind;
                 return true;
             }
@@ -259,7 +240,7 @@ impl Cursor<'_> {
         if self.takes(b",") {
             self.spaces();
             self.quote();
-            if self.takes(b"value") {
+            if self.value() {
                 self.quote();
                 self.spaces();
                 if self.takes(b":") || self.takes(b"=") {
@@ -268,14 +249,15 @@ impl Cursor<'_> {
             }
             self.at = before;
         }
-        if self.takes(b"value=") {
+        if self.value() && self.takes(b"=") {
             return true;
         }
+        self.at = before;
         self.takes(b"\r");
         if self.takes(b"\n") {
             self.spaces();
             self.quote();
-            if self.takes(b"value") {
+            if self.value() {
                 self.quote();
                 if self.takes(b":") {
                     return true;
@@ -284,6 +266,10 @@ impl Cursor<'_> {
         }
         self.at = before;
         false
+    }
+
+    fn value(&mut self) -> bool {
+        [b"value".as_slice(), b"Value", b"default", b"content"].into_iter().any(|name| self.takes(name))
     }
 
     /// The beginning of a text of YAML that follows in its own line.
@@ -314,16 +300,17 @@ impl Cursor<'_> {
     /// A value up to its closing quote, or up to white space when the text is cut off before one.
     pub(super) fn quoted(&self, quote: u8, escapes: usize) -> Range<usize> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        for (length, byte) in rest.iter().enumerate().take(VALUE) {
+        let mut before = 0;
+        for (length, byte) in rest.iter().enumerate().take(QUOTED) {
+            let closes = if escapes == 0 { before % 2 == 0 } else { before <= escapes };
             if *byte == b'\n' {
                 break;
             }
-            let inner = rest.get(..length).unwrap_or_default();
-            let before = inner.iter().rev().take_while(|byte| **byte == b'\\').count();
-            let closes = if escapes == 0 { before % 2 == 0 } else { before <= escapes };
+            work::count(1);
             if *byte == quote && closes {
                 return self.at..self.at + length - if escapes == 0 { 0 } else { before };
             }
+            before = if *byte == b'\\' { before + 1 } else { 0 };
         }
         self.until(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\''), VALUE)
     }
@@ -362,6 +349,7 @@ impl Cursor<'_> {
     pub(super) fn until(&self, ends: impl Fn(u8) -> bool, most: usize) -> Range<usize> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let length = rest.iter().take(most + 1).take_while(|byte| !ends(**byte)).count();
+        work::count(length);
         // One that is longer is no value of a name.
         let length = if length > most { 0 } else { length };
         self.at..self.at + length

@@ -1,190 +1,106 @@
 //! What a name says about its value.
 
-use crate::redaction::environment::words;
+use crate::redaction::words::{has_word, words};
 
 /// What a name says that its value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(in crate::redaction) enum Class {
     /// A password that people choose: short, of words, of digits.
     Password,
-    /// A secret, a token or a key that a program made.
+    /// A secret or a key that a program made.
     Secret,
-    /// `PASS` and `KEY` in names of which many hold none; the value must give itself away, too.
+    /// A token without more words: in parsers and in themes, a piece of a text.
+    Token,
+    /// `PASS`, `KEY` and `AUTH` in names of which many hold none; the value must give itself away, too.
     Perhaps,
     /// The number of a key, hexadecimal.
     Number,
 }
 
-/// Words behind the one that counts which change nothing.
-const SUFFIXES: [&str; 23] = [
-    "STRING",
-    "PROD",
-    "PRODUCTION",
-    "DEV",
-    "DEVELOPMENT",
-    "TEST",
-    "STAGING",
-    "STAGE",
-    "LOCAL",
-    "LIVE",
-    "OLD",
-    "NEW",
-    "PRIMARY",
-    "SECONDARY",
-    "BASE",
-    "BASE64",
-    "B64",
-    "VALUE",
-    "DATA",
-    "RAW",
-    "BACKUP",
-    "PLAIN",
-    "PLAINTEXT",
-];
+/// Words behind the one that counts which change nothing, apart from numbers.
+const SUFFIXES: &str = "STRING PROD PRODUCTION DEV DEVELOPMENT DEVEL TEST TESTING STAGING STAGE QA UAT LOCAL LIVE SANDBOX OLD NEW \
+    PRIMARY SECONDARY MAIN MASTER REPLICA SLAVE BASE BASE64 B64 VALUE DATA RAW BACKUP PLAIN PLAINTEXT TEXT CONFIRM CONFIRMATION \
+    ENV DEFAULT INTERNAL EXTERNAL READONLY RO RW AES256";
 
 /// Words of names whose tokens and keys are no secrets.
-const PUBLIC: [&str; 40] = [
-    "MAX",
-    "MIN",
-    "NUM",
-    "NEXT",
-    "PAGE",
-    "CONTINUATION",
-    "CANCEL",
-    "CANCELLATION",
-    "PUBLIC",
-    "PUBLISHABLE",
-    "PRIMARY",
-    "FOREIGN",
-    "TOTAL",
-    "COUNT",
-    "EOS",
-    "BOS",
-    "PAD",
-    "UNK",
-    "SEP",
-    "STOP",
-    "START",
-    "INPUT",
-    "OUTPUT",
-    "IS",
-    "HAS",
-    "USE",
-    "EOF",
-    "CACHE",
-    "SORT",
-    "PARTITION",
-    "UNIQUE",
-    "HOT",
-    "INDEX",
-    "SHORTCUT",
-    "ROW",
-    "OBJECT",
-    "GROUP",
-    "PREV",
-    "PREVIOUS",
-    "IDEMPOTENCY",
-];
+const PUBLIC: &str = "MAX MIN NUM NEXT PAGE CONTINUATION CANCEL CANCELLATION PUBLIC PUBLISHABLE PRIMARY FOREIGN TOTAL COUNT EOS BOS \
+    PAD UNK SEP STOP START INPUT OUTPUT IS HAS USE EOF CACHE SORT PARTITION UNIQUE HOT INDEX SHORTCUT ROW OBJECT GROUP PREV \
+    PREVIOUS IDEMPOTENCY LAST FIRST CURRENT PEEK EXPECTED UNEXPECTED SYNC RESUME";
 
 /// Words before `KEY` that make it a secret one.
-const KEYS: [&str; 37] = [
-    "PRESHARED",
-    "API",
-    "ACCESS",
-    "SECRET",
-    "PRIVATE",
-    "ENCRYPTION",
-    "SIGNING",
-    "CLIENT",
-    "MASTER",
-    "AUTH",
-    "ACCOUNT",
-    "SHARED",
-    "SERVICE",
-    "LICENSE",
-    "SSH",
-    "APP",
-    "ADMIN",
-    "STORAGE",
-    "SUBSCRIPTION",
-    "CIPHER",
-    "HMAC",
-    "JWT",
-    "WEBHOOK",
-    "SECURITY",
-    "DEPLOY",
-    "WRITE",
-    "READ",
-    "LIVE",
-    "TEST",
-    "CONSUMER",
-    "DEVELOPER",
-    "SESSION",
-    "APPLICATION",
-    "SERVER",
-    "DECRYPTION",
-    "ROOT",
-    "USER",
-];
+const KEYS: &str = "PRESHARED API ACCESS SECRET PRIVATE ENCRYPTION SIGNING CLIENT MASTER AUTH ACCOUNT SHARED SERVICE LICENSE SSH APP \
+    ADMIN STORAGE SUBSCRIPTION CIPHER HMAC JWT WEBHOOK SECURITY DEPLOY WRITE READ LIVE TEST CONSUMER DEVELOPER SESSION \
+    APPLICATION SERVER DECRYPTION ROOT USER FUNCTIONS MACHINE INSTANCE INTEGRATION RECOVERY BACKUP UNSEAL JOIN";
 
 /// Words before `PASS` that make it a password.
-const PASSES: [&str; 34] = [
-    "DEFAULT", "BECOME", "SUDO", "WIFI", "ACCOUNT", "SERVICE", "KEYSTORE", "BIND", "LDAP", "VPN", "APP", "BACKUP",
-    "STORE", "MQTT", "DB", "USER", "SMTP", "MAIL", "EMAIL", "MYSQL", "PG", "POSTGRES", "REDIS", "ADMIN", "ROOT", "FTP",
-    "SSH", "DATABASE", "HTTP", "PROXY", "AUTH", "LOGIN", "MONGO", "RABBITMQ",
-];
+const PASSES: &str = "DEFAULT BECOME SUDO WIFI ACCOUNT SERVICE KEYSTORE TRUSTSTORE BIND LDAP VPN APP BACKUP STORE MQTT DB USER SMTP \
+    IMAP MAIL EMAIL MYSQL PG POSTGRES REDIS ADMIN ROOT FTP SFTP SSH DATABASE HTTP PROXY AUTH LOGIN MONGO RABBITMQ AMQP SQL \
+    ORACLE JDBC KEY SSL TLS CERT";
+
+/// How names of passwords end.
+const PASSWORDS: &str = "PASSWORD PASSWORDS PASSWD PASSPHRASE PASSCODE PASSWORT KENNWORT PASSORT REQUIREPASS PWD PSK PASSWRD MOTDEPASSE MDP \
+    CONTRASENA CONTRASEÑA CONTRASENYA SENHA WACHTWOORD HASŁO HASLO LÖSENORD LOSENORD PAROLA ПАРОЛЬ ПАРОЛЯ ПАРОЛЕМ ПАРОЛ 密码 密碼 \
+    口令 パスワード 비밀번호 ΚΩΔΙΚΌΣ ΣΥΝΘΗΜΑΤΙΚΌ HESLO JELSZÓ SALASANA ŞIFRE SIFRE ADGANGSKODE PASSORD סיסמה";
+
+/// How names of secrets end.
+const SECRETS: &str = "SECRET TOKEN CREDENTIAL CREDENTIALS CREDS GEHEIMNIS ТОКЕН 令牌 密钥";
 
 /// What a name says that its value is; `None` if nothing.
-pub(super) fn class(name: &str) -> Option<Class> {
+pub(in crate::redaction) fn class(name: &str) -> Option<Class> {
     let words = words(name);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let [.., "PRIVATE", "KEY", "ID"] = words.as_slice() {
         return Some(Class::Number);
     }
-    let changes_nothing = |word: &&str| SUFFIXES.contains(word) || word.bytes().all(|byte| byte.is_ascii_digit());
-    let behind = words.iter().rev().take_while(|word| changes_nothing(word)).count();
-    let (last, before) = words.get(..words.len() - behind)?.split_last()?;
+    if let [.., "MOT", "DE", "PASSE"] = words.as_slice() {
+        return Some(Class::Password);
+    }
+    let is_number = |word: &str| word.trim_start_matches('V').bytes().all(|byte| byte.is_ascii_digit());
+    let behind = words.iter().rev().take_while(|word| has_word(SUFFIXES, word) || is_number(word)).count();
+    // `password_for_backups`, `TOKEN_FOR_CI`.
+    let aim = words.iter().position(|word| *word == "FOR").filter(|at| *at > 0);
+    let (last, before) = words.get(..aim.unwrap_or(words.len() - behind))?.split_last()?;
     let last = last.trim_end_matches(|c: char| c.is_ascii_digit());
     let prior = before.last().copied().unwrap_or_default();
-    let ends = |ends: &[&str]| ends.iter().any(|end| last.ends_with(end));
-    if ends(&[
-        "PASSWORD",
-        "PASSWORDS",
-        "PASSWD",
-        "PASSPHRASE",
-        "PASSWORT",
-        "KENNWORT",
-        "CONTRASENA",
-        "REQUIREPASS",
-        "PWD",
-        "PSK",
-    ]) {
+    let ends = |ends: &str| ends.split_ascii_whitespace().any(|end| last.ends_with(end));
+    if ends(PASSWORDS) {
         return Some(Class::Password);
     }
-    let public = before.iter().any(|word| PUBLIC.contains(word));
-    if public {
+    if before.iter().any(|word| has_word(PUBLIC, word)) {
         return None;
     }
+    let variable = !name.chars().any(char::is_lowercase);
     // `dbpass`, `smtpPass`.
-    if last.strip_suffix("PASS").is_some_and(|before| PASSES.contains(&before)) {
-        return Some(Class::Password);
-    }
-    let keys =
-        ["APIKEY", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY", "ACCOUNTKEY", "ENCRYPTIONKEY", "AUTHKEY", "MASTERKEY"];
-    match last {
-        "PW" if !before.is_empty() => Some(Class::Password),
-        "PASS" if PASSES.contains(&prior) => Some(Class::Password),
-        "PASS" if before.is_empty() && name != "pass" => None,
-        "KEY" if KEYS.contains(&prior) => Some(Class::Secret),
-        "PASS" | "SALT" => Some(Class::Perhaps),
+    match (last, last.strip_suffix("PASS"), last.strip_suffix("KEY")) {
+        _ if last == "TOKEN" && before.is_empty() && !variable => Some(Class::Token),
+        _ if ends(SECRETS) => Some(Class::Secret),
+        (_, Some(""), _) if has_word(PASSES, prior) => Some(Class::Password),
+        (_, Some(joined), _) if has_word(PASSES, joined) => Some(Class::Password),
+        (_, Some(""), _) if before.is_empty() && name != "pass" => None,
+        (_, _, Some("")) if has_word(KEYS, prior) => Some(Class::Secret),
+        (_, _, Some(joined)) if has_word(KEYS, joined) => Some(Class::Secret),
         // The key of a publisher that images name: public.
-        "KEY" if prior == "GPG" => None,
+        (_, _, Some("")) if prior == "GPG" => None,
         // Names of variables: `RAILS_KEY`, but not `keyName.key`.
-        "KEY" if !before.is_empty() && name.chars().all(|c| !c.is_lowercase()) => Some(Class::Perhaps),
-        "AUTH" if before.is_empty() => Some(Class::Perhaps),
-        "AUTHORIZATION" => Some(Class::Perhaps),
-        "CREDENTIAL" | "CREDENTIALS" | "CREDS" | "PAT" => Some(Class::Secret),
-        _ if ends(&["SECRET", "TOKEN"]) || ends(&keys) => Some(Class::Secret),
-        _ => None,
+        (_, _, Some("")) if !before.is_empty() && variable => Some(Class::Perhaps),
+        ("PW", ..) if !before.is_empty() => Some(Class::Password),
+        ("PAT", ..) => Some(Class::Secret),
+        ("PASS" | "SALT" | "AUTHORIZATION", ..) => Some(Class::Perhaps),
+        ("AUTH", ..) if before.is_empty() || variable => Some(Class::Perhaps),
+        _ => of_a_variable(&words, variable),
     }
+}
+
+/// `PASSWORD_POSTGRES`, `TOKEN_GITHUB`: whose it is follows.
+fn of_a_variable(words: &[&str], variable: bool) -> Option<Class> {
+    let [first, .., last] = words else { return None };
+    let about = "FILE PATH DIR FOLDER NAME NAMES URL URI HOST PORT TYPE KIND LENGTH LEN SIZE MINIMUM MAXIMUM RESET HASH HASHERS HASHED \
+        HASHER ALGORITHM POLICY TIMEOUT EXPIRY EXPIRES TTL ENABLED REQUIRED LIMIT COUNT ID IDS REGEX PATTERN FIELD HEADER PREFIX \
+        SUFFIX COMMAND CMD ENDPOINT ISSUER AUDIENCE SCOPE REF ARN VERSION STORE PROVIDER MANAGER ROTATION DAYS HOURS SECONDS";
+    let own = |word: &&str| has_word("PASSWORD PASSWD PASSPHRASE TOKEN", word);
+    (variable
+        && own(first)
+        && !words.iter().any(|word| has_word(about, word) || has_word(PUBLIC, word))
+        && first != last)
+        .then_some(Class::Perhaps)
 }

@@ -1,102 +1,16 @@
 //! Passwords of several words, and sentences that only speak of one.
 
+use crate::redaction::words::has_word;
+
 /// Words of sentences and labels.
-const OF_SENTENCES: &[&str] = &[
-    "a",
-    "again",
-    "an",
-    "and",
-    "are",
-    "at",
-    "be",
-    "by",
-    "can",
-    "cannot",
-    "character",
-    "characters",
-    "choose",
-    "contain",
-    "correct",
-    "digit",
-    "digits",
-    "do",
-    "does",
-    "empty",
-    "enter",
-    "error",
-    "failed",
-    "for",
-    "forgot",
-    "from",
-    "has",
-    "have",
-    "here",
-    "if",
-    "in",
-    "incorrect",
-    "invalid",
-    "is",
-    "it",
-    "its",
-    "least",
-    "length",
-    "letter",
-    "letters",
-    "long",
-    "longer",
-    "match",
-    "matches",
-    "maximum",
-    "minimum",
-    "missing",
-    "most",
-    "must",
-    "no",
-    "not",
-    "of",
-    "on",
-    "or",
-    "our",
-    "please",
-    "required",
-    "set",
-    "short",
-    "should",
-    "than",
-    "that",
-    "the",
-    "this",
-    "to",
-    "too",
-    "type",
-    "weak",
-    "when",
-    "will",
-    "with",
-    "wrong",
-    "you",
-    "your",
-];
+const OF_SENTENCES: &str = "a again an and are at be by can cannot character characters choose contain correct digit digits do does empty \
+    enter error failed for forgot from has have here if in incorrect invalid is it its least length letter letters \
+    long longer match matches maximum minimum missing most must no not of on or our please required set short should \
+    than that the this to too type weak when will with wrong you your";
 
 /// Words of which a label of a password has one.
-const OF_LABELS: &[&str] = &[
-    "code",
-    "confirm",
-    "credential",
-    "credentials",
-    "key",
-    "kennwort",
-    "login",
-    "passe",
-    "passphrase",
-    "passwd",
-    "password",
-    "passwords",
-    "passwort",
-    "secret",
-    "token",
-    "username",
-];
+const OF_LABELS: &str = "code confirm credential credentials key kennwort login passe passphrase passwd password passwords passwort \
+    secret token username";
 
 /// Whether a text in quotes is a password of several words. Without the name of a variable, it has digits or at least four
 /// small words, since labels are assigned to the same names.
@@ -105,8 +19,7 @@ pub(super) fn is_phrase(value: &str, variable: bool) -> bool {
     let marks = value.contains(['{', '}', '<', '>', '$', '%', '\t', '\\', '=', '/', ',', '"', '`']);
     let words: Vec<String> = value.split(' ').map(str::to_ascii_lowercase).collect();
     let plain = words.iter().all(|word| !word.is_empty() && word.len() <= 24);
-    let about =
-        |list: &[&str]| words.iter().any(|word| list.contains(&word.trim_matches(|c: char| !c.is_alphanumeric())));
+    let about = |list| words.iter().any(|word| has_word(list, word.trim_matches(|c: char| !c.is_alphanumeric())));
     if marks
         || !plain
         || words.len() > 8

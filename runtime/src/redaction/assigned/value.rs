@@ -1,280 +1,163 @@
 //! Whether what is assigned to the name of a secret is one.
 
-use super::name::{Class, class};
+use super::name::Class;
 use super::phrase::is_phrase;
-use crate::redaction::SHORTEST;
-use crate::redaction::environment::{is_number, is_path, words};
+use crate::redaction::encoded::decoded;
+use crate::redaction::environment::{is_number, is_path};
+use crate::redaction::words::{has_word, is_word_like, words};
 use std::collections::BTreeSet;
 
-/// How a value is assigned to its name.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::redaction) struct AssignmentStyle {
-    /// Between quotes.
-    pub(super) quoted: bool,
-    /// Right behind an `=`, without quotes: `NAME=value`.
-    pub(super) plain: bool,
-    /// Behind an option of a command: `--password value`.
-    pub(super) flag: bool,
-    /// Nothing follows it in its line.
-    pub(super) ends_line: bool,
+/// Where a value is, which says what else it could be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::redaction) enum ValuePlace {
+    /// Between quotes, in an element of XML, in a cell: a text, never code.
+    Quoted,
+    /// Without quotes where no code is: `NAME=value`, `--password value`, a line of a configuration.
+    Data,
+    /// Without quotes where it could be a type or a variable; whether nothing follows in its line.
+    Code { ends_line: bool },
+    /// In a sentence: `the password is ...`.
+    Sentence,
 }
 
-impl AssignmentStyle {
-    /// Between quotes.
-    pub(super) fn quoted() -> Self {
-        Self { quoted: true, plain: false, flag: false, ends_line: true }
-    }
-}
-
-/// The shortest value of letters and digits that may be a password, in bytes.
+/// The shortest password and the shortest word that a program made, in bytes.
 const SHORT: usize = 6;
+const LONG: usize = 8;
+
+/// Words that describe a secret, how to make one, or that there is none.
+const ABOUT: &str = "access auth authorization refresh token tokens password passwords passwd pass secret secrets key keys api user \
+    username client session id jwt csrf header headers cookie basic bearer string str boolean bool number bytes byte value values name \
+    names field input type text none null nil undefined required optional invalid missing wrong incorrect forgot forgotten reset change \
+    update confirm show hide enter get set new old current default admin login sign private public data argon bcrypt scrypt pbkdf sha \
+    md hmac aes gcm cbc rsa ed x oauth oidc saml ldap base utf http https v b hash hashed hasher encrypted repeat verification expired \
+    credentials credential env var phrase my the a an of for in is to and or not no yes true false provider manager service store ref \
+    schema config options info error empty unknown any self this inherit include omit same origin enabled disabled generated random \
+    passphrase passwort kennwort vergessen benutzer passe mot contrasena senha code test char varchar int integer float object array \
+    option form label placeholder hint prompt file path url handler kind source list map state controller callback result response \
+    request context helper factory builder unauthorized forbidden denied encoded sensitive case";
 
 /// Parts of placeholders that documentation uses for a secret.
-const STANDS_FOR: [&str; 25] = [
-    "...",
-    "…",
-    "xxxx",
-    "****",
-    "your",
-    "example",
-    "changeme",
-    "change-me",
-    "change_me",
-    "placeholder",
-    "dummy",
-    "insert",
-    "replace",
-    "redacted",
-    "-here",
-    "_here",
-    "<",
-    "todo",
-    "foobar",
-    "lorem",
-    "fixme",
-    "not-set",
-    "secrets.",
-    "process.env",
-    ".environ",
-];
+const STANDS_FOR: &str = "... … xxxx **** your example changeme change-me change_me placeholder dummy insert replace redacted -here _here \
+    todo foobar lorem fixme not-set secrets. process.env .environ";
 
-/// How references to a secret kept elsewhere begin.
-const REFERENCES: [&str; 12] = ["${", "$(", "{", "%(", "[", "(", "arn:", "vault:", "env:", "!", "%{", "ref+"];
+/// How references to a secret that is kept elsewhere begin.
+const REFERENCES: &str = "${ $( {{ {% %( %{ #{ arn: vault: env: ssm: ref+ <%";
 
-/// Words that describe a secret or how to make one, but are not secrets.
-const ABOUT: [&str; 94] = [
-    "access",
-    "auth",
-    "authorization",
-    "refresh",
-    "token",
-    "tokens",
-    "password",
-    "passwords",
-    "passwd",
-    "pass",
-    "secret",
-    "secrets",
-    "key",
-    "keys",
-    "api",
-    "user",
-    "username",
-    "client",
-    "session",
-    "id",
-    "jwt",
-    "csrf",
-    "header",
-    "cookie",
-    "basic",
-    "bearer",
-    "string",
-    "boolean",
-    "number",
-    "bytes",
-    "value",
-    "name",
-    "field",
-    "input",
-    "type",
-    "text",
-    "none",
-    "null",
-    "undefined",
-    "required",
-    "optional",
-    "invalid",
-    "missing",
-    "wrong",
-    "incorrect",
-    "forgot",
-    "reset",
-    "change",
-    "update",
-    "confirm",
-    "show",
-    "hide",
-    "enter",
-    "get",
-    "set",
-    "new",
-    "old",
-    "current",
-    "default",
-    "admin",
-    "login",
-    "sign",
-    "private",
-    "public",
-    "data",
-    "argon",
-    "bcrypt",
-    "scrypt",
-    "pbkdf",
-    "sha",
-    "md",
-    "hmac",
-    "aes",
-    "gcm",
-    "cbc",
-    "rsa",
-    "ed",
-    "x",
-    "oauth",
-    "base",
-    "utf",
-    "http",
-    "v",
-    "b",
-    "hash",
-    "encrypted",
-    "repeat",
-    "verification",
-    "expired",
-    "credentials",
-    "credential",
-    "env",
-    "var",
-    "phrase",
-];
-
-/// Whether a value is a secret by the name that it is assigned to.
-pub(super) fn is_secret(name: &str, value: &str, style: &AssignmentStyle) -> bool {
-    let Some(class) = class(name) else { return false };
-    let variable = name.chars().all(|c| !c.is_lowercase());
-    let spaced = value.contains(' ');
-    let digits = value.bytes().any(|byte| byte.is_ascii_digit());
-    if style.quoted && spaced && (class == Class::Password || class == Class::Secret && variable && digits) {
-        return !stands_for_one(value) && is_phrase(value, variable);
+/// Whether a value is a secret by the name that it is assigned to and by its place.
+pub(in crate::redaction) fn is_secret(name: &str, class: Class, value: &str, place: ValuePlace) -> bool {
+    let variable = !name.chars().any(char::is_lowercase);
+    let shape = Shape::of(value);
+    if place == ValuePlace::Quoted && value.contains(' ') {
+        let people = class == Class::Password || variable && shape.digits > 0;
+        return people && !stands_for_one(value) && is_phrase(value, variable);
     }
-    let shape = ValueShape::of(value);
-    // Some people choose short passwords; what is neither mixed nor special is a word then.
-    let telling = shape.is_mixed() || shape.special && shape.letters > 0;
-    let short = class == Class::Password || class == Class::Secret && (style.quoted || variable);
-    let shortest = if telling && short { SHORT } else { SHORTEST };
-    let fits = value.len() >= shortest && !value.chars().any(|c| c.is_whitespace() || c.is_control());
-    if !fits || stands_for_one(value) || is_elsewhere(value) || is_validation(value) || shape.different < 4 {
-        return false;
-    }
-    if is_number(value) {
-        return class == Class::Password && !value.contains('.');
-    }
-    if class == Class::Number {
-        return value.len() >= 16 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
-    }
-    // Long, and of digits and letters: nothing else looks so.
-    let cased = shape.is_mixed() && !shape.capitals && value.bytes().any(|byte| byte.is_ascii_uppercase());
-    let mail = name == "pass"
-        && (style.quoted && shape.is_mixed() || cased && style.ends_line && !value.contains(['.', '/', '_']));
-    if class == Class::Perhaps && !(value.len() >= 16 && shape.is_mixed() || variable && name.ends_with("PASS") || mail)
+    let certain = matches!(place, ValuePlace::Quoted | ValuePlace::Data);
+    let shortest = if class == Class::Password || certain && shape.is_telling() { SHORT } else { LONG };
+    if value.len() < shortest
+        || value.chars().any(|c| c.is_whitespace() || c.is_control())
+        || shape.different < 3
+        || stands_for_one(value)
+        || is_elsewhere(value)
+        || is_validation(value)
     {
         return false;
     }
-    let chosen = class == Class::Password && shape.digits >= 2;
-    if !chosen && says_what_it_is(name, value) {
+    if is_number(value) {
+        let counts = value.len() >= LONG && shape.digits == value.len();
+        return match class {
+            _ if place == ValuePlace::Sentence => counts,
+            Class::Password => !value.contains('.'),
+            Class::Secret | Class::Token => counts && matches!(place, ValuePlace::Quoted | ValuePlace::Data),
+            Class::Perhaps | Class::Number => false,
+        };
+    }
+    match class {
+        Class::Number => return value.len() >= 16 && value.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        Class::Perhaps if !gives_itself_away(name, variable, value, place, &shape) => return false,
+        _ => {}
+    }
+    let drawn_digits = if class == Class::Password { 2 } else { 5 };
+    if shape.digits < drawn_digits && says_what_it_is(name, value) {
         return false;
     }
-    let class = if mail { Class::Password } else { class };
-    match style.quoted {
-        true => between_quotes(class, variable, value, &shape),
-        false => bare(name, class, value, style, &shape),
+    match place {
+        ValuePlace::Quoted => is_text(class, value, &shape),
+        ValuePlace::Data => is_data(name, class, value, &shape),
+        ValuePlace::Code { ends_line } => is_no_code(class, value, ends_line, &shape),
+        ValuePlace::Sentence => {
+            let telling = shape.letters > 0 && (shape.digits >= 2 || shape.special);
+            telling || shape.is_drawn() || is_one_long_word(value)
+        }
     }
 }
 
-fn between_quotes(class: Class, variable: bool, value: &str, shape: &ValueShape) -> bool {
-    if value.contains(['{', '}', '<', '>', '(', ')']) && !shape.is_mixed() {
-        return false;
-    }
-    // The name of a variable, which a function is to look up.
-    if shape.capitals && value.contains('_') {
-        return false;
-    }
-    let parts = value.split(['-', '_', '.']).count();
-    let words = value.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '_' | '.'));
-    shape.is_mixed()
-        || shape.special && !words && !value.contains(['/', ':', '%', '='])
-        || is_one_long_word(value)
-        || words && parts > 1 && (variable || class == Class::Password && (parts >= 3 || shape.is_cased(value)))
-        || words && shape.turns >= 4
-        || value.len() >= 20
-            && shape.turns >= 4
-            && value.bytes().all(|byte| byte.is_ascii_alphabetic() || b"+/=".contains(&byte))
-        || words && variable && class == Class::Password
+/// Whether a value behind a name such as `auth` or `APP_KEY` is none but a secret.
+fn gives_itself_away(name: &str, variable: bool, value: &str, place: ValuePlace, shape: &Shape) -> bool {
+    let mixed = shape.letters > 0 && shape.digits > 0;
+    let ends =
+        place == ValuePlace::Quoted || place == ValuePlace::Code { ends_line: true } || place == ValuePlace::Data;
+    let mail = name == "pass"
+        && mixed
+        && (place == ValuePlace::Quoted || shape.cased && ends && !value.contains(['.', '/', '_']));
+    let long = value.len() >= 16 && (mixed || shape.is_drawn());
+    mail || long
+        || variable
+            && (name.ends_with("PASS") || name.starts_with("PASS") || name.starts_with("TOKEN") && shape.is_drawn())
 }
 
-fn bare(name: &str, class: Class, value: &str, style: &AssignmentStyle, shape: &ValueShape) -> bool {
-    let variable = name.chars().all(|c| !c.is_lowercase());
-    let name_is_header = name.starts_with(|c: char| c.is_ascii_uppercase()) && name.contains('-');
-    let identifier = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let constant = identifier && shape.capitals && value.contains('_') && !style.plain;
-    // What a shell assigns is a text, with dots and digits, too.
-    let of_shell = variable && style.plain && shape.digits > 0 && !value.contains(['(', '[', '{', '<']);
-    if is_expression(value) && !of_shell || constant || value.starts_with("0x") && value.len() <= 10 {
+/// A text is a secret unless it is a word of a parser or the name of a constant.
+fn is_text(class: Class, value: &str, shape: &Shape) -> bool {
+    let constant = !shape.small && value.contains('_') && !shape.is_drawn();
+    let words = class == Class::Token
+        && !(shape.is_drawn() || is_one_long_word(value))
+        && shape.digits < 2
+        && value.split('-').count() < 3
+        && !value.contains(['!', '@', '#', '*', '^', '~']);
+    !constant && !words
+}
+
+/// Data is a secret unless it is an expression of the language that the data is for.
+fn is_data(name: &str, class: Class, value: &str, shape: &Shape) -> bool {
+    // Such names are of configurations, rarely of code.
+    let variable = !name.chars().any(char::is_lowercase);
+    let configured = variable || name.contains(['-', '.']);
+    let code = is_expression(value)
+        && (!configured || value.contains(['(', '[', '{', '<']) || names_a_secret(name, value))
+        || is_name_of_words(value) && !configured && !shape.is_drawn() && shape.digits < 3
+        || !variable
+            && class != Class::Password
+            && shape.digits == 0
+            && shape.small
+            && !shape.cased
+            && names_a_secret(name, value);
+    !code && is_text(class, value, shape)
+}
+
+/// Where code could be, a value must look unlike a name, a type and a call.
+fn is_no_code(class: Class, value: &str, ends_line: bool, shape: &Shape) -> bool {
+    if is_expression(value) || is_name_of_words(value) && !shape.is_drawn() {
         return false;
     }
-    if variable && (style.plain || style.ends_line && value.contains('-')) {
-        return true;
-    }
-    // A header is followed by no code: `X-Auth-Token: ...`.
-    if name_is_header && style.ends_line && shape.is_mixed() {
-        return true;
-    }
-    if !variable && value.contains(['(', ')', '[', ']', '{', '}', '<', '>', '`']) {
+    if value.contains(['(', ')', '[', ']', '{', '}', '<', '>', '`']) && !(shape.is_drawn() && ends_line) {
         return false;
     }
-    if is_one_long_word(value) {
-        return style.plain || style.ends_line;
-    }
-    if !shape.is_mixed() {
-        let marked = shape.special && value.contains(['!', '@', '#', '*', '^', '~']);
-        let ends = style.ends_line || style.plain || style.flag;
-        return class == Class::Password && ends && (marked || is_drawn_of_words(value));
-    }
-    if style.plain || style.flag || variable && style.ends_line {
-        return true;
-    }
-    // Names with a dash are of configurations, not of code, where it could be a variable or a type.
-    if name.contains('-') && value.len() >= 16 && style.ends_line {
-        return true;
-    }
-    let begins_as_one = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let identifier = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let people = class == Class::Password && ends_line;
     match shape.digits {
-        _ if !(identifier && begins_as_one) => true,
+        _ if shape.is_drawn() || ends_line && is_one_long_word(value) => true,
+        _ if !identifier && shape.digits == 0 => {
+            people && (value.contains(['!', '@', '#', '*', '^', '~']) || value.split('-').count() >= 3)
+        }
+        _ if !identifier => true,
+        0 => false,
         // No name of a type has so many letters and two digits.
-        2.. if class == Class::Password && style.ends_line && value.len() >= 9 && !value.contains('_') => true,
-        _ if (class == Class::Password || value.len() >= 16) && style.ends_line && has_digit_for_letter(value) => true,
-        0 | 1 => class == Class::Password && style.ends_line && !value.contains('_'),
+        2.. if people && value.len() >= 9 && !value.contains('_') => true,
+        _ if (people || value.len() >= 16 && ends_line) && has_digit_for_letter(value) => true,
+        1 => people && !value.contains('_'),
         2 => !value.contains('_') && !value.starts_with(|c: char| c.is_ascii_uppercase()),
         _ => true,
     }
-}
-
-/// Whether a value is made of three words or more, none of which says what secrets are: `copper-lantern-meadow`.
-fn is_drawn_of_words(value: &str) -> bool {
-    let word =
-        |word: &str| word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_lowercase()) && !ABOUT.contains(&word);
-    value.split('-').count() >= 3 && value.split('-').all(word)
 }
 
 /// Whether a digit has the place of a letter: `Pr0mpt`. Names of types have theirs before a capital letter or at the end.
@@ -285,67 +168,92 @@ fn has_digit_for_letter(value: &str) -> bool {
 }
 
 /// What a value is made of.
-struct ValueShape {
+struct Shape {
     letters: usize,
     digits: usize,
     /// How many different bytes.
     different: usize,
     /// Whether it has characters other than letters, digits, `_`, `-` and `.`.
     special: bool,
-    /// Whether all its letters are capitals.
-    capitals: bool,
-    /// How often a small letter is followed by a capital one.
-    turns: usize,
+    /// Whether it has small letters, and whether capitals, too.
+    small: bool,
+    cased: bool,
+    /// Whether its letters do not follow each other as in words.
+    drawn: bool,
 }
 
-impl ValueShape {
+impl Shape {
     fn of(value: &str) -> Self {
         let count = |is: fn(&u8) -> bool| value.bytes().filter(is).count();
-        let pairs = value.bytes().zip(value.bytes().skip(1));
+        let small = value.bytes().any(|byte| byte.is_ascii_lowercase());
         Self {
             letters: count(u8::is_ascii_alphabetic),
             digits: count(u8::is_ascii_digit),
             different: value.bytes().collect::<BTreeSet<u8>>().len(),
             special: value.bytes().any(|byte| !byte.is_ascii_alphanumeric() && !b"_-.".contains(&byte)),
-            capitals: !value.bytes().any(|byte| byte.is_ascii_lowercase()),
-            turns: pairs.filter(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase()).count(),
+            small,
+            cased: small && value.bytes().any(|byte| byte.is_ascii_uppercase()),
+            drawn: !is_word_like(value),
         }
     }
 
-    /// Letters and digits, as drawn keys have.
-    fn is_mixed(&self) -> bool {
-        self.letters > 0 && self.digits > 0 && self.different >= 4
+    /// Whether letters were drawn: there are enough of them to decide, and they are no words.
+    fn is_drawn(&self) -> bool {
+        self.drawn && self.letters >= LONG
     }
 
-    /// Small and capital letters.
-    fn is_cased(&self, value: &str) -> bool {
-        !self.capitals && value.bytes().any(|byte| byte.is_ascii_uppercase())
+    /// Letters with digits or with special characters: no word.
+    fn is_telling(&self) -> bool {
+        self.letters > 0 && (self.digits > 0 && self.different >= 4 || self.special)
     }
 }
 
 /// Whether a text is a placeholder for a secret, as in documentation or templates.
 fn stands_for_one(value: &str) -> bool {
     let small = value.to_ascii_lowercase();
-    let variable = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let of_shell = value.strip_prefix(['$', '%', '@', '&', '*']).is_some_and(|rest| {
-        variable(rest.trim_end_matches('%'))
-            && !rest.starts_with(|c: char| c.is_ascii_digit())
-            && !(rest.bytes().any(|byte| byte.is_ascii_digit()) && value.starts_with(['@', '&', '*', '%']))
+    let name = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let of_shell = value.strip_prefix('$').is_some_and(|rest| name(rest.trim_end_matches(['?', '!'])))
+        || value.strip_prefix('%').is_some_and(|rest| rest.strip_suffix('%').is_some_and(name) || rest.len() == 1)
+        || value
+            .strip_prefix(['@', '&', '*', '!', ':'])
+            .is_some_and(|rest| name(rest) && is_word_like(rest) && !has_digits(rest));
+    let framed = [('<', '>'), ('[', ']'), ('{', '}'), ('(', ')')].into_iter().any(|(open, close)| {
+        let inner = value.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+        inner.is_some_and(|inner| is_word_like(inner) || inner.contains(['{', '$', ' ']))
     });
+    let part = |part: &str| {
+        part.split_once(['{', '<']).is_some_and(|(_, rest)| {
+            rest.split_once(['}', '>']).is_some_and(|(inner, _)| {
+                inner.is_empty() || name(inner.trim_matches(['{', '.', ' '])) && is_word_like(inner)
+            })
+        })
+    };
     // In a long drawn key a short word turns up by accident.
     let is_long_key = value.len() >= 40 && !value.contains(['-', '_', '.', '<', '*', ' ']);
-    of_shell || !is_long_key && STANDS_FOR.iter().any(|part| small.contains(part))
+    of_shell
+        || framed
+        || part(value)
+        || !is_long_key && STANDS_FOR.split_ascii_whitespace().any(|part| small.contains(part))
 }
 
-/// Whether a text only says where a secret is.
+fn has_digits(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a text only says where a secret is, or is a number or a colour in hexadecimal.
 fn is_elsewhere(value: &str) -> bool {
     let words = |part: &str| {
         part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte))
             && part.bytes().filter(u8::is_ascii_digit).count() < 3
     };
+    let number = value.strip_prefix("0x").or_else(|| value.strip_prefix('#'));
     value.contains("://")
+        || number.is_some_and(|number| number.len() <= 8 && number.bytes().all(|byte| byte.is_ascii_hexdigit()))
         || is_path(value)
-        || REFERENCES.iter().any(|begin| value.starts_with(begin))
+        || REFERENCES.split_ascii_whitespace().any(|begin| value.starts_with(begin))
         || value.contains('/') && value.split('/').all(words)
 }
 
@@ -357,35 +265,49 @@ fn is_validation(value: &str) -> bool {
     value.contains('|') && value.split('|').all(rule)
 }
 
-/// Whether every word in a value is one of its name, or one that says what secrets are: `token = access_token_v2`.
-fn says_what_it_is(name: &str, value: &str) -> bool {
-    let of_name = name.split(|c: char| !c.is_ascii_alphabetic()).flat_map(words);
-    let of_name: Vec<String> = of_name.map(|word| word.to_ascii_lowercase()).collect();
-    let mut of_value = value.split(|c: char| !c.is_ascii_alphabetic()).flat_map(words).peekable();
-    of_value.peek().is_some()
-        && of_value.all(|word| {
-            let word = word.to_ascii_lowercase();
-            ABOUT.contains(&word.as_str()) || of_name.contains(&word)
-        })
+/// Whether a word in a value is one of its name, or one that says what secrets are: `settings.api_key`, `app-db-credentials`.
+fn names_a_secret(name: &str, value: &str) -> bool {
+    let of_name: Vec<String> = words(name);
+    let mut of_value = value.split(|c: char| !c.is_alphabetic()).flat_map(words);
+    of_value.any(|word| word.len() > 2 && has_word(ABOUT, &word.to_lowercase()) || of_name.contains(&word))
 }
 
-/// Sixteen small letters or more without a gap: no word of a language or of a program.
+/// Sixteen small letters or more without a gap: several words.
 fn is_one_long_word(value: &str) -> bool {
     value.len() >= 16 && value.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
+/// Whether every word in a value is one of its name, or one that says what secrets are: `token = access_token_v2`.
+fn says_what_it_is(name: &str, value: &str) -> bool {
+    let of_name: Vec<String> = name.split(|c: char| !c.is_alphabetic()).flat_map(words).collect();
+    let mut of_value = value.split(|c: char| !c.is_alphabetic()).flat_map(words).peekable();
+    of_value.peek().is_some() && of_value.all(|word| has_word(ABOUT, &word.to_lowercase()) || of_name.contains(&word))
+}
+
 /// Whether a value without quotes is a name, a path of names or a call: `config.token`, `Secret::new`, `read(x)`.
 fn is_expression(value: &str) -> bool {
+    let value = value.trim_start_matches(['&', '*', '!', '-']);
     let head = value.split(['(', '[', '{', '<']).next().unwrap_or_default();
     let name = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        let part = part.trim_end_matches(['?', '!']);
+        part.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$'))
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'))
     };
     let few_digits = head.bytes().filter(u8::is_ascii_digit).count() < 3;
     let names = |separator: &str| head.contains(separator) && head.split(separator).all(name);
+    let path = |head: &str| head.split(['.', ':', '!']).all(|part| part.is_empty() || name(part));
     names(".") && few_digits
-        || names("::")
+        || head.contains("::") && path(head)
         || names("->")
-        || head.len() < value.len() && name(head) && few_digits
+        || value.ends_with([')', ']', '}', '>', '(', '[', '{', '<', '?']) && head.len() < value.len() && path(head)
         || value.contains("=>")
+}
+
+/// `userInput`, `raw_value`, `SecretString`: a name of several words.
+fn is_name_of_words(value: &str) -> bool {
+    let identifier = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    identifier
+        && !value.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
+        && words(value).len() > 1
+        && !has_digits(value)
 }

@@ -124,7 +124,7 @@ pub(super) const COMMANDS: &[Format] = &[
     (
         "sql-password",
         &["identified"],
-        r#"(?i)\bidentified\s{1,4}(?:with\s{1,4}\S{1,60}\s{1,4})?by\s{1,4}(?:password\s{1,4})?\\{0,7}['"]([^'"\\\n]{6,200})"#,
+        r#"\b(?:(?i:identified\s{1,4}(?:with\s{1,4}\S{1,60}\s{1,4})?by\s{1,4}(?:password\s{1,4})?\\{0,7}')|IDENTIFIED\s{1,4}(?:WITH\s{1,4}\S{1,60}\s{1,4})?BY\s{1,4}\\{0,7}")([^'"\\\n]{6,200})"#,
         password,
     ),
     (

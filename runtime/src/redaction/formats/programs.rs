@@ -123,8 +123,8 @@ pub(super) const PROGRAMS: &[Format] = &[
     // A line of `/etc/shadow` or of a file of `htpasswd`.
     (
         "password-hash",
-        &[":$"],
-        r#"(?m)(?:^|\\n|\t)[A-Za-z_][A-Za-z0-9_.-]{0,40}:(\$(?:apr1|1|5|6|y|2[aby]|argon2id?)\$[^\s:"'\\]{12,200})"#,
+        &[":$", ":{"],
+        r#"(?m)(?:^|\\n|\t)[A-Za-z_][A-Za-z0-9_.-]{0,40}:(\$(?:apr1|1|5|6|y|2[aby]|argon2id?)\$[^\s:"'\\]{12,200}|\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{20,200})"#,
         any,
     ),
     ("mail-password", &["AUTH PLAIN"], r#"\bAUTH PLAIN\s{1,4}([A-Za-z0-9+/=]{12,200})"#, password),
@@ -145,6 +145,38 @@ pub(super) const PROGRAMS: &[Format] = &[
         &["getConnection"],
         r#"\bgetConnection\(\s{0,8}["'][^"'\n]{1,200}["'],\s{0,4}["'][^"'\n]{1,80}["'],\s{0,4}["']([^"'\s\\]{6,100})["']"#,
         chosen,
+    ),
+    // What follows a command as a document.
+    (
+        PIPED,
+        &["<<"],
+        r#"(?:\b(?:chpasswd|password-stdin|with-token|passwd|sudo\s{1,4}-S|kinit|cryptsetup|smbpasswd|passphrase-fd|secret\s{1,4}(?:create|set))\b|(?:>|\btee\s)\s{0,4}[^\s<>|;]{0,80}(?:password|passwd|secret|token|api_?key|credential)[^\s<>|;]{0,40})[^\n]{0,80}?<<-?\s{0,4}["'\\]?[A-Za-z_]{1,20}["']?[^\n]{0,40}\n\s{0,20}(?:[A-Za-z_][A-Za-z0-9_-]{0,40}:)?([^\s"'$<=:]{6,200})"#,
+        password,
+    ),
+    (
+        PIPED,
+        &["echo", "printf"],
+        r#"\b(?:echo|printf)\s{1,4}(?:-n\s{1,4}|'%s'\s{1,4})?["']?([^\s"'\\$<|-][^\s"'\\|]{5,200}?)["']?\s{0,4}(?:>|\|\s{0,4}(?:sudo\s{1,4})?tee)\s{0,4}[^\s<>|;]{0,80}(?:password|passwd|passphrase|secret|token|api_?key)[^\s<>|;/]{0,20}(?:\s|$)"#,
+        password,
+    ),
+    (
+        COMMAND,
+        &["--from-literal"],
+        r#"--from-literal[=\s]["']?[A-Za-z0-9_.-]{1,80}=["']?([^\s"'\\$<][^\s"'\\]{3,400})"#,
+        password,
+    ),
+    (
+        COMMAND,
+        &["sqlplus", "sqlldr", "expdp", "impdp", "rman", "exp ", "imp ", "sqlcl"],
+        r#"\b(?:sqlplus|sqlldr|expdp|impdp|rman|exp|imp|sqlcl)\b[^\n;|&\\]{0,80}?\s["']?(?:userid=|target\s{1,4})?["']?[A-Za-z][A-Za-z0-9_$#]{0,40}/["']?([^\s/@"'\\$<][^\s/@"'\\]{2,100})["']?(?:@|\s|$)"#,
+        password,
+    ),
+    // A line of a file of cookies: domain, whether its parts count, path, whether it is secure, time, name and value.
+    (
+        "cookie",
+        &["TRUE\t", "FALSE\t"],
+        r"(?m)^(?:#HttpOnly_)?[^\s\t]{1,200}\t(?:TRUE|FALSE)\t/[^\t\n]{0,200}\t(?:TRUE|FALSE)\t[0-9]{1,12}\t[^\t\n]{1,200}\t([^\t\r\n]{4,4000})\r?$",
+        any,
     ),
     ("azure-signature", &["sig="], r"[?&]sig=([A-Za-z0-9+/%]{24,}={0,2})", mixed),
 ];
