@@ -17,7 +17,7 @@ use annals_runtime::{Boxed, NewSession, Settings};
 use annals_store::disk::StorePath;
 use annals_store::{OpenMode, SharedLog};
 use annals_tools::mcp::McpServers;
-use annals_tools::{BackgroundCommands, LocalServices};
+use annals_tools::{BackgroundCommands, LocalServices, OwnFolders};
 use std::error::Error;
 use std::io::{IsTerminal, Write, stdin, stdout};
 use std::path::Path;
@@ -78,6 +78,7 @@ async fn asked(environment: &Environment, store: &Path, prompt: &str) -> Result<
             terminals: Arc::new(config.terminal_variables()),
             context: config.context_programs(),
             configuration: None,
+            own: OwnFolders::default(),
         }),
         subagents: config.subagents(),
         clock: Arc::new(config.clock()),

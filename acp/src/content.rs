@@ -3,7 +3,7 @@
 use super::diffs;
 use annals_core::event::{Attachment, ToolCalled, ToolOutcome, ToolSettled};
 use annals_core::{Blobs, Json};
-use annals_inspect::timeline::{input_in_brief, output_in_brief};
+use annals_inspect::timeline::{input_in_brief, output_in_brief, sandbox_warning};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -54,6 +54,10 @@ pub(super) fn settled(settled: &ToolSettled, directory: &Path, blobs: &dyn Blobs
     let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
     if content.is_empty() && !text.trim().is_empty() {
         content.push(text_part(&output_in_brief(&text)));
+    }
+    // A difference has no place for it.
+    if let Some(warning) = sandbox_warning(settled.structured.as_ref(), blobs) {
+        content.push(text_part(&warning));
     }
     content.extend(settled.attachments.iter().filter_map(|one| media(one, blobs)).map(part));
     let mut update = json!({

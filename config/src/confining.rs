@@ -2,7 +2,7 @@
 
 use crate::agent::free;
 use crate::config::Config;
-use annals_tools::SandboxLimits;
+use annals_tools::{OwnFolders, SandboxLimits};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -24,7 +24,19 @@ impl Config {
             network: self.settings.flag(&["sandbox", "network"]).unwrap_or(false),
             write: paths("write"),
             hide: paths("hide"),
+            read_only: self.own_folders().configuration,
         })
+    }
+
+    /// The user's home folder, and where the configuration and the list of trusted projects are.
+    pub fn own_folders(&self) -> OwnFolders {
+        let places = self.places();
+        // A file that `ANNALS_CONFIG` names may be among other files, even those of the project.
+        let root = self.project.as_ref().map_or(self.directory(), |project| project.root.as_path());
+        let whole = !places.user_dir.as_os_str().is_empty() && !root.starts_with(&places.user_dir);
+        let folder = if whole { vec![places.user_dir.clone()] } else { Vec::new() };
+        let configuration = [folder, vec![places.user_file.clone(), places.trust.clone()]].concat();
+        OwnFolders { home: places.home.clone(), configuration }
     }
 
     /// Environment variables that commands see in addition to the usual ones.

@@ -5,7 +5,7 @@ use crate::origin::{ConfigLayer, ValueOrigin};
 use crate::reading::{Setting, read};
 use crate::variables::Variables;
 use annals_core::event::{Effect, Rule};
-use annals_runtime::permission::GUARDED_EDITS;
+use annals_runtime::permission::guarded_patterns;
 use annals_tools::EDIT;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -155,8 +155,8 @@ fn implied(settings: &MergedSettings) -> Vec<Rule> {
     match settings.text(&["approval"]) {
         Some("edits") => {
             rules.push(allow(EDIT));
-            let ask = |resource: &str| Rule { action: EDIT.into(), resource: resource.into(), effect: Effect::Ask };
-            rules.extend(GUARDED_EDITS.map(ask));
+            let ask = |resource| Rule { action: EDIT.into(), resource, effect: Effect::Ask };
+            rules.extend(guarded_patterns().map(ask));
         }
         Some("all") => rules.push(allow("*")),
         _ => {}

@@ -188,6 +188,7 @@ pub fn configured_asking(
         terminals: Arc::new(config.terminal_variables()),
         context: config.context_programs(),
         configuration: Some(live.clone()),
+        own: config.own_folders(),
     };
     let redactor = config.redactor();
     let title = config.titles().then(|| TitleSettings { agent: None, model: small(&config) });

@@ -10,7 +10,7 @@ pub use annals_projections::{
     TimelineNote, TurnSummary,
 };
 pub use brief::{brief, changed};
-pub use exit::{CommandFailure, command_failure, last_lines};
+pub use exit::{CommandFailure, command_failure, last_lines, sandbox_warning};
 pub use note::{NoteLine, Topic, note_line};
 pub use tool::{input_in_brief, one_line, output_in_brief};
 

@@ -1,9 +1,11 @@
 //! Who answers when a call needs permission (`docs/reference/permissions.md`). Questions and answers are facts; the
 //! waiting is not.
 
+mod guarded;
 mod widening;
 
-pub use widening::{Coverage, GUARDED_EDITS, command_prefix};
+pub use guarded::{OBEYED_IN_USE, OBEYED_UNASKED, guarded_patterns, guarded_resource, is_obeyed_unasked};
+pub use widening::{Coverage, command_prefix};
 
 use crate::Boxed;
 use annals_core::event::{PermissionReplied, Reply, Rule};

@@ -1,6 +1,9 @@
 //! The arguments of bubblewrap: a file system that is read-only but for the writable places, without the hidden ones.
 
 use crate::SandboxPolicy;
+use crate::git;
+use crate::policy::real;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +28,8 @@ pub(crate) fn arguments(policy: &SandboxPolicy) -> Vec<OsString> {
     for place in policy.writes() {
         bind("--bind", &place, &place);
     }
-    for place in policy.protect.iter().filter(|place| place.symlink_metadata().is_ok_and(|found| !found.is_symlink())) {
-        bind("--ro-bind", place, place);
+    for (place, writable) in mounts(policy) {
+        bind(if writable { "--bind" } else { "--ro-bind" }, &place, &place);
     }
     let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = policy.hides().into_iter().partition(|path| path.is_dir());
     for file in files {
@@ -36,6 +39,36 @@ pub(crate) fn arguments(policy: &SandboxPolicy) -> Vec<OsString> {
         all.extend(["--tmpfs".into(), folder.into()]);
     }
     all.push("--".into());
+    all
+}
+
+/// Places that are mounted on themselves, and whether they are writable: those that are not, and the folders in which they lie. A place
+/// where something is mounted can be neither moved nor removed, so nothing else takes its place.
+fn mounts(policy: &SandboxPolicy) -> BTreeMap<PathBuf, bool> {
+    let writes = policy.writes();
+    let root_of = |place: &Path| writes.iter().find(|root| place.starts_with(root) && place != root.as_path());
+    let own = git::git_folders(&policy.project);
+    let entered = git::entered_repositories(&policy.project);
+    let mut gits: Vec<PathBuf> = own.into_iter().chain(entered).collect();
+    let nested: Vec<PathBuf> = gits.iter().flat_map(|git| git::nested(git)).collect();
+    gits.extend(nested);
+    let obeyed = gits.iter().flat_map(|git| git::OBEYED.map(|name| git.join(name)));
+    // A `.git` that is a file.
+    let leading = [policy.project.join(".git")].into_iter().filter(|git| git.is_file());
+    let read_only = policy.read_only.iter().map(|place| real(place));
+    let kept = gits.iter().flat_map(|git| git::REQUIRED_FOLDERS.map(|name| git.join(name))).chain(gits.iter().cloned());
+    let closed = obeyed.chain(leading).chain(policy.protect.iter().cloned()).chain(read_only);
+    let mut all = BTreeMap::new();
+    for (place, writable) in kept.map(|place| (place, true)).chain(closed.map(|place| (place, false))) {
+        let itself = place.canonicalize().is_ok_and(|real| real == place);
+        let Some(root) = root_of(&place).filter(|_| itself) else { continue };
+        let between = place.ancestors().skip(1).take_while(|folder| folder != root);
+        for folder in between {
+            all.entry(folder.to_owned()).or_insert(true);
+        }
+        let known = all.entry(place).or_insert(writable);
+        *known &= writable;
+    }
     all
 }
 
@@ -52,7 +85,7 @@ mod tests {
             std::fs::create_dir_all(root.join(path))?;
         }
         std::fs::write(root.join("home/.netrc"), "")?;
-        let mut policy = SandboxPolicy::of_project(root.join("project"), Some(&root.join("home")));
+        let mut policy = SandboxPolicy::of_project(root.join("project"), Some(&root.join("home")), &[]);
         policy.write.clear();
         policy.hide.retain(|path| path.starts_with(&root));
         let words: Vec<String> = arguments(&policy).iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -60,7 +93,8 @@ mod tests {
         assert_eq!(
             text,
             "--die-with-parent --unshare-pid --unshare-ipc --unshare-net --ro-bind / / --dev /dev --proc /proc \
-             --bind /project /project --ro-bind /project/.git/hooks /project/.git/hooks \
+             --bind /project /project --bind /project/.git /project/.git \
+             --ro-bind /project/.git/hooks /project/.git/hooks \
              --ro-bind /dev/null /home/.netrc --tmpfs /home/.ssh --"
         );
         Ok(())

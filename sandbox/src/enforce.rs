@@ -26,13 +26,13 @@ impl Enforced {
     }
 }
 
-/// Restricts the current thread and what it starts.
+/// Restricts the current thread and what it starts. `mounted`: within bubblewrap, whose mounts keep closed what lies in a writable place.
 ///
 /// # Errors
 /// When a restriction that this kernel offers is refused.
 #[cfg(target_os = "linux")]
-pub(crate) fn enforce(policy: &SandboxPolicy) -> Result<Enforced, EnforceError> {
-    let landlock = crate::rules::restrict(policy)?;
+pub(crate) fn enforce(policy: &SandboxPolicy, mounted: bool) -> Result<Enforced, EnforceError> {
+    let landlock = crate::rules::restrict(policy, mounted)?;
     crate::privileges::drop().map_err(|error| EnforceError::Privileges(error.into()))?;
     crate::filter::apply(policy.network)?;
     Ok(Enforced { landlock, seccomp: true, bubblewrap: false, network: policy.network, writable: policy.writable })
@@ -40,6 +40,6 @@ pub(crate) fn enforce(policy: &SandboxPolicy) -> Result<Enforced, EnforceError> 
 
 /// No other system is supported.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn enforce(policy: &SandboxPolicy) -> Result<Enforced, EnforceError> {
+pub(crate) fn enforce(policy: &SandboxPolicy, _: bool) -> Result<Enforced, EnforceError> {
     Ok(Enforced { network: policy.network, writable: policy.writable, ..Enforced::default() })
 }

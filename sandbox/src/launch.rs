@@ -53,6 +53,8 @@ struct LaunchRequest {
     policy: SandboxPolicy,
     /// The version of Landlock's interface that it must find.
     landlock: u32,
+    /// Whether it runs within bubblewrap.
+    mounted: bool,
 }
 
 impl Sandbox {
@@ -105,7 +107,11 @@ impl Sandbox {
     }
 
     fn words(&self, verb: &str, command: Option<&[&OsStr]>) -> Vec<OsString> {
-        let request = LaunchRequest { policy: self.policy.clone(), landlock: self.enforced.landlock };
+        let request = LaunchRequest {
+            policy: self.policy.clone(),
+            landlock: self.enforced.landlock,
+            mounted: self.bubblewrap.is_some(),
+        };
         // Paths that are not UTF-8 have no JSON; then nothing is started.
         let request = serde_json::to_string(&request).unwrap_or_default();
         let mut words: Vec<OsString> = Vec::new();
@@ -136,7 +142,7 @@ pub fn launch(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn start(arguments: &[OsString]) -> Result<(), LauncherError> {
     let [verb, request, command @ ..] = arguments else { return Err(LauncherError::Arguments) };
     let request: LaunchRequest = serde_json::from_slice(request.as_encoded_bytes())?;
-    let enforced = enforce::enforce(&request.policy)?;
+    let enforced = enforce::enforce(&request.policy, request.mounted)?;
     match (verb.to_str(), command) {
         (Some(PROBE), []) => {
             println!("{}", serde_json::to_string(&enforced)?);

@@ -14,6 +14,7 @@ mod bubblewrap;
 mod enforce;
 #[cfg(target_os = "linux")]
 mod filter;
+mod git;
 mod launch;
 mod policy;
 #[cfg(target_os = "linux")]
@@ -24,7 +25,8 @@ mod rules;
 mod trouble;
 
 pub use enforce::Enforced;
+pub use git::{entered_repositories, is_other_repository};
 pub use launch::{LAUNCH_FAILED, Launcher, Sandbox, SandboxError, launch};
 pub use policy::SandboxPolicy;
-pub use protected::ProtectedFiles;
+pub use protected::{ProtectedFiles, PutBack};
 pub use trouble::EnforceError;

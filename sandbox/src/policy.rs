@@ -1,7 +1,7 @@
 //! What a confined command may do.
 
+use crate::git;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What a confined command may do. All paths are absolute.
@@ -15,7 +15,9 @@ pub struct SandboxPolicy {
     pub write: Vec<PathBuf>,
     /// Places that cannot be read.
     pub hide: Vec<PathBuf>,
-    /// Places within the writable ones that cannot be changed, or are put back.
+    /// Places that can never be changed, also within the writable ones.
+    pub read_only: Vec<PathBuf>,
+    /// Places within the writable ones that cannot be changed, or are put back, besides what git obeys.
     pub protect: Vec<PathBuf>,
     /// Whether the command may use sockets.
     pub network: bool,
@@ -70,26 +72,56 @@ const SYSTEM: [&str; 7] = [
     "/var/run/secrets",
 ];
 
-/// What git runs or obeys, below its folder.
-const GIT: [&str; 3] = ["hooks", "config", "config.worktree"];
-
-/// What this program and editors obey, below the project.
-const PROJECT: [&str; 4] = [".annals", ".claude", ".codex", ".vscode/settings.json"];
+/// What shells, the desktop and git obey below a home folder.
+const HOME: [&str; 31] = [
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".inputrc",
+    ".gitconfig",
+    ".tmux.conf",
+    ".xinitrc",
+    ".xprofile",
+    ".xsessionrc",
+    ".pam_environment",
+    ".vim",
+    ".emacs",
+    ".emacs.d",
+    ".local/bin",
+    "bin",
+    ".config/git",
+    ".config/fish",
+    ".config/zsh",
+    ".config/nvim",
+    ".config/systemd",
+    ".config/autostart",
+    ".config/environment.d",
+    ".config/annals",
+];
 
 impl SandboxPolicy {
-    /// The usual policy of a project: it and `/tmp` may be changed, except git's hooks and configuration and those of agents;
-    /// keys are hidden; there is no network.
-    pub fn of_project(project: impl Into<PathBuf>, home: Option<&Path>) -> Self {
+    /// The usual policy of a project: it and `/tmp` may be changed, except what git obeys and the files below the project that are named
+    /// `obeyed`; keys are hidden, and start-up files of the home folder stay as they are, also where the project contains them; there is
+    /// no network.
+    pub fn of_project(project: impl Into<PathBuf>, home: Option<&Path>, obeyed: &[&str]) -> Self {
         let project: PathBuf = project.into();
-        let git = git_folders(&project);
         let mut write = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
-        write.extend(git.iter().filter(|folder| !folder.starts_with(&project)).cloned());
-        let of_git = git.iter().flat_map(|folder| GIT.map(|name| folder.join(name)));
-        let modules = git.iter().flat_map(|folder| modules(&folder.join("modules"), 3));
-        let protect = of_git.chain(modules).chain(PROJECT.map(|name| project.join(name))).collect();
-        let keys = home.into_iter().flat_map(|home| KEYS.map(|name| home.join(name)));
-        let hide = keys.chain(SYSTEM.map(PathBuf::from)).collect();
-        Self { project, writable: true, write, hide, protect, network: false }
+        write.extend(git::git_folders(&project).into_iter().filter(|folder| !folder.starts_with(&project)));
+        // Git's folder is kept in parts: most of it changes with every commit.
+        let obeyed = obeyed.iter().filter(|name| **name != ".git");
+        let protect = obeyed.map(|name| project.join(name)).collect();
+        let of_home = |names: &[&str]| home.iter().flat_map(|home| names.iter().map(|name| home.join(name))).collect();
+        let (mut hide, read_only): (Vec<PathBuf>, _) = (of_home(&KEYS), of_home(&HOME));
+        hide.extend(SYSTEM.map(PathBuf::from));
+        Self { project, writable: true, write, hide, read_only, protect, network: false }
     }
 
     /// The places that may be changed and exist.
@@ -105,34 +137,28 @@ impl SandboxPolicy {
         all.dedup();
         all
     }
-}
 
-/// The folders of git of a project: its own, and for a linked worktree that of the worktree and the common one.
-fn git_folders(project: &Path) -> Vec<PathBuf> {
-    let own = project.join(".git");
-    if own.is_dir() {
-        return vec![own];
+    /// The places within writable ones that stay closed: hidden ones that exist, and those that are read-only, without links.
+    pub(crate) fn closed(&self) -> Vec<PathBuf> {
+        let writes = self.writes();
+        let within = |place: &PathBuf| writes.iter().any(|write| place.starts_with(write));
+        let read_only = self.read_only.iter().map(|place| real(place));
+        self.hides().into_iter().chain(read_only).filter(within).collect()
     }
-    let named = |file: &Path, from: &Path, prefix: &str| {
-        let text = fs::read_to_string(file).ok()?;
-        let path = text.trim().strip_prefix(prefix)?.trim().to_owned();
-        from.join(path).canonicalize().ok()
-    };
-    let Some(worktree) = named(&own, project, "gitdir:") else { return Vec::new() };
-    let common = named(&worktree.join("commondir"), &worktree, "");
-    // A file that a repository brings along may name any folder: only git's own layout is believed.
-    let is_git = |folder: &PathBuf| folder.join("HEAD").is_file();
-    let linked = common.is_some() || worktree.components().any(|part| part.as_os_str() == ".git");
-    [Some(worktree), common].into_iter().flatten().filter(|folder| linked && is_git(folder)).collect()
+
+    /// Writable folders in which a command cannot make files directly without bubblewrap, since something in them stays closed.
+    pub fn narrowed(&self) -> Vec<PathBuf> {
+        let (writes, closed) = (self.writes(), self.closed());
+        let holds = |write: &PathBuf| closed.iter().any(|place| place.starts_with(write));
+        writes.into_iter().filter(holds).collect()
+    }
 }
 
-/// The hooks and configuration of the submodules below a folder.
-fn modules(folder: &Path, depth: usize) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let folders = entries.filter(|path| depth > 0 && path.is_dir());
-    let of = |path: PathBuf| match path.join("HEAD").is_file() {
-        true => GIT.map(|name| path.join(name)).to_vec(),
-        false => modules(&path, depth - 1),
-    };
-    folders.flat_map(of).collect()
+/// A path without links as far as it exists.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    let known = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    known.map_or_else(
+        || path.to_owned(),
+        |(above, real)| path.strip_prefix(above).map_or_else(|_| real.clone(), |rest| real.join(rest)),
+    )
 }

@@ -17,15 +17,15 @@ const DEVICES: [&str; 7] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm", "/dev/fd"];
 
 /// Restricts the current thread; gives the version of the kernel's interface, 0 without one.
-pub(crate) fn restrict(policy: &SandboxPolicy) -> Result<u32, EnforceError> {
-    let status = apply(policy).map_err(|error| EnforceError::Landlock(error.to_string()))?;
+pub(crate) fn restrict(policy: &SandboxPolicy, mounted: bool) -> Result<u32, EnforceError> {
+    let status = apply(policy, mounted).map_err(|error| EnforceError::Landlock(error.to_string()))?;
     Ok(match status.landlock {
         LandlockStatus::Available { effective_abi, .. } => effective_abi as u32,
         LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => 0,
     })
 }
 
-fn apply(policy: &SandboxPolicy) -> Result<RestrictionStatus, RulesetError> {
+fn apply(policy: &SandboxPolicy, mounted: bool) -> Result<RestrictionStatus, RulesetError> {
     let mut handled = Ruleset::default().handle_access(AccessFs::from_all(NEWEST))?.scope(Scope::from_all(NEWEST))?;
     if !policy.network {
         handled = handled.handle_access(AccessNet::from_all(NEWEST))?;
@@ -38,8 +38,12 @@ fn apply(policy: &SandboxPolicy) -> Result<RestrictionStatus, RulesetError> {
     for device in DEVICES {
         rules = allow(rules, Path::new(device), read | AccessFs::WriteFile)?;
     }
-    for place in policy.writes() {
-        rules = allow(rules, &place, AccessFs::from_all(NEWEST) & !devices())?;
+    // With bubblewrap, closed places that exist are mounted so.
+    let closed = policy.closed().into_iter().filter(|place| !mounted || place.symlink_metadata().is_err());
+    let closed: Vec<PathBuf> = closed.collect();
+    for (path, whole) in policy.writes().iter().flat_map(|place| writable(place, &closed)) {
+        let change = AccessFs::from_all(NEWEST) & !devices();
+        rules = allow(rules, &path, if whole { change } else { AccessFs::ReadDir.into() })?;
     }
     rules = allow(rules, Path::new("/dev/shm"), AccessFs::from_all(NEWEST) & !devices())?;
     rules.restrict_self()
@@ -59,6 +63,16 @@ fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Resu
         return Ok(rules);
     }
     rules.add_rule(PathBeneath::new(place, access))
+}
+
+/// The places below a writable folder that may be changed: it, or what it holds, if something in it stays closed. Then no file can be made
+/// directly in it.
+fn writable(place: &Path, closed: &[PathBuf]) -> Vec<(PathBuf, bool)> {
+    if closed.iter().any(|closed| place.starts_with(closed)) {
+        return Vec::new();
+    }
+    let holds = closed.iter().any(|closed| closed.starts_with(place));
+    if holds { readable(place, closed) } else { vec![(place.to_owned(), true)] }
 }
 
 /// The places below a folder that may be read: whole ones, and folders of which only the names are shown, since

@@ -1,11 +1,12 @@
 //! Commands that run in the background. They end with the process at the latest.
 
+use super::confinement::{KeptFiles, noted_later};
 use super::pipe_output::PipeOutput;
 use super::process_group::ProcessGroup;
 use super::terminal::{TerminalInput, cleaned};
 use annals_core::{Json, Seq, SessionId};
 use annals_runtime::tools::ToolOutput;
-use annals_sandbox::ProtectedFiles;
+use annals_sandbox::PutBack;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -58,11 +59,13 @@ impl std::fmt::Debug for Running {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct BackgroundEnd {
     exit: Option<i32>,
     signal: Option<i32>,
     killed: bool,
+    /// Protected files that it changed.
+    put_back: Vec<PutBack>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -101,7 +104,7 @@ impl BackgroundCommands {
         group: ProcessGroup,
         output: PipeOutput,
         typed: Option<TerminalInput>,
-        kept: Option<ProtectedFiles>,
+        kept: Option<KeptFiles>,
     ) -> String {
         let (tell, ended) = watch::channel(None);
         let kill = Arc::new(Notify::new());
@@ -142,7 +145,7 @@ impl BackgroundCommands {
 async fn watched(
     mut group: ProcessGroup,
     kill: Arc<Notify>,
-    kept: Option<ProtectedFiles>,
+    kept: Option<KeptFiles>,
     tell: watch::Sender<Option<BackgroundEnd>>,
 ) {
     let (status, killed): (Option<ExitStatus>, bool) = tokio::select! {
@@ -150,18 +153,16 @@ async fn watched(
         () = kill.notified() => (None, true),
     };
     group.end().await;
-    if let Some(kept) = kept {
-        kept.restore();
-    }
+    let put_back = kept.map(KeptFiles::restore).unwrap_or_default();
     let exit = status.and_then(|status| status.code());
     let signal = status.and_then(|status| status.signal());
     // Without a receiver the command was forgotten.
-    let _ = tell.send(Some(BackgroundEnd { exit, signal, killed }));
+    let _ = tell.send(Some(BackgroundEnd { exit, signal, killed, put_back }));
 }
 
 impl Running {
     pub(super) fn end(&self) -> Option<BackgroundEnd> {
-        *self.ended.borrow()
+        self.ended.borrow().clone()
     }
 
     /// Makes it end, and waits until it has.
@@ -227,7 +228,7 @@ impl Running {
             text.push('\n');
         }
         let end = self.end();
-        text.push_str(&match end {
+        text.push_str(&match &end {
             None => format!("{id} is running."),
             Some(BackgroundEnd { killed: true, .. }) => format!("{id} was ended."),
             Some(BackgroundEnd { exit: Some(code), .. }) => format!("{id} exited with code {code}."),
@@ -235,9 +236,10 @@ impl Running {
             Some(_) => format!("{id} has ended."),
         });
         let structured = json!({
-            "id": id, "running": end.is_none(), "exit": end.and_then(|end| end.exit), "signal": end.and_then(|end| end.signal),
-            "bytes": written.total(),
+            "id": id, "running": end.is_none(), "exit": end.as_ref().and_then(|end| end.exit),
+            "signal": end.as_ref().and_then(|end| end.signal), "bytes": written.total(),
         });
-        ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) }
+        let told = ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) };
+        noted_later(told, &end.map(|end| end.put_back).unwrap_or_default())
     }
 }

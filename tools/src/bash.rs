@@ -1,7 +1,7 @@
 //! The tool `bash`.
 
-use super::command::{PathJudge, left, resources};
-use super::confinement::{Confinement, OUTSIDE};
+use super::command::{Departure, PathJudge, departure, resources};
+use super::confinement::{Confinement, KeptFiles, OUTSIDE};
 use super::open;
 use super::pipe_output::PipeOutput;
 use super::process_group::ProcessGroup;
@@ -9,7 +9,9 @@ use super::terminal::{self, COLUMNS, ROWS, TerminalInput, cleaned};
 use super::typed::{TypedTool, Worked};
 use super::workplace::{EXTERNAL_DIRECTORY, PathAccess, Workplace};
 use annals_core::Json;
+use annals_runtime::permission::is_obeyed_unasked;
 use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
+use annals_sandbox::PutBack;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -102,11 +104,14 @@ impl TypedTool for Bash {
             };
             demands.extend(outside.map(|directory| demand(EXTERNAL_DIRECTORY, vec![directory])));
         }
-        let left = if self.0.confinement().is_none() || input.outside { self.left(input) } else { Vec::new() };
+        let unconfined = self.0.confinement().is_none() || input.outside;
+        let departure = if unconfined { self.departure(input) } else { Departure::default() };
+        let left = departure.outside;
         demands.extend((!left.is_empty()).then(|| demand(EXTERNAL_DIRECTORY, left)));
-        demands.push(demand(Self::ACTION, resources(&input.command)));
+        let resources = resources(&input.command, departure.beyond_its_parts);
+        demands.push(demand(Self::ACTION, resources.clone()));
         if input.outside && self.0.confinement().is_some() {
-            demands.push(demand(OUTSIDE, resources(&input.command)));
+            demands.push(demand(OUTSIDE, resources));
         }
         demands
     }
@@ -145,7 +150,7 @@ impl TypedTool for Bash {
         }
         // The terminal hangs up.
         drop(typed);
-        let put_back = kept.map(|kept| kept.restore()).unwrap_or_default();
+        let put_back = kept.map(KeptFiles::restore).unwrap_or_default();
         if matches!(end, CommandEnd::Interrupted) {
             return Err("The command was interrupted.".into());
         }
@@ -160,7 +165,7 @@ impl Bash {
         &self,
         told: ToolOutput,
         confinement: Option<&Confinement>,
-        put_back: &[(PathBuf, bool)],
+        put_back: &[PutBack],
     ) -> ToolOutput {
         match (confinement, self.0.confinement()) {
             (Some(confinement), _) => confinement.noted(told, put_back),
@@ -169,15 +174,18 @@ impl Bash {
         }
     }
 
-    /// The directories outside of the project that a command changes to or names files in, also through a link.
-    fn left(&self, input: &Input) -> Vec<String> {
+    /// Where a command goes beyond the project.
+    fn departure(&self, input: &Input) -> Departure {
         let named = input.workdir.as_deref().unwrap_or(".");
-        let Ok(start) = self.0.resolve(named) else { return Vec::new() };
+        let Ok(start) = self.0.resolve(named) else { return Departure::default() };
         let judge = PathJudge {
             resolve: &|path| self.0.resolve(&path.to_string_lossy()).ok(),
             outside: &|real| self.0.external(real, PathAccess::Touch),
+            other_repository: &|real| self.0.in_other_repository(real),
+            obeyed: &|real| is_obeyed_unasked(&self.0.resource(real)),
+            enters_repositories: &|| !annals_sandbox::entered_repositories(self.0.project()).is_empty(),
         };
-        left(&input.command, &start, &judge)
+        departure(&input.command, &start, &judge)
     }
 
     /// The longest time limit: the usual one, or that of the configuration if it is longer.
@@ -235,6 +243,7 @@ impl Bash {
                 shell.env_remove(variable);
             }
         }
+        shell.envs(self.0.git_settings());
         // There is no terminal: no pager, no prompts, no colours.
         shell.envs([("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")]);
         shell.env("PWD", workdir);

@@ -9,14 +9,14 @@
 mod leaving;
 mod wrapped;
 
-pub(super) use leaving::{PathJudge, left};
+pub(super) use leaving::{Departure, PathJudge, departure};
 use wrapped::{WRAPPERS, goes_further};
 
 /// Words that may precede a command.
 const BEFORE: [&str; 10] = ["if", "then", "elif", "else", "while", "until", "do", "!", "{", "time"];
 
-/// What a command is judged as, in order, each once.
-pub(super) fn resources(command: &str) -> Vec<String> {
+/// What a command is judged as, in order, each once. `beyond`: as a whole in any case.
+pub(super) fn resources(command: &str, beyond: bool) -> Vec<String> {
     let mut parser = CommandParser::default();
     parser.read(command);
     let mut resources: Vec<String> = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn resources(command: &str) -> Vec<String> {
             resources.push(resource.into());
         }
     };
-    let mut plain = parser.plain;
+    let mut plain = parser.plain && !beyond;
     for part in parser.parts() {
         add(part);
         // So that a rule which denies a command finds it behind these, too.

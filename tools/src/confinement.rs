@@ -1,8 +1,9 @@
 //! The sandbox of commands: how they are started in it, and what their results say of it (`docs/sandbox.md`).
 
 use annals_core::{Json, NoBlobs};
+use annals_runtime::permission::OBEYED_UNASKED;
 use annals_runtime::tools::{ToolError, ToolOutput};
-use annals_sandbox::{Launcher, ProtectedFiles, Sandbox, SandboxError, SandboxPolicy};
+use annals_sandbox::{Launcher, ProtectedFiles, PutBack, Sandbox, SandboxError, SandboxPolicy};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::io;
@@ -40,6 +41,8 @@ pub struct SandboxLimits {
     pub write: Vec<PathBuf>,
     /// Further places that commands cannot read.
     pub hide: Vec<PathBuf>,
+    /// Further places that commands can never change: the configuration of this program.
+    pub read_only: Vec<PathBuf>,
 }
 
 /// How commands of a location are confined.
@@ -54,12 +57,13 @@ pub struct SandboxSettings {
 impl SandboxSettings {
     /// The policy for a project.
     pub fn policy(&self, project: PathBuf) -> SandboxPolicy {
-        let SandboxLimits { home, writable, network, write, hide } = &self.limits;
-        let mut policy = SandboxPolicy::of_project(project, home.as_deref());
+        let SandboxLimits { home, writable, network, write, hide, read_only } = &self.limits;
+        let mut policy = SandboxPolicy::of_project(project, home.as_deref(), &OBEYED_UNASKED);
         policy.writable = *writable;
         policy.network = *network;
         policy.write.extend(write.iter().cloned());
         policy.hide.extend(hide.iter().cloned());
+        policy.read_only.extend(read_only.iter().cloned());
         policy
     }
 }
@@ -85,8 +89,14 @@ impl Confinement {
     }
 
     /// The protected files as they are before a command.
-    pub(super) fn keep(&self) -> Result<ProtectedFiles, ToolError> {
-        Ok(ProtectedFiles::capture(&self.sandbox()?.policy().protect))
+    pub(super) fn keep(&self) -> Result<KeptFiles, ToolError> {
+        Ok(KeptFiles(Some(ProtectedFiles::capture(self.sandbox()?.policy()))))
+    }
+
+    /// Folders in which commands cannot make files directly, since something in them stays closed. None where mounts keep it closed.
+    pub(super) fn narrowed(&self) -> Vec<PathBuf> {
+        let narrowed = |sandbox: &Sandbox| (!sandbox.enforced().bubblewrap).then(|| sandbox.policy().narrowed());
+        self.0.as_ref().ok().and_then(narrowed).unwrap_or_default()
     }
 
     /// The words that start a command of a shell.
@@ -96,17 +106,13 @@ impl Confinement {
     }
 
     /// A result with what was enforced, and what the command seems to have been refused.
-    pub(super) fn noted(&self, told: ToolOutput, put_back: &[(PathBuf, bool)]) -> ToolOutput {
+    pub(super) fn noted(&self, told: ToolOutput, put_back: &[PutBack]) -> ToolOutput {
         let Ok(sandbox) = &self.0 else { return told };
         let failed =
             told.structured.as_ref().and_then(|value| value.value(&NoBlobs).get("exit").and_then(Value::as_i64));
         let text = told.text.clone().unwrap_or_default().to_lowercase();
         let refused = failed.is_some_and(|exit| exit != 0) && REFUSALS.iter().any(|words| text.contains(words));
-        let mut remark = String::new();
-        for (path, restored) in put_back {
-            let what = if *restored { "was put back by" } else { "was changed in spite of" };
-            remark.push_str(&format!(" {} {what} the sandbox.", path.display()));
-        }
+        let mut remark = remark_of(put_back);
         if refused {
             remark.push_str(
                 " The command ran in a sandbox: it may change only the project and /tmp, and has no network unless the \
@@ -114,17 +120,75 @@ impl Confinement {
             );
         }
         let enforced = sandbox.enforced();
-        let names: Vec<_> = put_back.iter().map(|(path, _)| path.to_string_lossy()).collect();
-        let note = json!({
+        let mut note = json!({
             "landlock": enforced.landlock, "seccomp": enforced.seccomp, "bubblewrap": enforced.bubblewrap,
-            "network": enforced.network, "writable": enforced.writable, "refused": refused, "put_back": names,
+            "network": enforced.network, "writable": enforced.writable, "refused": refused,
         });
+        note_put_back(&mut note, put_back);
         with(told, &note, &remark)
     }
 
     /// The result of a command that the user let out.
     pub(super) fn outside(told: ToolOutput) -> ToolOutput {
         with(told, &json!({ "outside": true }), "")
+    }
+}
+
+/// The result of a command in the background that has ended, with what was put back since.
+pub(super) fn noted_later(told: ToolOutput, put_back: &[PutBack]) -> ToolOutput {
+    if put_back.is_empty() {
+        return told;
+    }
+    let mut note = json!({});
+    note_put_back(&mut note, put_back);
+    with(told, &note, &remark_of(put_back))
+}
+
+/// Protected files as they were before a command. They are put back at the latest when this is dropped, as when a call is interrupted.
+#[derive(Debug)]
+pub(super) struct KeptFiles(Option<ProtectedFiles>);
+
+impl KeptFiles {
+    /// Puts back what the command changed.
+    pub(super) fn restore(mut self) -> Vec<PutBack> {
+        let put_back = self.0.take().map(|kept| kept.restore()).unwrap_or_default();
+        log(&put_back);
+        put_back
+    }
+}
+
+impl Drop for KeptFiles {
+    fn drop(&mut self) {
+        if let Some(kept) = self.0.take() {
+            log(&kept.restore());
+        }
+    }
+}
+
+fn log(put_back: &[PutBack]) {
+    for (path, restored) in put_back {
+        tracing::warn!(path = %path.display(), restored, "a command in the sandbox changed a protected file");
+    }
+}
+
+/// What the model reads of protected files that a command changed.
+fn remark_of(put_back: &[PutBack]) -> String {
+    let remark = |(path, restored): &PutBack| {
+        let what = if *restored { "was put back by" } else { "was changed in spite of" };
+        format!(" {} {what} the sandbox.", path.display())
+    };
+    put_back.iter().map(remark).collect()
+}
+
+/// Names them for the readers of the session: all of them, and those that are not as they were.
+fn note_put_back(note: &mut Value, put_back: &[PutBack]) {
+    let names = |only_lost: bool| -> Vec<_> {
+        let named = put_back.iter().filter(|(_, restored)| !only_lost || !restored);
+        named.map(|(path, _)| path.to_string_lossy()).collect()
+    };
+    if let Some(fields) = note.as_object_mut() {
+        fields.insert("put_back".into(), json!(names(false)));
+        fields.insert("not_restored".into(), json!(names(true)));
     }
 }
 

@@ -25,7 +25,7 @@ use annals_runtime::prompt::UserPrompt;
 use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
 use renewal::{ChangingSkills, Contributed, LocationRenewal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -95,6 +95,17 @@ pub struct LocalServices {
     pub context: Vec<ContextProgram>,
     /// The configuration that instructions, skills and context sources are of, if it may change.
     pub configuration: Option<Arc<dyn ChangingConfiguration>>,
+    /// Folders of the user that a project should not contain.
+    pub own: OwnFolders,
+}
+
+/// Folders of the user that a project should not contain: an agent could read keys in it, or change what runs outside of any sandbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnFolders {
+    /// The home folder.
+    pub home: Option<PathBuf>,
+    /// Where the configuration of this program is.
+    pub configuration: Vec<PathBuf>,
 }
 
 impl std::fmt::Debug for LocalServices {
@@ -177,10 +188,11 @@ impl ServicesAt for LocalServices {
         Box::pin(async move { self.mcp.start(&location.directory, &tools).await })
     }
 
-    /// Links out of an untrusted project, which are not followed.
-    fn remarks<'a>(&'a self, location: &'a Location) -> Boxed<'a, Vec<String>> {
+    /// Links out of an untrusted project, which are not followed, and folders of the user that a project contains.
+    fn remarks<'a>(&'a self, location: &'a Location, store: &'a StorePath) -> Boxed<'a, Vec<String>> {
         Box::pin(async move {
             let directory = &location.directory;
+            let mut remarks = self.contained(project(Path::new(directory)), store);
             let instructions = Instructions { files: Arc::new(RealFilesystem), config: self.instructions.clone() };
             let catalogue = self.catalogue();
             let (instructions, skills) = tokio::join!(instructions.links_out(directory), catalogue.links_out());
@@ -188,7 +200,8 @@ impl ServicesAt for LocalServices {
             let links = instructions.into_iter().chain(skills).flatten();
             let root = project(Path::new(directory));
             let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-            links.map(|link| not_followed(&link, Path::new(directory), &root)).collect()
+            remarks.extend(links.map(|link| not_followed(&link, Path::new(directory), &root)));
+            remarks
         })
     }
 }
@@ -201,6 +214,34 @@ fn confinement(settings: &SandboxSettings, project: &Path, store: &StorePath) ->
 }
 
 impl LocalServices {
+    /// What a person should know of a project that contains folders of theirs.
+    fn contained(&self, project: &Path, store: &StorePath) -> Vec<String> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let project = real(project);
+        let holds = |path: &Path| real(path).starts_with(&project);
+        let home = self.own.home.as_deref().is_some_and(holds).then_some("your home folder");
+        let sessions = holds(&store.shown()).then_some("the store of your sessions");
+        let own = self.own.configuration.iter().any(|path| holds(path)).then_some("the configuration of annals");
+        let held: Vec<&str> = [home, sessions, own].into_iter().flatten().collect();
+        if held.is_empty() {
+            return Vec::new();
+        }
+        let confined = self.sandbox.as_ref().map(|settings| confinement(settings, &project, store));
+        let kept = match confined {
+            None => "no sandbox keeps commands from it".to_owned(),
+            Some(confined) => {
+                let narrowed: Vec<String> = confined.narrowed().iter().map(|path| path.display().to_string()).collect();
+                let kept = "commands in the sandbox cannot change the configuration or start-up files, nor read keys or the store";
+                match narrowed.is_empty() {
+                    true => kept.to_owned(),
+                    false => format!("{kept}, and cannot make files directly in {}", narrowed.join(", ")),
+                }
+            }
+        };
+        let (project, held) = (project.display(), held.join(" and "));
+        vec![format!("the project {project} contains {held}: {kept}; start annals in a folder of its own instead")]
+    }
+
     fn catalogue(&self) -> SkillFolders {
         SkillFolders::new(Arc::new(RealFilesystem), self.skills.iter().cloned())
     }

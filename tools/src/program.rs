@@ -1,5 +1,6 @@
 //! Programs of the configuration that are given JSON and print text: tools, hooks, context sources, searches.
 
+use super::git_environment::inherited_git_settings;
 use super::process_group::ProcessGroup;
 use super::variables::is_shown;
 use std::io;
@@ -81,6 +82,7 @@ impl ExternalProgram {
                 command.env_remove(variable);
             }
         }
+        command.envs(inherited_git_settings(|variable| is_shown(variable, &[])));
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut group = ProcessGroup::start(&mut command)?;

@@ -1,5 +1,6 @@
 //! A pseudo-terminal for a command: its environment, what it shows, and what is typed into it (`docs/tools.md#a-terminal`).
 
+use super::git_environment::add_git_settings;
 use super::pipe_output::PipeOutput;
 use super::process_group::ProcessGroup;
 use pty_process::{OwnedWritePty, Size};
@@ -55,6 +56,7 @@ pub(super) fn environment(
         .filter(|(name, value)| !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0'));
     merged.extend(overlay.map(|(name, value)| (name.into(), value.into())));
     merged.extend(INVARIANTS.map(|(name, value)| (name.into(), value.into())));
+    add_git_settings(&mut merged);
     merged
 }
 
@@ -127,9 +129,17 @@ mod tests {
         let overlay = [("EDITOR", "ed"), ("TERM", "vt52"), ("ANNALS_TERMINAL", "no"), ("A=B", "x"), ("NUL", "\0")];
         let overlay = overlay.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let merged = environment(caller.into(), overlay.into());
-        let merged: Vec<String> =
-            merged.iter().map(|(name, value)| format!("{}={}", name.display(), value.display())).collect();
+        let of_git = |name: &OsString| name.to_string_lossy().starts_with("GIT_CONFIG_");
+        let merged: Vec<String> = merged
+            .iter()
+            .filter(|(name, _)| !of_git(name))
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect();
         assert_eq!(merged, ["ANNALS_TERMINAL=1", "EDITOR=ed", "PATH=/bin", "TERM=xterm-256color"]);
+        let counted = BTreeMap::from([("GIT_CONFIG_COUNT".to_owned(), "1".to_owned())]);
+        let counted = environment(BTreeMap::new(), counted);
+        let value = |name: &str| counted.get(&OsString::from(name)).and_then(|value| value.to_str());
+        assert_eq!((value("GIT_CONFIG_COUNT"), value("GIT_CONFIG_KEY_1")), (Some("3"), Some("safe.bareRepository")));
     }
 
     #[test]

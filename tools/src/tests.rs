@@ -9,6 +9,7 @@ mod patching;
 mod paths;
 mod process;
 mod reading;
+mod repositories;
 mod running;
 mod searching;
 mod terminal;

@@ -7,13 +7,16 @@ pub use lsp::{LanguageServer, LanguageServers};
 use super::background::BackgroundCommands;
 use super::confinement::Confinement;
 use super::editor_files::EditorFiles;
+use super::git_environment::inherited_git_settings;
 use super::seen_files::SeenFiles;
 use super::terminal::TerminalOverlay;
 use super::variables::is_shown;
 use annals_core::bound::Limits;
+use annals_runtime::permission::guarded_resource;
 use annals_runtime::ports::StorePath;
 use annals_runtime::tools::Demand;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -222,6 +225,17 @@ impl Workplace {
         !self.hidden.contains(variable) && is_shown(variable, &self.variables)
     }
 
+    /// The settings of git that every command is given.
+    pub(super) fn git_settings(&self) -> Vec<(OsString, OsString)> {
+        inherited_git_settings(|variable| self.shows(variable))
+    }
+
+    /// Whether a resolved directory belongs to another repository than the project's, such as one that files of the project make.
+    pub(super) fn in_other_repository(&self, real: &Path) -> bool {
+        let mut folders = real.ancestors().take_while(|folder| *folder != self.project);
+        folders.any(|folder| annals_sandbox::is_other_repository(folder, &self.project))
+    }
+
     /// Where a path that a model named really leads: absolute, without links, `.` and `..`. It need not exist.
     pub(super) fn resolve(&self, path: &str) -> io::Result<PathBuf> {
         follow(&self.directory.join(path), LINKS)
@@ -244,6 +258,13 @@ impl Workplace {
             demands.push(demand(EXTERNAL_DIRECTORY, directory));
         }
         demands.push(demand(action, self.resource(&real)));
+        // A file that makes programs run is judged by its name, too, wherever it is and however that is written.
+        let named = guarded_resource(&self.resource(&real)).filter(|_| action == super::EDIT);
+        if let (Some(named), Some(last)) = (named, demands.last_mut())
+            && !last.resources.contains(&named)
+        {
+            last.resources.push(named);
+        }
         demands
     }
 

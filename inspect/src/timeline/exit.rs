@@ -54,6 +54,23 @@ pub fn command_failure(structured: Option<&Json>, text: &str, blobs: &dyn Blobs)
     exit.or_else(|| said(text)).filter(|exit| *exit != 0).map(CommandFailure::Exit)
 }
 
+/// What a person should know of a command in the sandbox, from the structured value of its result: protected files that it changed. `None`
+/// where it changed none.
+pub fn sandbox_warning(structured: Option<&Json>, blobs: &dyn Blobs) -> Option<String> {
+    let value = structured?.value(blobs);
+    let named = |field: &str| -> Vec<String> {
+        let names = value.pointer(&format!("/sandbox/{field}")).and_then(Value::as_array);
+        names.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let (changed, lost) = (named("put_back"), named("not_restored"));
+    let restored: Vec<String> = changed.into_iter().filter(|name| !lost.contains(name)).collect();
+    let restored = (!restored.is_empty()).then(|| format!("put back: {}", restored.join(", ")));
+    let lost =
+        (!lost.is_empty()).then(|| format!("could not be put back, check before you use them: {}", lost.join(", ")));
+    let told: Vec<String> = restored.into_iter().chain(lost).collect();
+    (!told.is_empty()).then(|| format!("the command changed protected files; {}", told.join("; ")))
+}
+
 /// The exit status that Codex and Claude Code write above an output.
 fn said(text: &str) -> Option<i64> {
     let framed = text.starts_with("Chunk ID:") || text.starts_with("Wall time:") || text.starts_with("Exit code");
@@ -82,7 +99,7 @@ pub fn last_lines(text: &str, most: usize) -> (usize, Vec<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{CommandFailure, command_failure, last_lines};
+    use super::{CommandFailure, command_failure, last_lines, sandbox_warning};
     use annals_core::{Json, NoBlobs};
 
     #[test]
@@ -123,6 +140,19 @@ mod tests {
         assert_eq!(failure(r#"{"exit":0,"signal":null,"timed_out":false}"#), None);
         assert_eq!(failure(r#"{"exit":1,"signal":null,"timed_out":false}"#).as_deref(), Some("exit 1"));
         assert_eq!(failure(r#"[{"signal":9}]"#), None);
+    }
+
+    #[test]
+    fn protected_files_that_a_command_changed_are_named() {
+        let warning = |structured: &str| sandbox_warning(Some(&Json::received(structured)), &NoBlobs);
+        assert_eq!(warning(r#"{"exit":0,"sandbox":{"put_back":[]}}"#), None);
+        assert_eq!(warning("[1]"), None);
+        assert_eq!(
+            warning(r#"{"sandbox":{"put_back":["/p/.git","/p/.envrc"],"not_restored":["/p/.git"]}}"#).as_deref(),
+            Some(
+                "the command changed protected files; put back: /p/.envrc; could not be put back, check before you use them: /p/.git"
+            )
+        );
     }
 
     #[test]

@@ -22,8 +22,8 @@ pub trait ServicesAt: Send + Sync {
     }
 
     /// Remarks about a location for the user, before anything runs there; usually none.
-    fn remarks<'a>(&'a self, location: &'a Location) -> Boxed<'a, Vec<String>> {
-        let _ = location;
+    fn remarks<'a>(&'a self, location: &'a Location, store: &'a StorePath) -> Boxed<'a, Vec<String>> {
+        let _ = (location, store);
         Box::pin(std::future::ready(Vec::new()))
     }
 }
@@ -45,7 +45,7 @@ impl LocationCache {
 
     /// Remarks about a location for the user, before anything runs there.
     pub async fn remarks(&self, location: &Location) -> Vec<String> {
-        self.services_at.remarks(location).await
+        self.services_at.remarks(location, &self.store).await
     }
 
     /// Examines a location on a thread that may block, and starts what belongs to it. Returns remarks for the user.

@@ -6,11 +6,8 @@ mod commands;
 pub use commands::command_prefix;
 
 use super::always;
+use super::guarded::{guarded_patterns, guarded_resource};
 use annals_core::event::{Effect, Rule};
-
-/// Files of a project that git and agents run or obey: a permission for all edits leaves them to be asked for.
-pub const GUARDED_EDITS: [&str; 7] =
-    [".git/*", "*/.git/*", ".annals/*", ".claude/*", ".codex/*", ".vscode/*", ".envrc"];
 
 /// What an `always` allows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,12 +89,11 @@ fn wider(action: &str, resource: &str) -> Option<Coverage> {
 
 /// All files of the project but those that stay guarded.
 fn all_edits(resource: &str) -> Option<Coverage> {
-    let guarded = GUARDED_EDITS.iter().any(|pattern| annals_core::permission::matches(pattern, resource));
     let mut coverage = allowed("edit", &["*"], "all edits in this project");
     // Files elsewhere, too: their folder is asked for in addition.
-    let ask = GUARDED_EDITS.iter().chain(&["/*"]).map(|pattern| rule("edit", pattern, Effect::Ask));
-    coverage.rules.extend(ask);
-    (!guarded).then_some(coverage)
+    let ask = guarded_patterns().chain(["/*".to_owned()]);
+    coverage.rules.extend(ask.map(|pattern| rule("edit", &pattern, Effect::Ask)));
+    guarded_resource(resource).is_none().then_some(coverage)
 }
 
 /// A folder outside of the project and everything below it.
@@ -165,7 +161,7 @@ mod tests {
         assert_eq!(wide.covers, ["all edits in this project"]);
         let judged = |resource: &str| authorise(&[], &wide.rules, "edit", &[resource]);
         assert_eq!((judged("docs/x.md"), judged(".gitignore")), (Effect::Allow, Effect::Allow));
-        for asked in [".git/config", "sub/.git/hooks/x", ".annals/config.toml", "/etc/hosts", ".envrc"] {
+        for asked in [".git/config", ".annals/config.toml", "/etc/hosts", ".envrc", ".husky/pre-commit", ".mcp.json"] {
             assert_eq!(judged(asked), Effect::Ask, "{asked}");
         }
         assert_eq!(covers("edit", &[".git/config"]), [".git/config"]);

@@ -13,17 +13,27 @@ type Tested = Result<(), Box<dyn Error>>;
 
 fn sandbox(world: &World, change: impl FnOnce(&mut SandboxPolicy)) -> Result<Sandbox, Box<dyn Error>> {
     let launcher = Launcher { program: env!("CARGO_BIN_EXE_annals-sandbox").into(), arguments: Vec::new() };
+    Ok(Sandbox::probe_plain(launcher, policy(world, change))?)
+}
+
+fn policy(world: &World, change: impl FnOnce(&mut SandboxPolicy)) -> SandboxPolicy {
     let mut policy = world.policy();
     change(&mut policy);
-    Ok(Sandbox::probe_plain(launcher, policy)?)
+    policy
+}
+
+fn wrapped(world: &World, change: impl FnOnce(&mut SandboxPolicy)) -> Result<Sandbox, Box<dyn Error>> {
+    let launcher = Launcher { program: env!("CARGO_BIN_EXE_annals-sandbox").into(), arguments: Vec::new() };
+    Ok(Sandbox::probe(launcher, policy(world, change))?)
 }
 
 /// Runs a script in a sandbox as the tools do; gives its output.
 fn confined(world: &World, sandbox: &Sandbox, script: &str) -> Result<String, Box<dyn Error>> {
-    let kept = ProtectedFiles::capture(&sandbox.policy().protect);
+    let kept = ProtectedFiles::capture(sandbox.policy());
     let words = sandbox.command("/bin/bash", &["-c".as_ref(), script.as_ref()]);
     let output = world.run(&words)?;
     kept.restore();
+    world.look_with_git()?;
     Ok(output)
 }
 
@@ -33,6 +43,7 @@ fn no_way_out_of_the_table_works() -> Tested {
     for Escape { name, script, everywhere } in ESCAPES {
         let world = World::new()?;
         let output = world.run(&["/bin/bash".into(), "-c".into(), (*script).into()])?;
+        world.look_with_git()?;
         if *everywhere && world.escaped(&output).is_none() {
             harmless.push(format!("{name}: {output}"));
         }
@@ -51,11 +62,7 @@ fn no_way_out_of_the_table_works() -> Tested {
 
 #[test]
 fn no_way_out_works_with_bubblewrap_either_where_it_can_be_used() -> Tested {
-    let wrapped = |world: &World| -> Result<Sandbox, Box<dyn Error>> {
-        let launcher = Launcher { program: env!("CARGO_BIN_EXE_annals-sandbox").into(), arguments: Vec::new() };
-        Ok(Sandbox::probe(launcher, world.policy())?)
-    };
-    let enforced = wrapped(&World::new()?)?.enforced().clone();
+    let enforced = wrapped(&World::new()?, |_| ())?.enforced().clone();
     if !enforced.bubblewrap {
         eprintln!("skipped: bubblewrap is not there, or cannot be used here");
         return Ok(());
@@ -63,7 +70,7 @@ fn no_way_out_works_with_bubblewrap_either_where_it_can_be_used() -> Tested {
     let mut out = Vec::new();
     for Escape { name, script, .. } in ESCAPES {
         let world = World::new()?;
-        let output = confined(&world, &wrapped(&world)?, script)?;
+        let output = confined(&world, &wrapped(&world, |_| ())?, script)?;
         if let Some(what) = world.escaped(&output) {
             out.push(format!("{name}: {what}: {output}"));
         }
@@ -110,6 +117,49 @@ fn a_policy_widens_and_narrows_what_a_command_may_do() -> Tested {
     assert!(online.enforced().network);
     confined(&world, &online, "exec 3<>/dev/tcp/127.0.0.1/$TCP")?;
     assert_eq!(world.escaped(""), Some("reached a server".into()));
+    Ok(())
+}
+
+#[test]
+fn in_a_project_that_is_the_home_folder_keys_and_start_up_files_stay_closed() -> Tested {
+    let whole = |world: &World| {
+        let root = world.at("");
+        move |policy: &mut SandboxPolicy| {
+            policy.project = root;
+            policy.write.clear();
+        }
+    };
+    for bubblewrap in [false, true] {
+        for script in [
+            "cat ~/.ssh/id_ed25519",
+            "cp -r ~ ../copy; cat ../copy/.ssh/id_ed25519",
+            "mv ~/.ssh ~/keys; cat ~/keys/id_ed25519",
+            "mv ~ ../away; cat ../away/.ssh/id_ed25519",
+            "echo x >> ~/.bashrc",
+            "mkdir -p ~/.config/annals; echo x > ~/.config/annals/config.toml",
+            "mv ~/.config ~/old; mkdir -p ~/.config/annals; echo x > ~/.config/annals/config.toml",
+            "ln -s ~/.config here; echo x > here/annals/config.toml",
+            "ln ~/.netrc here && cat here",
+        ] {
+            for exists in [false, true] {
+                let world = World::new()?;
+                if exists {
+                    std::fs::create_dir_all(world.at("home/.config/annals"))?;
+                }
+                let sandbox =
+                    if bubblewrap { wrapped(&world, whole(&world))? } else { sandbox(&world, whole(&world))? };
+                let output = confined(&world, &sandbox, script)?;
+                let own = world.at("home/.config/annals/config.toml");
+                let escaped = output.contains("S3CRET") || own.exists() || world.at("home/.bashrc").exists();
+                assert!(!escaped, "{script} ({bubblewrap}, {exists}): {output}");
+                assert!(!sandbox.policy().narrowed().is_empty());
+            }
+        }
+        let world = World::new()?;
+        let sandbox = if bubblewrap { wrapped(&world, whole(&world))? } else { sandbox(&world, whole(&world))? };
+        let output = confined(&world, &sandbox, "echo more >> main.c && echo x > sub/new && cat ~/notes.txt main.c")?;
+        assert!(output.contains("a note") && output.contains("more"), "{output}");
+    }
     Ok(())
 }
 

@@ -44,8 +44,10 @@ impl World {
         ] {
             fs::write(root.join(path), text)?;
         }
-        let git = Command::new("git").args(["init", "-q"]).current_dir(root.join("project")).status()?;
-        assert!(git.success());
+        for arguments in [&["init", "-q"][..], &["add", "main.c"]] {
+            let git = Command::new("git").args(arguments).current_dir(root.join("project")).status()?;
+            assert!(git.success());
+        }
         let name = format!("annals-{}", folder.path().display());
         let abstract_name = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
         let (tcp, udp) = (TcpListener::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
@@ -69,7 +71,8 @@ impl World {
 
     /// The usual policy, but with a temporary folder of its own: the system's contains the world, wherever the checkout is.
     pub fn policy(&self) -> SandboxPolicy {
-        let mut policy = SandboxPolicy::of_project(self.at("project"), Some(&self.at("home")));
+        let obeyed = [".annals", ".vscode", ".envrc", ".mcp.json", ".husky"];
+        let mut policy = SandboxPolicy::of_project(self.at("project"), Some(&self.at("home")), &obeyed);
         policy.write.retain(|path| !self.at("").starts_with(path));
         policy.write.push(self.at("tmp"));
         policy
@@ -88,6 +91,12 @@ impl World {
         command.env("ABSTRACT", format!("annals-{}", self.folder.path().display()));
         let output = command.output()?;
         Ok(format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))
+    }
+
+    /// What a person does next, or the prompt of a shell: what git runs then, runs outside of the sandbox.
+    pub fn look_with_git(&self) -> io::Result<()> {
+        let status = "git status > /dev/null 2>&1; git diff > /dev/null 2>&1; true";
+        self.run(&["/bin/bash".into(), "-c".into(), status.into()]).map(drop)
     }
 
     /// What a command changed, read, reached or stopped.
@@ -111,7 +120,19 @@ impl World {
     /// Every path that a command must leave alone, with its content.
     fn now(&self) -> io::Result<BTreeMap<PathBuf, String>> {
         let mut all = BTreeMap::new();
-        for root in ["home", "outside", "project/.git/hooks", "project/.git/config", "project/.annals"] {
+        for root in [
+            "home",
+            "outside",
+            "project/.git/hooks",
+            "project/.git/config",
+            "project/.git/commondir",
+            "project/.git/info/attributes",
+            "project/.annals",
+            "project/.vscode",
+            "project/.envrc",
+            "project/.mcp.json",
+            "project/.husky",
+        ] {
             list(&self.at(root), &mut all)?;
         }
         Ok(all)

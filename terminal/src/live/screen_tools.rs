@@ -8,7 +8,7 @@ use crate::layout::{clip, columns, plain};
 use crate::style::{Emphasis, counted, duration};
 use annals_core::event::{ToolEvent, ToolOutcome, ToolProgressed, ToolSettled};
 use annals_core::{Blobs, CallId, Event, PermissionId, Record, SessionId, Time};
-use annals_inspect::timeline::{command_failure, input_in_brief, last_lines, one_line, output_in_brief};
+use annals_inspect::timeline::{command_failure, input_in_brief, last_lines, one_line, output_in_brief, sandbox_warning};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -209,6 +209,9 @@ impl Screen {
         let line = format!("{mark} {told}{}{rest}", if rest.is_empty() { "" } else { "  " });
         let line = if self.remarks.are_watched() { clip(&line, width) } else { line };
         self.line(emphasis, &line, out)?;
+        if let Some(warning) = sandbox_warning(settled.structured.as_ref(), blobs) {
+            self.line(Emphasis::Warn, &format!("    {}", plain(&warning)), out)?;
+        }
         self.offer_details(&whole, settled, &text, blobs);
         match (failure, failed) {
             (Some(_), _) => self.end_of(&text, out),

@@ -5,11 +5,11 @@
 
 mod words;
 
-use super::wrapped::words as shell_words;
+use super::wrapped::{PATTERN, words as shell_words};
 use super::{CommandParser, CommandToken, Join, behind};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
-use words::{Assigned, is_device, named_paths};
+use words::{Assigned, NamedPath, changes_files, is_device, is_there, named_paths, program};
 
 /// Directories that are kept in mind at most. Beyond them it is not known where a command works.
 const DIRECTORIES: usize = 64;
@@ -28,11 +28,26 @@ pub(crate) struct PathJudge<'a> {
     pub(crate) resolve: &'a dyn Fn(&Path) -> Option<PathBuf>,
     /// The directory to ask for, if such a path is outside.
     pub(crate) outside: &'a dyn Fn(&Path) -> Option<String>,
+    /// Whether such a directory belongs to another repository than the project's.
+    pub(crate) other_repository: &'a dyn Fn(&Path) -> bool,
+    /// Whether git in the project enters other repositories.
+    pub(crate) enters_repositories: &'a dyn Fn() -> bool,
+    /// Whether programs start commands from what is at such a path.
+    pub(crate) obeyed: &'a dyn Fn(&Path) -> bool,
 }
 
-/// What a command that starts in a directory needs a permission for outside of the project, each once. What a variable or a pattern
-/// leads to is given as it is written.
-pub(crate) fn left(command: &str, start: &Path, judge: &PathJudge<'_>) -> Vec<String> {
+/// Where a command goes beyond the project.
+#[derive(Debug, Default)]
+pub(crate) struct Departure {
+    /// What it needs a permission for outside of the project, each once. What a variable or a pattern leads to is given as it is written.
+    pub(crate) outside: Vec<String>,
+    /// Whether it works in another repository, whose settings may name programs that git runs, or changes what programs obey unasked.
+    /// Then no rule for its parts says what it does.
+    pub(crate) beyond_its_parts: bool,
+}
+
+/// Where a command goes that starts in a directory.
+pub(crate) fn departure(command: &str, start: &Path, judge: &PathJudge<'_>) -> Departure {
     let mut parser = CommandParser::default();
     parser.read(command);
     let mut walk = Walk::new(&parser.tokens, start, judge);
@@ -40,7 +55,8 @@ pub(crate) fn left(command: &str, start: &Path, judge: &PathJudge<'_>) -> Vec<St
     for _ in 0..rounds {
         walk.all(&parser.tokens);
     }
-    walk.left.into_iter().collect()
+    let beyond = walk.beyond || (judge.other_repository)(start);
+    Departure { outside: walk.left.into_iter().collect(), beyond_its_parts: beyond }
 }
 
 type Directories = BTreeSet<PathBuf>;
@@ -63,6 +79,9 @@ struct Walk<'a> {
     repeats: bool,
     assigned: Assigned,
     left: BTreeSet<String>,
+    /// Whether a program may have brought a repository along.
+    brought: bool,
+    beyond: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -86,6 +105,8 @@ impl<'a> Walk<'a> {
                 CommandToken::Join(_) => None,
             })),
             left: BTreeSet::new(),
+            brought: false,
+            beyond: false,
         }
     }
 
@@ -161,12 +182,13 @@ impl<'a> Walk<'a> {
             "cd" | "pushd" => self.moved(&words[1..], here == "pushd"),
             "popd" => Some((self.seen.clone(), false)),
             _ => {
-                self.paths(named_paths(&words));
+                self.program(program(&words));
+                self.paths(named_paths(&words), changes_files(program(&words)));
                 None
             }
         };
         let redirected = files.iter().flat_map(|file| shell_words(file)).filter(|file| !is_device(&file.text));
-        self.paths(redirected.collect());
+        self.paths(redirected.map(|word| NamedPath { word, certain: true }).collect(), false);
         let Some((moved, exist)) = moved else { return };
         self.seen.extend(moved.iter().cloned());
         if self.seen.len() > DIRECTORIES {
@@ -180,6 +202,16 @@ impl<'a> Walk<'a> {
             (false, false, true) => self.failed.extend(before),
             (false, true, _) => {}
         }
+    }
+
+    /// Judges where git runs: in another repository it obeys that one's settings. What a part before made is not there to be looked at.
+    fn program(&mut self, program: &str) {
+        if program == "git" {
+            let elsewhere = self.at.iter().any(|directory| !self.start.contains(directory));
+            let unknown = self.at.iter().any(|directory| !directory.is_dir());
+            self.beyond |= unknown || elsewhere && self.brought || (self.judge.enters_repositories)();
+        }
+        self.brought |= changes_files(program);
     }
 
     /// Where `cd` leads, and whether all these directories exist. `None` if it stays.
@@ -231,7 +263,10 @@ impl<'a> Walk<'a> {
             }
             for reading in readings.into_iter().flatten() {
                 match (self.judge.resolve)(&reading) {
-                    Some(real) => self.left.extend((self.judge.outside)(&real)),
+                    Some(real) => {
+                        self.beyond |= (self.judge.other_repository)(&real);
+                        self.left.extend((self.judge.outside)(&real));
+                    }
                     None => drop(self.left.insert(literal(text))),
                 }
                 moved.insert(reading);
@@ -241,16 +276,24 @@ impl<'a> Walk<'a> {
         Some((moved, exist))
     }
 
-    /// Judges files that a program opens, wherever the shell may be.
-    fn paths(&mut self, paths: Vec<super::wrapped::ShellWord>) {
-        for word in paths {
+    /// Judges files that a program opens, or `changes`, wherever the shell may be.
+    fn paths(&mut self, paths: Vec<NamedPath>, changes: bool) {
+        for NamedPath { word, certain } in paths {
+            let hides_a_name = |part: &str| part.starts_with(['.', '[']) && part.contains(PATTERN);
+            self.beyond |= changes && word.varies && word.text.split('/').any(hides_a_name);
             let Some(text) = words::known(&word) else {
                 self.left.extend(words::may_leave(&word).then(|| literal(&word.text)));
                 continue;
             };
             for at in &self.at {
+                if !certain && !is_there(&text, at) {
+                    continue;
+                }
                 match (self.judge.resolve)(&at.join(&text)) {
-                    Some(real) => self.left.extend((self.judge.outside)(&real)),
+                    Some(real) => {
+                        self.beyond |= changes && (self.judge.obeyed)(&real);
+                        self.left.extend((self.judge.outside)(&real));
+                    }
                     None => drop(self.left.insert(literal(&text))),
                 }
             }

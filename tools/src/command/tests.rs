@@ -1,8 +1,11 @@
 //! What is plain, and what is judged whole.
 
-use super::resources;
 use annals_core::event::{Effect, Rule};
 use annals_core::permission::authorise;
+
+fn resources(command: &str) -> Vec<String> {
+    super::resources(command, false)
+}
 
 fn judged(allowed: &str, command: &str) -> Effect {
     let rule = Rule { action: "bash".into(), resource: allowed.into(), effect: Effect::Allow };
@@ -192,6 +195,24 @@ fn a_command_that_is_told_to_run_another_is_judged_whole() {
         ("git *", "git --bare x"),
         ("git *", "git bisect view submodule foreach rm"),
         ("tar *", "tar xIf 'rm -r .' x"),
+        ("tree *", "tree -o x"),
+        ("less *", "less -O x y"),
+        ("xxd *", "xxd -r a b"),
+        ("shuf *", "shuf --output=x y"),
+        ("export *", "export GIT_DIR=sub"),
+        ("export *", "export 'GIT_CONFIG_COUNT=0'"),
+        ("unset *", "unset GIT_CONFIG_COUNT"),
+        ("declare *", "declare -x GIT_DIR=sub"),
+        ("read *", "read -r GIT_DIR"),
+        ("printf *", "printf -v GIT_DIR sub"),
+        ("export *", "export LD_PRELOAD=./x.so"),
+        ("export *", "export PATH=.:$PATH"),
+        ("cargo *", "cargo --config x test"),
+        ("cargo *", "cargo test --config=build.rustc='x'"),
+        ("cargo *", "cargo test --manifest-path x/Cargo.toml"),
+        ("go *", "go test -exec ./x ./..."),
+        ("go *", "go build -toolexec=./x"),
+        ("go *", "go vet -vettool=./x"),
         ("env *", "env rm -r ."),
         ("sudo *", "sudo rm -r ."),
         ("command *", "command rm -r ."),
@@ -211,6 +232,9 @@ fn a_command_that_is_told_to_run_another_is_judged_whole() {
         ("git *", "git config --global --list"),
         ("find *", "find . -name *.rs"),
         ("tar *", "tar xzf x.tar.gz"),
+        ("export *", "export NAME=x"),
+        ("cargo *", "cargo test --lib a -- --exact"),
+        ("go *", "go test -run X ./..."),
     ] {
         assert_eq!(judged(allowed, command), Effect::Allow, "{command}");
     }

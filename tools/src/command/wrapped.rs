@@ -6,6 +6,8 @@
 
 mod editors;
 
+use annals_core::permission::wildcard;
+
 /// Words that run the rest of their line. With options of their own it is not known where that begins.
 pub(super) const WRAPPERS: [&str; 6] = ["command", "builtin", "exec", "env", "nohup", "sudo"];
 
@@ -37,7 +39,41 @@ struct Program {
     short: &'static [char],
 }
 
-const PROGRAMS: [Program; 6] = [
+/// Variables that decide what programs run, as patterns.
+const DECISIVE: [&str; 18] = [
+    "BASH_ENV",
+    "BASHOPTS",
+    "DYLD_*",
+    "EDITOR",
+    "ENV",
+    "GIT_*",
+    "IFS",
+    "LD_*",
+    "LESSOPEN",
+    "NODE_OPTIONS",
+    "PAGER",
+    "PATH",
+    "PERL5*",
+    "PROMPT_COMMAND",
+    "PS4",
+    "PYTHON*",
+    "SHELLOPTS",
+    "VISUAL",
+];
+
+const PROGRAMS: [Program; 9] = [
+    Program { names: &["tree", "shuf", "iconv", "xmllint"], long: &["--output", "--output-file"], short: &['o'] },
+    Program {
+        names: &["less"],
+        long: &["--log-file", "--LOG-FILE", "--lesskey-file", "--lesskey-src", "--lesskey-content"],
+        short: &['o', 'O', 'k'],
+    },
+    Program {
+        names: &["go"],
+        // Its options have one dash and any length.
+        long: &["-exec", "-toolexec", "-vettool", "-overlay", "-modfile", "-o", "-C"],
+        short: &[],
+    },
     Program {
         names: &["make", "gmake"],
         long: &["--eval", "--file", "--makefile", "--directory", "--include-dir"],
@@ -109,6 +145,16 @@ pub(super) fn goes_further(command: &str) -> bool {
     if name == "xargs" || name == "parallel" || WRAPPERS.contains(&name) {
         return !rest.is_empty();
     }
+    if name == "cargo" {
+        return rest.iter().any(|word| {
+            begins(&word.text, &["--config", "--manifest-path", "--target-dir", "--artifact-dir"])
+                || word.text.starts_with("-Z")
+                || word.text == "-C"
+        });
+    }
+    if SUBSCRIPTS.contains(&name) && rest.iter().any(|word| is_decisive(&word.text)) {
+        return true;
+    }
     if SUBSCRIPTS.contains(&name) {
         // Without the quotes, too: put into the middle of a substitution they hide it from us alone.
         let substitutes = |text: &str| ["$(", "${", "`"].iter().any(|mark| text.contains(mark));
@@ -128,6 +174,12 @@ pub(super) fn goes_further(command: &str) -> bool {
         (None, "git") => rest.iter().any(ShellWord::may_be_option) || git(rest),
         (None, _) => false,
     }
+}
+
+/// Whether a word sets or removes a variable that decides what programs run.
+fn is_decisive(word: &str) -> bool {
+    let name = word.split(['=', '+', '[']).next().unwrap_or_default();
+    !name.is_empty() && DECISIVE.iter().any(|pattern| wildcard(pattern, name))
 }
 
 impl Program {

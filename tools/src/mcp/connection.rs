@@ -4,6 +4,7 @@ use super::elicitation::Elicitor;
 use super::error::McpError;
 use super::message::{Incoming, Outgoing, RemoteError};
 use super::settings::McpServer;
+use crate::git_environment::git_settings;
 use crate::process_group::ProcessGroup;
 use serde::Serialize;
 use serde_json::json;
@@ -159,7 +160,7 @@ fn start_process(
     let seen = |name: &str| SEEN.contains(&name) || SEEN_BEGINNINGS.iter().any(|start| name.starts_with(start));
     let seen = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(seen));
     let mut command = Command::new(&settings.program);
-    command.args(&settings.arguments).current_dir(directory).env_clear().envs(seen);
+    command.args(&settings.arguments).current_dir(directory).env_clear().envs(seen).envs(git_settings(None));
     command.envs(settings.environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = ProcessGroup::start(&mut command).map_err(failed)?;

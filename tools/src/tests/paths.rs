@@ -251,10 +251,44 @@ async fn files_named_to_programs_for_files_are_judged_by_where_links_lead() -> T
         format!("/bin/rm -- {secret}"),
         format!("cd sub && rm {secret}"),
         format!("cat {out}/*"),
+        // Other programs, too: by arguments that look like paths.
+        format!("grep x {secret}"),
+        format!("rg x {out}"),
+        format!("wc -l {secret}"),
+        "wc -l away/../secret".to_owned(),
+        format!("jq --rawfile a {secret} . x"),
+        format!("tar xf a.tar -C {out}"),
+        format!("tar xf a.tar -C{out}"),
+        format!("tar xf a.tar --directory={out}"),
+        format!("git commit -F {secret}"),
+        format!("git commit --file={secret}"),
+        format!("git diff --no-index x {secret}"),
+        format!("diff x {secret}"),
+        format!("sort {secret}"),
+        format!("tree -o {out}/new"),
+        format!("python3 {secret}"),
+        format!("curl -o {out}/new https://example.org"),
+        format!("no-such-program --input={secret}"),
+        format!("no-such-program KEY={secret}"),
+        format!("find {out} -name x"),
+        format!("ls {out}"),
+        format!("sh -c x {secret}"),
     ] {
         assert_eq!(leaves(&bench, &command), std::slice::from_ref(&out), "{command}");
     }
-    for command in ["cat ~/.ssh/id_rsa", "cat $HOME/.netrc", "rm -r {a,../b}", "cat .*/x"] {
+    for command in [
+        "cat ~/.ssh/id_rsa",
+        "cat $HOME/.netrc",
+        "rm -r {a,../b}",
+        "cat .*/x",
+        "rg . ~/.ssh/id_rsa",
+        "grep -r x $HOME",
+        "wc -l ~root/x",
+        "jq -n --slurpfile a \"$HOME/.x\" .",
+        "git commit -F ~/x",
+        "less -f~/x",
+        "ls {..,x}/..",
+    ] {
         assert_eq!(leaves(&bench, command).len(), 1, "{command}");
     }
     for command in [
@@ -266,6 +300,19 @@ async fn files_named_to_programs_for_files_are_judged_by_where_links_lead() -> T
         "chmod 755 sub",
         "make > out.log 2>&1",
         "rm -rf sub/../sub",
+        "grep -rn '/no/such/route' sub",
+        "awk '/no-such-start/,/end/ {print $1}' x",
+        "sed -n '/a/,/b/p' x",
+        "cut -d / -f 2 x",
+        "sort -t/ -k 2 x",
+        "tr / _",
+        "rg 'a/../b' sub",
+        "git log main..HEAD",
+        "git commit -m 'See /etc/passwd and ../x, or not'",
+        "cargo test ../no/such",
+        "go test ./...",
+        "jq .name package.json",
+        "echo ~ $HOME /etc",
     ] {
         assert_eq!(leaves(&bench, command), Vec::<String>::new(), "{command}");
     }

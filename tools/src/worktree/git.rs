@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// What holds for every call.
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 15] = [
+    "safe.bareRepository=explicit",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.attributesFile=/dev/null",

@@ -10,7 +10,7 @@ pub(super) fn goes_further(name: &str, words: &[&str]) -> Option<bool> {
             option || ["system", "getline", "@", "|", ">"].iter().any(|part| word.contains(part))
         })),
         // A second file is written.
-        "uniq" => Some(words.iter().filter(|word| !word.starts_with('-')).count() > 1),
+        "uniq" | "xxd" => Some(words.iter().filter(|word| !word.starts_with('-')).count() > 1),
         // A variable may name the shell.
         "make" | "gmake" if words.iter().any(|word| word.contains('=') && !word.starts_with('-')) => Some(true),
         _ => None,

@@ -91,6 +91,7 @@ impl RunningServer {
                 command.env_remove(variable);
             }
         }
+        command.envs(place.git_settings());
         let published = Arc::new(Published { found: Mutex::default(), count: watch::Sender::new(0) });
         let taking = published.clone();
         let announced = Box::new(move |method: &str, params: Value| taking.take(method, params));
