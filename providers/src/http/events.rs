@@ -73,6 +73,7 @@ where
         let continues = next.is_ok();
         Some((next, continues.then_some(reader)))
     })
+    .fuse()
     .boxed()
 }
 
