@@ -224,8 +224,10 @@ impl Redactor {
     fn secrets(&self, text: &str) -> Vec<(Range<usize>, &str)> {
         let mut found = self.found(text);
         encoded::texts(text, &mut |span, decoded| {
-            if !self.found(&decoded).is_empty() {
-                found.push((span, usize::MAX, formats::ENCODED));
+            let inside = self.found(&decoded);
+            if let Some((_, rank, kind)) = inside.into_iter().min_by_key(|(_, rank, _)| *rank) {
+                // A value that is known by its name keeps it.
+                found.push((span, usize::MAX, if rank == 0 { kind } else { formats::ENCODED }));
             }
         });
         if found.is_empty() {

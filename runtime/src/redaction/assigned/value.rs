@@ -2,7 +2,6 @@
 
 use super::name::Class;
 use super::phrase::is_phrase;
-use crate::redaction::encoded::decoded;
 use crate::redaction::environment::{is_number, is_path};
 use crate::redaction::words::{has_word, is_word_like, words};
 use std::collections::BTreeSet;
@@ -143,9 +142,11 @@ fn is_no_code(class: Class, value: &str, ends_line: bool, shape: &Shape) -> bool
     }
     let identifier = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let constant = identifier && value.contains('_') && !value.contains(|c: char| c.is_ascii_lowercase());
     let people = class == Class::Password && ends_line;
     match shape.digits {
         _ if shape.is_drawn() || ends_line && is_one_long_word(value) => true,
+        _ if constant => false,
         _ if !identifier && shape.digits == 0 => {
             people && (value.contains(['!', '@', '#', '*', '^', '~']) || value.split('-').count() >= 3)
         }
