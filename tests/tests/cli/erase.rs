@@ -4,6 +4,7 @@ use super::command::{Annals, ends, fixture, text};
 use annals_config::Variables;
 use annals_tests::deadline::WithDeadline;
 use memchr::memmem;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -34,6 +35,7 @@ fn store() -> Annals {
     std::fs::create_dir_all(&keys).unwrap();
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/src/signing/ssh/vectors");
     std::fs::copy(vectors.join("plain"), keys.join("id_ed25519")).unwrap();
+    std::fs::set_permissions(keys.join("id_ed25519"), std::fs::Permissions::from_mode(0o600)).unwrap();
     annals
 }
 

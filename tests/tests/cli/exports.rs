@@ -12,7 +12,7 @@ fn exported(answer: &str) -> String {
     let file = annals.file("versions.json");
     std::fs::write(&file, scenario.to_string()).unwrap();
     ends(&annals, 0, &["scenario", "run", &text(&file), "--keep", "--store", &text(&annals.store())]);
-    ends(&annals, 0, &["export", "@last"])
+    annals.run(&["export", "@last"]).out
 }
 
 fn head(export: &str) -> String {

@@ -1,5 +1,5 @@
 //! Erasures that are killed, among commands that look: afterwards an erased text is in no file of the home folder and the temporary
-//! folder. 12 rounds; `ANNALS_KILL_ROUNDS=200 cargo test -p annals-tests --test crash erasing::` does more.
+//! folder. 12 rounds; `ANNALS_KILL_ROUNDS=200 cargo test -p annals-tests --test across crash::erasing::` does more.
 
 use annals_tests::crash::{Dice, copy_folder, rounds};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ impl Home {
 
     fn start(&self, args: &[&str]) -> Child {
         let temporary = self.0.join("tmp");
-        Command::new(env!("CARGO_BIN_EXE_annals-command"))
+        Command::new(env!("CARGO_BIN_EXE_annals-test"))
             .args(args)
             .env_clear()
             .env("HOME", &self.0)
