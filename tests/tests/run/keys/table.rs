@@ -7,6 +7,7 @@ use annals_core::permission::authorise;
 use annals_providers::http::Endpoints;
 use annals_runtime::settings::Definitions;
 use annals_runtime::testing::ScriptedAttempt;
+use annals_tools::mcp::McpEndpoint;
 
 /// Where a value shows.
 pub enum Seen {
@@ -132,6 +133,15 @@ pub const CONFINED: &str = "[sandbox]\nmode = \"read-only\"\n";
 
 pub fn mcp(config: &Config) -> String {
     format!("{:?}", config.mcp())
+}
+
+/// What is sent to MCP servers at an address: it may be secret, so that no `Debug` shows it.
+pub fn endpoints(config: &Config) -> String {
+    let shown = |endpoint: McpEndpoint| {
+        let McpEndpoint { url, headers, bearer, client_id, client_document, client_secret, credentials: _ } = endpoint;
+        format!("{url} {headers:?} {bearer:?} {client_id:?} {client_document:?} {client_secret:?}")
+    };
+    config.mcp().into_iter().filter_map(|server| server.http).map(shown).collect::<Vec<_>>().join("\n")
 }
 
 pub fn lsp(config: &Config) -> String {
