@@ -8,7 +8,9 @@ use crate::layout::{clip, columns, plain};
 use crate::style::{Emphasis, counted, duration};
 use annals_core::event::{ToolEvent, ToolOutcome, ToolProgressed, ToolSettled};
 use annals_core::{Blobs, CallId, Event, PermissionId, Record, SessionId, Time};
-use annals_inspect::timeline::{command_failure, input_in_brief, last_lines, one_line, output_in_brief, sandbox_warning};
+use annals_inspect::timeline::{
+    command_failure, input_in_brief, last_lines, one_line, output_in_brief, sandbox_warning,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         "long-session" => finished(1, long_session::run(arguments())),
         "crash-writer" => finished(2, crash_writer::run(arguments())),
         "crash-session" => finished(1, crash_session::run(arguments())),
-        _ => annals_cli::app::main(),
+        _ => annals_host::launched().unwrap_or_else(annals_cli::app::main),
     }
 }
 
