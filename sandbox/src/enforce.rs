@@ -26,7 +26,7 @@ impl Enforced {
     }
 }
 
-/// Restricts the current thread and what it starts. `mounted`: within bubblewrap, whose mounts keep closed what lies in a writable place.
+/// Restricts the current thread and what it starts. `mounted`: within bubblewrap, whose mounts keep parts of writable places closed.
 ///
 /// # Errors
 /// When a restriction that this kernel offers is refused.

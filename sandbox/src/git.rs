@@ -117,7 +117,7 @@ fn other_git(folder: &Path, own: &[PathBuf]) -> Option<PathBuf> {
 pub fn entered_repositories(project: &Path) -> Vec<PathBuf> {
     let own = git_folders(project);
     let Some(first) = own.first() else { return Vec::new() };
-    // A split index has shared parts beside it.
+    // A split index has shared parts in the same folder.
     let files = fs::read_dir(first).into_iter().flatten().flatten().map(|entry| entry.path());
     let shared =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"sharedindex."));

@@ -1,4 +1,4 @@
-//! What a command must leave as it is although it lies in a writable folder. Landlock cannot take a part out of such a folder, so it is
+//! What a command must leave as it is although its folder is writable. Landlock cannot take a part out of such a folder, so it is
 //! compared after the command, and put back.
 
 mod brought;
@@ -9,7 +9,7 @@ use crate::SandboxPolicy;
 use crate::git;
 use brought::BroughtRepositories;
 use folders::KeptFolders;
-use state::{FileState, KeptPlace};
+use state::{FileState, ProtectedPlace};
 use std::path::{Path, PathBuf};
 
 /// What a command changed, and whether it is as it was again.
@@ -19,7 +19,7 @@ pub type PutBack = (PathBuf, bool);
 #[derive(Debug)]
 pub struct ProtectedFiles {
     folders: KeptFolders,
-    places: Vec<KeptPlace>,
+    places: Vec<ProtectedPlace>,
     /// `HEAD` of git folders. It changes with every checkout; without a valid one git takes the folder for none.
     heads: Vec<(PathBuf, FileState)>,
     repositories: BroughtRepositories,
@@ -50,7 +50,7 @@ impl ProtectedFiles {
         let places = obeyed.chain(of_project).chain(leading.map(|git| (project.clone(), git)));
         let places = places.map(|(root, place)| {
             folders.keep_links(&root, &place);
-            KeptPlace::of(place)
+            ProtectedPlace::of(place)
         });
         let places = places.collect();
         let heads = gits.iter().map(|git| git.join("HEAD")).filter(|head| git::is_valid_head(head));
@@ -62,7 +62,7 @@ impl ProtectedFiles {
     /// Puts back what is different now; gives what was, and whether each is as it was.
     pub fn restore(&self) -> Vec<PutBack> {
         let mut changed = self.folders.restore();
-        changed.extend(self.places.iter().filter_map(KeptPlace::restore));
+        changed.extend(self.places.iter().filter_map(ProtectedPlace::restore));
         let heads = self.heads.iter().filter(|(head, _)| !git::is_valid_head(head));
         changed.extend(heads.map(|(head, state)| (head.clone(), state.write_over(head).is_ok())));
         changed.extend(self.repositories.disarm());

@@ -1,4 +1,4 @@
-//! What git obeys in every command that is started here, whatever the repository says in which it runs (`docs/security.md`).
+//! What git obeys in every command that is started here, against the settings of the repository in which it runs (`docs/security.md`).
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

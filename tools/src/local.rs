@@ -214,7 +214,7 @@ fn confinement(settings: &SandboxSettings, project: &Path, store: &StorePath) ->
 }
 
 impl LocalServices {
-    /// What a person should know of a project that contains folders of theirs.
+    /// What a person should know of a project that contains their own folders.
     fn contained(&self, project: &Path, store: &StorePath) -> Vec<String> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let project = real(project);

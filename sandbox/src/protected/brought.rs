@@ -82,6 +82,8 @@ fn disarm_folder(folder: &Path, changed: &mut Vec<PutBack>) {
             // They run nothing.
             "gitdir" | "objects/info/alternates" => found.is_file(),
             "info" => found.is_dir(),
+            // `git init` makes one.
+            "branches" => found.is_dir() && fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_none()),
             _ => false,
         };
         if harmless {

@@ -22,7 +22,7 @@ const WRITTEN_BY_GIT: &str = "info/refs";
 
 /// A protected place.
 #[derive(Debug)]
-pub(super) struct KeptPlace {
+pub(super) struct ProtectedPlace {
     place: PathBuf,
     /// Where its folder really was.
     folder: Option<PathBuf>,
@@ -51,7 +51,7 @@ pub(super) enum FileState {
     Other(u64, i64, i64),
 }
 
-impl KeptPlace {
+impl ProtectedPlace {
     pub(super) fn of(place: PathBuf) -> Self {
         let before = PlaceState::of(&place);
         Self { folder: real_folder(&place), place, before }
@@ -166,7 +166,7 @@ impl FileState {
         }
     }
 
-    /// Writes it in the place of whatever is there.
+    /// Writes it, and removes what is there.
     pub(super) fn write_over(&self, path: &Path) -> io::Result<()> {
         if let Some(now) = Self::at(path) {
             now.remove(path)?;

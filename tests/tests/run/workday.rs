@@ -10,28 +10,29 @@ use std::process::Command;
 
 const CHAT: &str = "openai-chat";
 
-/// A call of the day, and what is typed if it is asked for.
+/// A call of the day, and what is typed at each question about it.
 struct Step {
     tool: &'static str,
     input: Value,
-    typed: Option<&'static str>,
+    typed: Vec<&'static str>,
 }
 
 fn bash(command: &str) -> Step {
-    Step { tool: "bash", input: json!({ "command": command }), typed: None }
+    Step { tool: "bash", input: json!({ "command": command }), typed: Vec::new() }
 }
 
 fn write(path: &str, content: &str) -> Step {
-    Step { tool: "write", input: json!({"path": path, "content": content}), typed: None }
+    Step { tool: "write", input: json!({"path": path, "content": content}), typed: Vec::new() }
 }
 
 fn edit(path: &str, old: &str, new: &str) -> Step {
-    Step { tool: "edit", input: json!({"path": path, "old": old, "new": new}), typed: None }
+    Step { tool: "edit", input: json!({"path": path, "old": old, "new": new}), typed: Vec::new() }
 }
 
 impl Step {
-    fn asked(self, typed: &'static str) -> Self {
-        Self { typed: Some(typed), ..self }
+    fn asked(mut self, typed: &'static str) -> Self {
+        self.typed.push(typed);
+        self
     }
 
     fn outside(mut self) -> Self {
@@ -81,8 +82,8 @@ fn day() -> Vec<Step> {
         steps.push(write("package.json", r#"{"name": "shop", "scripts": {"test": "node -e 'console.log(42)'"}}"#));
         steps.push(bash("npm test"));
     }
-    // What needs more than the sandbox gives: the remote lies outside of the project.
-    steps.push(bash("git push -q ../remote main").outside().asked("y"));
+    // What needs more than the sandbox gives: the remote lies outside of the project, which is asked for as well.
+    steps.push(bash("git push -q ../remote main").outside().asked("y").asked("y"));
     steps.push(edit("Makefile", "made", "made it"));
     steps
 }
@@ -111,7 +112,7 @@ fn played(person: &Person, model: &Model, steps: Vec<Step>) -> usize {
     let mut terminal = Terminal::open(person, &["run", "do the work of today"]);
     let mut questions = 0;
     for step in &steps {
-        if let Some(typed) = step.typed {
+        for typed in &step.typed {
             questions += 1;
             terminal.expect("n WHY no, because › ");
             terminal.send(&format!("{typed}\r"));
@@ -176,7 +177,9 @@ fn a_day_without_a_sandbox_asks_once_for_each_kind_of_command_and_the_next_day_n
     let mut first: Vec<Step> = vec![bash("git init -q .").asked("y")];
     // What is listed elsewhere is asked for by itself.
     let answers = [Some("w"), None, Some("w"), Some("w"), Some("w git *"), Some("w")];
-    first.extend(commands().into_iter().zip(answers).map(|(step, typed)| Step { typed, ..step }));
+    first.extend(
+        commands().into_iter().zip(answers).map(|(step, typed)| Step { typed: typed.into_iter().collect(), ..step }),
+    );
     first.push(write("a.txt", "a").asked("w"));
     first.push(write("b.txt", "b"));
     let expected = played(&person, &model, first);

@@ -1,6 +1,6 @@
 //! Programs of which a beginning says enough. One that is not named here is covered exactly, as is every other subcommand.
 
-/// Programs that only read, whatever follows: further words that would write or run something make the command
+/// Programs that only read with any arguments: further words that would write or run something make the command
 /// be judged as a whole (`docs/tools.md#commands`). None takes a program, a query or a script.
 pub(super) const READING: [&str; 53] = [
     "basename",
