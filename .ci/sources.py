@@ -1,12 +1,14 @@
 """Checks what the compiler does not: unsafe code, std in pure crates, arrows between crates, references of comments, names of
-types, words of help and errors."""
+types, the language of comments and texts (wording.py), and the pages (pages.py)."""
 
 import collections
 import pathlib
 import re
 import sys
 
-from workspace import TOKENS, code, comments, crates, is_test, without_tests
+import pages
+import wording
+from workspace import code, comments, crates, is_test, without_tests
 
 PURE = ("core", "projections")
 
@@ -50,35 +52,17 @@ OWNERS = {
     "toml_edit": "config",
 }
 
-# Comments refer to pages of docs/, never to documents that are not in the repository. `True` once no comment does.
-REFERENCES_CHECKED = True
+# Comments refer to pages of docs/, never to documents that are not in the repository.
 REFERENCES = re.compile(
     r"\(spec\b|\bspec \d|\bDESIGN(?:\.md)?\b|\bTEXTS\b(?!\.md)|\bruling|\bissues? \d|\bseeds? \d|\bSTYLE\.md|\bWORDING\.md"
 )
-# A type name has one meaning in the workspace, tests and examples apart. `True` once it holds.
-NAMES_CHECKED = True
-# Names that several types may have, each with the reason.
+# A type name has one meaning in the workspace, tests and examples apart. Names that several types may have, each with the reason.
 CONVENTIONS = {
     "Args": "the arguments of each command, as in the documentation of clap",
     "Input": "the input of each tool, whose schema the model reads",
 }
 TYPE = re.compile(r"^([ \t]*)(?:pub(?:\([^)]*\))?\s+)?(struct|enum|union|trait|type)\s+([A-Z]\w*)", re.MULTILINE)
 
-# Words that help texts, error messages, comments and the pages of docs/ avoid: they need a second reading
-# (CONTRIBUTING.md, Wording). `True` once none has them.
-WORDS_CHECKED = True
-WORDS = re.compile(
-    r"\b(?:told|tells?|stands?|stood|goes on|go on|beside|lets? go|holds? up|lies in|comes to nothing|what is to be"
-    r"|is called so|put away|becomes?|nobody|anybody|whatever|of ours|of theirs)\b",
-    re.IGNORECASE,
-)
-# Those in comments and pages, where something may become durable.
-PROSE = re.compile(WORDS.pattern.replace("|becomes?", "|somebody|whoever|spoken to"), re.IGNORECASE)
-# Code and quotations in prose.
-QUOTED = re.compile(r"```.*?```|`[^`]*`|\"[^\"]*\"", re.DOTALL)
-CAPTURE = re.compile(r"\{[^{}]*\}")
-ERROR = re.compile(r"#\[error\(")
-HELP = re.compile(r"^(?:pub(?:\([^)]*\))? )?(?:struct Args|enum Command|struct Cli)\b", re.MULTILINE)
 UNSAFE = re.compile(r"\bunsafe\s*(\{|\(|fn\b|impl\b|trait\b|extern\b)|allow\(unsafe")
 
 
@@ -163,77 +147,13 @@ def homonyms(members):
             yield f"{name}: {len(paths)} types of this name: {', '.join(paths)}"
 
 
-def messages(text):
-    """The help texts and error messages of a Rust file, each with the number of its line."""
-    for match in ERROR.finditer(text):
-        string = TOKENS.search(text, match.end())
-        if string and (string.group("string") or string.group("raw")) and not text[match.end() : string.start()].strip():
-            yield text.count("\n", 0, string.start()) + 1, CAPTURE.sub("{}", string.group())
-    rows = text.splitlines()
-    for match in HELP.finditer(text):
-        row = text.count("\n", 0, match.start())
-        end = next((at for at in range(row, len(rows)) if rows[at] == "}"), row)
-        start = row
-        while start > 0 and rows[start - 1].startswith(("///", "#[")):
-            start -= 1
-        for at in range(start, end):
-            if rows[at].lstrip().startswith("///"):
-                yield at + 1, rows[at].strip()
-
-
-def wording(crate):
-    """Help texts and error messages with words that need a second reading."""
-    for path in crate.files("src"):
-        if not is_test(path):
-            for number, message in messages(path.read_text(encoding="utf-8")):
-                for match in WORDS.finditer(message):
-                    yield f"{path}:{number}: the word {match.group()!r} in a text for users (CONTRIBUTING.md, Wording)"
-
-
-def blanked(match):
-    """The line breaks of a match."""
-    return "\n" * match.group().count("\n")
-
-
-def prose(crate):
-    """Comments with words that need a second reading."""
-    for path in crate.files("src"):
-        if is_test(path):
-            continue
-        for number, comment in comments(path.read_text(encoding="utf-8")):
-            for match in PROSE.finditer(QUOTED.sub(blanked, comment)):
-                yield f"{path}:{number}: the word '{match.group()}' in a comment (CONTRIBUTING.md, Wording)"
-
-
-def pages():
-    """Pages of docs/ with such words."""
-    for path in sorted(pathlib.Path("docs").rglob("*.md")):
-        text = QUOTED.sub(blanked, path.read_text(encoding="utf-8"))
-        for match in PROSE.finditer(text):
-            number = text.count("\n", 0, match.start()) + 1
-            yield f"{path}:{number}: the word '{match.group()}' (CONTRIBUTING.md, Wording)"
-
-
 def main():
     """Prints all problems; exit status 1 if there are any."""
     members = crates()
     names = [crate.name for crate in members]
-    problems = []
+    problems = [*homonyms(members), *pages.problems()]
     for crate in members:
-        problems += [*arrows(crate, names), *sources(crate)]
-    checks = [
-        ("comments refer to documents outside of the repository", REFERENCES_CHECKED, references),
-        ("words of help and errors need a second reading", WORDS_CHECKED, wording),
-        ("words of comments need a second reading", WORDS_CHECKED, prose),
-    ]
-    found = [(what, on, [problem for crate in members for problem in check(crate)]) for what, on, check in checks]
-    found.append(("words of pages need a second reading", WORDS_CHECKED, list(pages())))
-    found.append(("names of types have several meanings", NAMES_CHECKED, list(homonyms(members))))
-    for what, on, those in found:
-        if on:
-            problems += those
-        elif those:
-            print(f"{len(those)} {what} (not checked yet):", *those, sep="\n  ")
+        problems += [*arrows(crate, names), *sources(crate), *references(crate), *wording.problems(crate)]
     print("\n".join(problems) if problems else f"fine in {', '.join(names)}")
     return 1 if problems else 0
 

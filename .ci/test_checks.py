@@ -6,8 +6,10 @@ import unittest
 
 import dependencies
 import modules
+import pages
 import releases
 import sources
+import wording
 import workspace
 
 
@@ -104,8 +106,8 @@ pub struct Args {
     json: bool, // beside
 }
 '''
-        found = dict(sources.messages(text))
-        words = [sources.WORDS.findall(found[line]) for line in sorted(found)]
+        found = dict(wording.messages(text))
+        words = [wording.WORDS.findall(found[line]) for line in sorted(found)]
         self.assertEqual(words, [[], ["nobody", "told"], ["tells"], []])
 
     def test_an_arrow_that_goes_back_is_found(self):
@@ -120,6 +122,26 @@ pub struct Args {
         self.assertEqual(len(list(sources.arrows(crate("core", ("annals-store", "dev")), names))), 1)
         self.assertEqual(len(list(sources.arrows(crate("runtime", ("sled", None)), names))), 1)
         self.assertEqual(len(list(sources.arrows(crate("cellar"), names))), 1)
+
+
+class Pages(unittest.TestCase):
+    PAGE = """# A page
+
+## It has `code`, and (signs)
+## Same
+## Same
+
+[a](#it-has-code-and-signs) [b](#same-1) [c](other.md) `[d](#not-a-link)`
+[e](#nowhere) [f](missing.md) [g](https://example.org/#x)
+"""
+
+    def test_links_to_missing_files_and_headings_are_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "page.md")
+            path.write_text(self.PAGE)
+            pathlib.Path(folder, "other.md").write_text("")
+            found = [problem.split(": ", 1)[1] for problem in pages.links(path, self.PAGE)]
+        self.assertEqual(found, [f"no heading #nowhere in {path}", "no file missing.md"])
 
 
 class Modules(unittest.TestCase):

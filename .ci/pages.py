@@ -1,0 +1,67 @@
+"""Checks the Markdown pages: words (CONTRIBUTING.md, Wording) and links to files and headings."""
+
+import functools
+import pathlib
+import re
+import subprocess
+
+from wording import PROSE, QUOTED, blanked
+
+LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?\)")
+FENCE = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"`[^`\n]*`")
+
+
+def slug(heading):
+    """The anchor of a heading, as GitHub makes it."""
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+@functools.cache
+def anchors(path):
+    """The anchors of a page."""
+    found = set()
+    for heading in re.findall(r"^#+ +(.*?) *#*$", FENCE.sub(blanked, path.read_text(encoding="utf-8")), re.MULTILINE):
+        base = name = slug(heading)
+        number = 0
+        while name in found:
+            number += 1
+            name = f"{base}-{number}"
+        found.add(name)
+    return found
+
+
+def links(path, text):
+    """Links to files or headings that do not exist."""
+    for match in LINK.finditer(CODE.sub(lambda code: " " * len(code.group()), text)):
+        target, _, anchor = match[1].partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        number = text.count("\n", 0, match.start()) + 1
+        there = (path.parent / target).resolve() if target else path.resolve()
+        if not there.exists():
+            yield f"{path}:{number}: no file {target}"
+        elif anchor and there.suffix == ".md" and anchor not in anchors(there):
+            yield f"{path}:{number}: no heading #{anchor} in {target or path}"
+
+
+def words(path, text):
+    """Words that need a second reading."""
+    for match in PROSE.finditer(QUOTED.sub(blanked, text)):
+        number = text.count("\n", 0, match.start()) + 1
+        yield f"{path}:{number}: '{' '.join(match.group().split())}' (CONTRIBUTING.md, Wording)"
+
+
+def problems():
+    """The problems of all pages that git knows or would add."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"]
+    listed = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode()
+    for path in sorted({pathlib.Path(name) for name in listed.split("\0") if name}):
+        if not path.is_file():
+            continue
+        whole = path.read_text(encoding="utf-8")
+        text = FENCE.sub(blanked, whole)
+        yield from links(path, text)
+        if path.parts[0] == "docs":
+            yield from words(path, whole)
