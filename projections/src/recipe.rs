@@ -1,4 +1,4 @@
-//! Recipes: how the exact body of a recorded request is put together from pieces (`docs/reference/recording.md#recipe`).
+//! Recipes: how the exact body of a recorded request is put together from pieces (`docs/recording.md#recipe`).
 //!
 //! A recipe is a JSON list. A string in it is copied; `[SEQ, FIRST, COUNT]` means pieces of the `request.recorded` at SEQ
 //! (`null`: of the event itself), with a comma between them; `[SEQ, INDEX, [[OFFSET, TEXT], ...]]` for one piece with texts

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The proxy never waits for the log. What the queue cannot take, or the log refuses, is counted and reported at the end; the
-//! bytes pass nevertheless. `docs/recording.md` describes the command, `docs/reference/recording.md` the facts.
+//! bytes pass nevertheless. `docs/recording.md` describes the command and the facts.
 #![warn(missing_docs)]
 
 mod agent;

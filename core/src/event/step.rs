@@ -118,7 +118,7 @@ payload! {
     /// batch; its `wire` is the digest of the body.
     ///
     /// The body is put together from `pieces` of this event and of earlier ones, as `recipe` says
-    /// (`docs/reference/recording.md#recipe`).
+    /// (`docs/recording.md#recipe`).
     RequestRecorded {
         /// The id in the `request.sent` that follows.
         request: RequestId,
