@@ -1,9 +1,14 @@
 """Tests of the checks: each reports its problem, and nothing that only looks like it."""
 
+import os
 import pathlib
+import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 
+import commits
 import dependencies
 import modules
 import pages
@@ -122,6 +127,61 @@ pub struct Args {
         self.assertEqual(len(list(sources.arrows(crate("core", ("annals-store", "dev")), names))), 1)
         self.assertEqual(len(list(sources.arrows(crate("runtime", ("sled", None)), names))), 1)
         self.assertEqual(len(list(sources.arrows(crate("cellar"), names))), 1)
+
+
+class Commits(unittest.TestCase):
+    def count(self, message):
+        return len(list(commits.problems(message)))
+
+    def test_a_good_message_passes(self):
+        body = "\n\nA batch of 600 bytes took 141 \u00b5s."
+        for subject in ("Add a hook", "Pass texts by value", "Bring back the index", "Process one at a time", "Speed up verify", "x".upper() + "a" * 71):
+            self.assertEqual(self.count(subject + body), 0, subject)
+
+    def test_each_rule_is_checked(self):
+        body = "\n\nBecause it failed.\n"
+        for subject in ("Add a hook.", "Added a hook", "Adding a hook", "Adds a hook", "add a hook", "Store: add a hook", "The hook", "Add wip", "A" + "a" * 72):
+            self.assertEqual(self.count(subject + body), 1, subject)
+        for message in ("Add a hook", "Add a hook\n", "Add a hook\n\nSigned-off-by: A <a@b.c>", "Add a hook\nBecause."):
+            self.assertEqual(self.count(message), 1, message)
+
+    def test_comments_and_the_diff_below_the_scissors_are_no_body(self):
+        text = "Add a hook\n\n# Please enter\n# ------------------------ >8 ------------------------\ndiff --git"
+        self.assertEqual(commits.uncommented(text).strip(), "Add a hook")
+
+    def test_commits_are_checked_after_the_rule_and_without_those_of_main(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+
+            def git(*arguments, where=path / "a"):
+                run = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "core.hooksPath=none", "-c", "commit.gpgSign=false", *arguments]
+                subprocess.run(run, cwd=where, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+            def check(where, **environment):
+                done = subprocess.run([sys.executable, ".ci/commits.py"], cwd=where, env={**os.environ, **environment}, capture_output=True, text=True)
+                return done.returncode, done.stdout + done.stderr
+
+            (path / "a/.ci").mkdir(parents=True)
+            git("init", "-b", "main", ".")
+            git("commit", "--allow-empty", "-m", "bad: before the rule")
+            shutil.copy(commits.__file__, path / "a/.ci/commits.py")
+            git("add", ".")
+            git("commit", "-m", "bad: with the rule")
+            self.assertEqual(check(path / "a"), (0, "commits checked: 0, fine\n"))
+            git("commit", "--allow-empty", "-m", "Add one", "-m", "It was missing.")
+            self.assertEqual(check(path / "a"), (0, "commits checked: 1, fine\n"))
+            git("commit", "--allow-empty", "-m", "bad: on main")
+            self.assertEqual(check(path / "a")[0], 1)
+            self.assertEqual(check(path / "a", COMMITS_SINCE="HEAD")[0], 0)
+            self.assertIn("COMMITS_SINCE", check(path / "a", COMMITS_SINCE="nowhere")[1])
+            git("clone", "a", "b", where=path)
+            self.assertEqual(check(path / "b")[0], 1)
+            git("commit", "--allow-empty", "-m", "Add two", "-m", "It was missing.", where=path / "b")
+            self.assertEqual(check(path / "b"), (0, "commits checked: 1, fine\n"))
+            git("clone", "--depth", "1", "file://" + str(path / "a"), "c", where=path)
+            self.assertEqual(check(path / "c"), (0, "commits checked: 0, fine\n"))
+            shutil.rmtree(path / "c/.git")
+            self.assertEqual(check(path / "c"), (0, "commits checked: 0, fine\n"))
 
 
 class Pages(unittest.TestCase):
