@@ -54,22 +54,26 @@ impl Args {
             return reveal_texts(log, session, &rules, out).await.map(WrittenExport::Texts);
         }
         let rules = match (self.withhold.is_empty(), self.only.is_empty()) {
-            (true, true) => return export(log, session, out, tell).await.map(WrittenExport::Export),
+            (true, true) => return export(log, session, out, tell).await.map(WrittenExport::of),
             (_, true) => WithholdRules::Withhold(self.withhold.clone()),
             (_, false) => WithholdRules::Only(self.only.clone()),
         };
-        export_withheld(log, session, &rules, out, tell).await.map(WrittenExport::Export)
+        export_withheld(log, session, &rules, out, tell).await.map(WrittenExport::of)
     }
 }
 
 /// What was written.
 enum WrittenExport {
-    Export(Exported),
+    Export(Box<Exported>),
     /// So many texts with their keys.
     Texts(u64),
 }
 
 impl WrittenExport {
+    fn of(exported: Exported) -> Self {
+        Self::Export(Box::new(exported))
+    }
+
     /// Says what is withheld.
     fn remark(&self, cli: &CommandContext) {
         match self {

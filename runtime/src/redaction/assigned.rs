@@ -208,7 +208,7 @@ fn value_of(text: &str, name: &Range<usize>, named: &str, class: Class) -> Optio
             || spaces == 0 && !closed && at.peek(1).is_some_and(|next| !next.is_ascii_whitespace()) && at.takes(b",")
             || spaces > 0 && at.takes(b"|") && at.spaces() > 0
             || text.get(name.end..at.at).is_some_and(|gap| gap.contains('\t')));
-    if !found && !(columns && begins_line(before)) {
+    if !(found || columns && begins_line(before)) {
         return None;
     }
     at.takes(b"--body ");

@@ -50,7 +50,7 @@ pub(super) fn spans(text: &str, visit: &mut dyn FnMut(Range<usize>)) {
                     break;
                 }
                 secrets(line, &cells, &columns, &mut |span| {
-                    visit(start + offset + span.start..start + offset + span.end)
+                    visit(start + offset + span.start..start + offset + span.end);
                 });
             }
             lines.next();
@@ -120,7 +120,7 @@ fn cells(line: &str, separator: char) -> Vec<Range<usize>> {
         match quoted {
             Some(quote) if c == quote => quoted = None,
             None if matches!(c, '"' | '\'') && line.get(start..at).is_some_and(|before| before.trim().is_empty()) => {
-                quoted = Some(c)
+                quoted = Some(c);
             }
             None if c == separator => {
                 cells.push(start..at);

@@ -101,11 +101,11 @@ fn values_of_every_alphabet_are_found_in_shapes_that_were_once_missed() -> Teste
     let redactor = Redactor::default();
     let shapes: Vec<LabelledSecret> = corpus("shapes-secrets.jsonl")?;
     assert!(shapes.len() > 100, "the list is there");
-    let missed = |LabelledSecret { r#where, before, secret, after, .. }: &LabelledSecret| {
+    let missed = |LabelledSecret { r#where: place, before, secret, after, .. }: &LabelledSecret| {
         let secret = secret.concat();
         let redacted = redactor.redact(&format!("{before}{secret}{after}")).text.into_owned();
         let gone = is_gone(&redacted, &secret, &format!("{before}\n{after}"));
-        (!gone).then(|| format!("{}: {redacted:?}", r#where))
+        (!gone).then(|| format!("{place}: {redacted:?}"))
     };
     let missed: Vec<String> = shapes.iter().filter_map(missed).collect();
     assert!(missed.is_empty(), "{missed:#?}");

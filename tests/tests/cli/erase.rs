@@ -348,7 +348,7 @@ fn an_expression_finds_what_json_escapes_and_what_is_left_is_said() {
     std::fs::write(&file, scenario.to_string()).unwrap();
     ends(&annals, 0, &["scenario", "run", &text(&file), "--keep", "--store", &text(&annals.store())]);
     std::fs::remove_file(file).unwrap();
-    let erase = |regex: &str| vec!["erase", "@last", "--reason", "a test", "--yes", "--matching", regex].join("\n");
+    let erase = |regex: &str| ["erase", "@last", "--reason", "a test", "--yes", "--matching", regex].join("\n");
     let run = |status, regex: &str| ends(&annals, status, &erase(regex).split('\n').collect::<Vec<_>>());
     run(0, "M\u{fc}ller");
     for form in ["ller", "u00fc"] {
