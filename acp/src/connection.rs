@@ -48,7 +48,7 @@ pub(super) enum EditorMessage {
         id: u64,
         answer: Result<Value, RpcError>,
     },
-    /// It is no message; the error says why.
+    /// It is not a message; the error says why.
     Broken(RpcError),
 }
 

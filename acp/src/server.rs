@@ -153,7 +153,7 @@ impl AcpServer {
         match method {
             "initialize" => {
                 let offered = params.get("clientCapabilities").cloned().unwrap_or_default();
-                // Of what cannot be read nothing is used.
+                // Capabilities that cannot be read are ignored.
                 let offered = serde_json::from_value(offered).unwrap_or_default();
                 *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner) = offered;
                 Ok(initialized())

@@ -26,7 +26,7 @@ pub enum Mode {
 pub struct Agent {
     /// The name that sessions and `--agent` use.
     pub name: AgentName,
-    /// What it is good for.
+    /// Its purpose.
     pub description: String,
     /// Who works with it.
     pub mode: Mode,
@@ -63,8 +63,8 @@ impl Agent {
         &self.own_rules
     }
 
-    /// What it is when it speaks to a model, by the name that its provider knows that one by: its own text, else the
-    /// one that suits the model's family, then its note.
+    /// Its profile for a model, which is named as its provider names it: its own text, else the one for the model's
+    /// family, then its note.
     pub fn profile(&self, model: &str) -> AgentProfile {
         let text = self.text.as_deref().unwrap_or_else(|| system_text(model));
         let system = match &self.note {

@@ -199,12 +199,12 @@ impl Config {
         Limits { lines: count("lines").unwrap_or(usual.lines), bytes: count("bytes").unwrap_or(usual.bytes) }
     }
 
-    /// After how many equal failures in a row a call is not made again; 0 is never.
+    /// Number of equal failures in a row after which a call is refused; 0: never.
     pub fn repeat_limit(&self) -> u64 {
         self.settings.count(&["tools", "repeat_limit"]).unwrap_or(REPEAT_LIMIT)
     }
 
-    /// After how many steps of one prompt a run ends; `None` is never.
+    /// Steps of one prompt after which a run ends; `None`: no limit.
     pub fn max_steps(&self) -> Option<u32> {
         let steps = self.settings.count(&["max_steps"]).unwrap_or(MAX_STEPS);
         Some(u32::try_from(steps).unwrap_or(u32::MAX)).filter(|steps| *steps > 0)
@@ -283,7 +283,7 @@ impl Config {
         let bound = (!self.trusted).then(|| self.bound().to_string_lossy().into_owned());
         let rules = self.settings.rules(&["permissions"]);
         let of = |path: PathBuf, within: Option<String>| {
-            // Paths that are no text name nothing that a model could.
+            // A model cannot name a path that is not UTF-8.
             let guarded = within.as_ref().map(|_| rules.clone()).unwrap_or_default();
             Some(SkillRoot { path: path.into_os_string().into_string().ok()?, within, guarded })
         };

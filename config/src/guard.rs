@@ -43,7 +43,7 @@ fn strictest(path: &[String]) -> Vec<Project> {
 
 fn objection(project: Project, setting: &Setting, without: &MergedSettings, root: &Path) -> Option<String> {
     match project {
-        // What is never allowed is no question of trust.
+        // Keys that a project may never set do not depend on trust.
         Project::Free | Project::Never(_) => None,
         Project::Trusted(why) => Some(why.to_owned()),
         Project::UnlessUser => {

@@ -1,4 +1,4 @@
-//! Which keys a configuration file may hold, what they are, and which of them a project may set by itself.
+//! The keys that a configuration file may hold, their meaning, and which of them a project may set by itself.
 
 mod extensions;
 mod key;

@@ -23,7 +23,7 @@ impl fmt::Display for Problem {
 /// There is no configuration to work with.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A file says what it cannot mean: mend it.
+    /// A value in a file is invalid; correct it.
     #[error("{}", listed(.0))]
     Wrong(Vec<Problem>),
     /// The project's file does what only a trusted one may: read it, then trust its folder, or take the lines out.

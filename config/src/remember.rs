@@ -23,7 +23,7 @@ pub struct RememberedRules {
 /// Adds rules to those of a project in the user's file, which is created if it is missing. Everything else in it stays as it is.
 ///
 /// # Errors
-/// When the file is no configuration, or cannot be written.
+/// If the file is not a valid configuration, or cannot be written.
 pub fn remember(places: &Places, project: &Path, rules: &[Rule]) -> Result<RememberedRules, ConfigError> {
     let (file, added) = user_file::edit(&places.user_file, |document| {
         let project = project.to_str().ok_or("a project whose path is not UTF-8 has no rules")?;

@@ -26,7 +26,7 @@ pub struct WrittenServer {
 /// had none of that name; one that it has is replaced only with `replaces`.
 ///
 /// # Errors
-/// When the file is no configuration, or cannot be written.
+/// If the file is not a valid configuration, or cannot be written.
 pub fn write_server(file: &Path, name: &str, server: &WrittenServer, replaces: bool) -> Result<bool, ConfigError> {
     edit(file, |servers| {
         if servers.contains_key(name) && !replaces {
@@ -40,7 +40,7 @@ pub fn write_server(file: &Path, name: &str, server: &WrittenServer, replaces: b
 /// Takes a server out of a file; whether it was there.
 ///
 /// # Errors
-/// When the file is no configuration, or cannot be written.
+/// If the file is not a valid configuration, or cannot be written.
 pub fn remove_server(file: &Path, name: &str) -> Result<bool, ConfigError> {
     edit(file, |servers| {
         let was_there = servers.remove(name).is_some();

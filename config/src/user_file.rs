@@ -12,7 +12,7 @@ use toml_edit::DocumentMut;
 /// Gives the file as well: a link stays one, and what it leads to is changed.
 ///
 /// # Errors
-/// When the file is no configuration, the change finds something wrong, or the file cannot be read or written.
+/// If the file is not a valid configuration, the change fails, or the file cannot be read or written.
 pub(crate) fn edit<T>(
     file: &Path,
     change: impl FnOnce(&mut DocumentMut) -> Result<(T, bool), String>,

@@ -46,7 +46,7 @@ pub enum CanonicalError {
     /// The batch holds something about a text that is not in its events.
     #[error("the batch records the state of a text that it does not have")]
     StrayState,
-    /// A map key that is no text, or a message of a `Serialize` implementation.
+    /// A map key that is not text, or a message of a `Serialize` implementation.
     #[error("{0}")]
     Unsupported(String),
 }

@@ -102,7 +102,7 @@ pub fn decode_header(bytes: &[u8]) -> Result<BatchHeader, DecodeError> {
     wincode::deserialize(bytes).map_err(|error| malformed(error.to_string()))
 }
 
-/// The session and the first Seq of an encoded batch: its first 24 bytes, for who looks through many for one.
+/// The session and the first Seq of an encoded batch: its first 24 bytes, for scans that look for one session.
 pub fn place(bytes: &[u8]) -> Option<(SessionId, Seq)> {
     let (session, rest) = bytes.split_first_chunk::<16>()?;
     let (first, _) = rest.split_first_chunk::<8>()?;

@@ -53,7 +53,7 @@ impl SessionKey {
     /// The keyed hash of the hash of a file: what results of tools have in its place. With the key of the session it shows whether
     /// the file is still the same; without the key no guess of its content can be tested.
     pub fn file_hash(&self, content: &Digest) -> Digest {
-        // No key of a text is derived from this: its first 8 bytes are no Seq below 2^53.
+        // No key of a text is derived from this: its first 8 bytes do not encode a Seq below 2^53.
         let mut input = *b"annals file content\0................................";
         if let Some(rest) = input.get_mut(20..) {
             rest.copy_from_slice(&content.0);

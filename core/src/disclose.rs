@@ -33,7 +33,7 @@ pub enum Disclosure {
     Withhold,
 }
 
-/// One text of a batch, for who decides what is withheld.
+/// One text of a batch, from which a caller decides what to withhold.
 #[derive(Clone, Copy, Debug)]
 pub struct TextAt<'a> {
     /// The event.

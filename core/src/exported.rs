@@ -61,8 +61,8 @@ impl ExportedText {
 /// What a visitor of texts returns: what replaces the text, `None` to keep it, or why the visit ends.
 pub type ReplacedText<E> = Result<Option<Value>, E>;
 
-/// Calls `visit` for every text in the events of a batch line: its Seq, its place in the event, and what it is there. What
-/// `visit` gives takes its place; `None` leaves it.
+/// Calls `visit` for every text in the events of a batch line: its Seq, its place in the event, and its kind. The text
+/// that `visit` returns replaces it; `None` leaves it.
 ///
 /// # Errors
 /// The first error of `visit`.

@@ -107,7 +107,8 @@ impl Batch {
         self.pack()
     }
 
-    /// Moves large texts to blobs and encodes it, with the digest that it has: for who sends a batch to where it is sealed.
+    /// Moves large texts to blobs and encodes it, keeping its digest. Guests use this: the owner of the store seals the
+    /// batch.
     ///
     /// # Errors
     /// See [`SealError`].

@@ -1,12 +1,12 @@
 //! Questions of models that wait in a terminal, answered by other processes: each has a socket in the store's folder, which gives the
-//! question to who connects and takes an answer. The first answer counts, also that of the terminal.
+//! question to each process that connects, and takes an answer. The first answer counts, also that of the terminal.
 //!
 //! ```text
 //! tool ─► shared ─┬─► terminal
 //!                 └─► a socket in STORE/asked ◄─ AskedPrompts: list, answer
 //! ```
 //!
-//! A question is no fact: the log has the call and its result. A process that ends takes its questions with it.
+//! A question is not recorded: the log has the call and its result. The questions of a process end with it.
 
 use crate::socket;
 use annals_core::SessionId;
@@ -70,7 +70,7 @@ pub fn shared(
     forwarded
 }
 
-/// Waits for the answer of another process; for ever where there can be no socket.
+/// Waits for the answer of another process; for ever where no socket can be made.
 async fn elsewhere(folder: &StorePath, asked: &UserQuestion) -> Option<String> {
     let name = format!("{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let place = Placed { folder: folder.clone(), name };

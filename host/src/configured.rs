@@ -38,7 +38,7 @@ pub struct RunOptions {
     pub record: Option<PathBuf>,
     /// Where recorded answers are taken from.
     pub replay: Option<PathBuf>,
-    /// After how many steps of one prompt a run ends; as configured without it.
+    /// Steps of one prompt after which a run ends; `None`: as configured.
     pub max_steps: Option<u32>,
     /// Where a new session works; the current directory without it.
     pub directory: Option<PathBuf>,
@@ -242,7 +242,7 @@ fn sandbox(limits: SandboxLimits) -> Result<SandboxSettings, HostError> {
     Ok(SandboxSettings { launcher, limits })
 }
 
-/// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.
+/// The model for small work, if it can be asked: a missing key for another provider must not fail the run.
 fn small(config: &Config) -> Option<ModelName> {
     config.small_model().filter(|model| reachable(config, model).is_ok())
 }

@@ -255,7 +255,7 @@ impl ErasedStore<'_> {
 
 /// An erasure of an earlier process that was finished.
 pub struct EarlierErasure {
-    /// In which sessions.
+    /// The sessions that it concerns.
     pub sessions: BTreeSet<SessionId>,
     /// The servers that have not confirmed yet.
     pub unconfirmed: BTreeSet<String>,

@@ -108,7 +108,7 @@ impl Host {
     /// Writes rules for the project of a directory into the user's configuration.
     ///
     /// # Errors
-    /// When the file is no configuration, or cannot be written.
+    /// If the file is not a valid configuration, or cannot be written.
     pub fn remember(&self, directory: &str, rules: &[Rule]) -> Result<RememberedRules, ConfigError> {
         annals_config::remember(&self.environment.places()?, &root(Path::new(directory)), rules)
     }

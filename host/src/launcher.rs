@@ -5,7 +5,7 @@ use std::env::{args_os, current_exe};
 use std::io;
 use std::process::ExitCode;
 
-/// The first argument of a launcher. It is no command: only a host starts one.
+/// The first argument of a launcher. It is not listed as a command: only a host starts one.
 const LAUNCHER: &str = "__sandbox";
 
 /// Becomes the command of a sandbox, if this process was started as its launcher; then gives the exit code if that fails. Every program

@@ -23,7 +23,7 @@ pub enum OpenedLog {
 /// An erasure in a cluster that is not finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterErasure {
-    /// In which sessions.
+    /// The sessions that it concerns.
     pub sessions: BTreeSet<SessionId>,
     /// Those whose texts are still in the cluster.
     pub unfinished: BTreeSet<SessionId>,

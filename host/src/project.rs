@@ -12,11 +12,11 @@ use std::path::{Component, Path, PathBuf};
 pub struct ProjectFolder {
     /// Its folder, as it was named and without symbolic links. Of two, the first is shown.
     folders: Vec<PathBuf>,
-    /// A name that is no path: projects whose folders have it belong to it.
+    /// A name that is not a path: it matches projects whose folders have this name.
     name: Option<String>,
 }
 
-/// Of which directories sessions are meant.
+/// Selects sessions by their directories.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ProjectScope {
     /// Of all.

@@ -52,7 +52,7 @@ impl IndexError {
         }
     }
 
-    /// Whether the file is no index, or a damaged one: it has to be made again.
+    /// Whether the file is damaged or not an index: it has to be made again.
     pub(crate) fn is_damage(&self) -> bool {
         let Self::Sqlite { source, .. } = self else { return false };
         match source {

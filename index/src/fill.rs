@@ -7,7 +7,7 @@ use annals_inspect::search::IndexedUpTo;
 use annals_store::{EventLog, Followed, ReadError, Scope, StoreCursor};
 use futures_util::StreamExt;
 
-/// After how many events what was written is made durable: an interruption loses no more.
+/// Number of events after which what was written is made durable: an interruption loses no more.
 const DURABLE: u64 = 50_000;
 
 /// Fills the index of a store with what it does not cover yet. `progress` receives how many events were added.

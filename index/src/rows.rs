@@ -148,7 +148,7 @@ fn input(input: &Json, blobs: &dyn Blobs) -> Option<String> {
     }
     cut(&mut value, LONGEST / 2);
     let short = value.to_string();
-    // Very many short values: SQL gets none of them rather than a part that is no JSON.
+    // Very many short values: SQL gets none of them, since a part would not be JSON.
     (short.len() <= 4 * LONGEST).then_some(short)
 }
 

@@ -39,7 +39,7 @@ impl SqlValue {
     }
 }
 
-/// In JSON, bytes are hexadecimal text, and what is no number is `null`.
+/// In JSON, bytes are hexadecimal text, and NaN and infinities are `null`.
 impl Serialize for SqlValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

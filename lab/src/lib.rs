@@ -4,7 +4,7 @@
 //! the other. Each time it starts the command again, and holds what it finds to the laws of resumption: nothing acknowledged is missing,
 //! no call ran twice, nothing is left open, and every request can be rebuilt.
 //!
-//! [`FaultyProvider`] is a server with the protocols of three providers that refuses, breaks off, stalls, or sends what is no answer.
+//! [`FaultyProvider`] is a server with the protocols of three providers that refuses, breaks off, stalls, or sends invalid answers.
 //!
 //! The command is `annals lab`; `docs/lab.md` describes both.
 #![warn(missing_docs)]

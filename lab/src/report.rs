@@ -13,7 +13,7 @@ pub struct LabReport {
     pub points: u64,
     /// How many times it was killed.
     pub killed: u64,
-    /// After how many of these it was resumed as it should.
+    /// Number of these after which it resumed correctly.
     pub resumed: u64,
     /// Points that the command did not reach again: it is not the same in every run.
     pub not_reached: u64,
@@ -31,7 +31,7 @@ pub struct PlaceResult {
     pub place: CrashPlace,
     /// How many times the command was killed there.
     pub killed: u64,
-    /// After how many of these it was resumed as it should.
+    /// Number of these after which it resumed correctly.
     pub resumed: u64,
 }
 

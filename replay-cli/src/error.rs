@@ -66,7 +66,7 @@ impl Verdict {
 /// A command gave no answer. Each message says what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// The search is none.
+    /// The search pattern is invalid.
     #[error(transparent)]
     Pattern(#[from] SearchPatternError),
     /// A rule cannot be used.

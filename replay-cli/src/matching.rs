@@ -6,7 +6,7 @@ use annals_core::Seq;
 /// How many events are listed.
 const LISTED: usize = 20;
 
-/// Says which events still match: in a name or an id, which is no text.
+/// Names the events that still match in a name or an id, which cannot be erased.
 pub fn remark_left(left: &[Seq], cli: &CommandContext) {
     if left.is_empty() {
         return;

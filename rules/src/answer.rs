@@ -52,7 +52,7 @@ pub struct FoundByRule {
     pub rule: String,
     /// How much it matters.
     pub level: RuleLevel,
-    /// What it is.
+    /// The title of the rule.
     pub title: String,
     /// The session that was asked.
     pub session: SessionId,

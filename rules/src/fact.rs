@@ -251,7 +251,7 @@ pub struct FactPlace {
 /// A fact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditFact {
-    /// What it is.
+    /// Its kind.
     pub kind: FactKind,
     /// Whether it is the first fact of its event.
     pub first: bool,
@@ -259,7 +259,7 @@ pub struct AuditFact {
     pub place: FactPlace,
     /// What is known of it.
     pub fields: BTreeMap<FactField, FactValue>,
-    /// The beginning of what it is about.
+    /// The beginning of the text that it concerns.
     pub excerpt: String,
 }
 

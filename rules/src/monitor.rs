@@ -43,7 +43,7 @@ pub struct RelatedFact {
     pub tool: Option<String>,
     /// The file that it names.
     pub path: Option<String>,
-    /// The beginning of what it is about.
+    /// The beginning of the text that it concerns.
     pub excerpt: String,
 }
 
@@ -127,7 +127,7 @@ fn is_within(within: Option<Within>, one: &FactPlace, other: &FactPlace) -> bool
 /// The state of a rule over a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RuleMonitor {
-    /// Two for each operator: of its body, and of what it is counted since.
+    /// Two for each operator: for its body, and for the expression since which it counts.
     memories: Vec<(FactMemory, FactMemory)>,
     waiting: VecDeque<WaitingFact>,
     pub(crate) findings: Vec<RuleFinding>,
@@ -201,7 +201,7 @@ impl RuleMonitor {
     }
 }
 
-/// A fact to remember: for which operator, whether for its bound, the answers to its atoms, and its key.
+/// A fact to remember: the operator, whether for its bound, the answers to its atoms, and its key.
 type Remembered = (usize, bool, Vec<bool>, String);
 
 /// Which operators must remember a fact.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The state of rules over a session, to be saved.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RuleFoldState {
-    /// Of which rules.
+    /// Digest of the rules.
     rules: Option<Digest>,
     facts: FactFold,
     monitors: Vec<RuleMonitor>,

@@ -15,7 +15,7 @@ pub(crate) async fn drain(runner: &Runner, forced: bool) -> RunResult {
     run(runner, forced).await.map_or_else(Stop::ended, |()| Ok(Outcome::Idle))
 }
 
-/// Continues after a revert removed the turn that ran: with what is pending, or not at all.
+/// After a revert removed the running turn: continues with the pending inputs, or ends if there are none.
 pub(crate) async fn resume(runner: &Runner) -> RunResult {
     if Promotion::first(&*runner.lane.view().await?).is_none() {
         return Ok(Outcome::Interrupted);
@@ -26,7 +26,7 @@ pub(crate) async fn resume(runner: &Runner) -> RunResult {
 async fn run(runner: &Runner, forced: bool) -> Result<(), Stop> {
     let view = runner.lane.view().await?;
     let Some(first) = Promotion::first(&view).or(forced.then_some(Promotion::Steers)) else { return Ok(()) };
-    // A queued input waits for an idle moment: an activity that its process did not survive comes to its end first.
+    // A queued input waits until the session is idle: an activity whose process died is ended first.
     let mut promotion = if unfinished(&view) { Promotion::Steers } else { first };
     settle_open(&runner.shared, &runner.lane).await?;
     settle_lost(&runner.shared, &runner.lane).await?;

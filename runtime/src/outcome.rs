@@ -108,7 +108,7 @@ pub enum Refusal {
     /// The session has new events since the plan was made: plan again.
     #[error("the session has changed since this was planned; try again")]
     Outdated,
-    /// The destination is no other checkout of the same project.
+    /// The destination is not another checkout of the same project.
     #[error("the destination is not another checkout of the same project")]
     OtherProject,
     /// Changes of an earlier move have not left its source, and only one departure can be open. Run or undo something in the
@@ -162,7 +162,7 @@ impl Refusal {
     }
 }
 
-/// A compaction made no summary: the request failed, or its answer is no summary. The text is recorded in
+/// A compaction made no summary: the request failed, or its answer was incomplete or empty. The text is recorded in
 /// `compaction.failed`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

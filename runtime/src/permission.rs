@@ -28,7 +28,7 @@ pub struct PermissionQuestion {
     pub input: String,
     /// What it wants to do.
     pub action: String,
-    /// To what.
+    /// The resources that the action concerns.
     pub resources: Vec<String>,
 }
 

@@ -51,7 +51,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-/// Values shorter than this are no secrets: they would be found everywhere.
+/// Values shorter than this are not taken as secrets: they would match everywhere.
 pub const SHORTEST: usize = 8;
 
 /// A replacement may make its neighbourhood look like a secret: the largest number of passes over a text.
@@ -66,7 +66,7 @@ pub struct Redactor {
     patterns: Vec<SecretPattern>,
     /// Finds the patterns that are worth trying on a text.
     hints: Option<AhoCorasick>,
-    /// To which pattern each hint belongs.
+    /// The pattern of each hint.
     hinted: Vec<usize>,
     /// Values, each with the kind that its placeholder names.
     values: Vec<(String, String)>,
@@ -153,7 +153,7 @@ impl Redactor {
     /// The same, with another pattern; if it has a group, the group is the secret.
     ///
     /// # Errors
-    /// When it is no regular expression, or finds nothing, or placeholders.
+    /// If it is not a regular expression, matches nothing, or matches placeholders.
     pub fn with_pattern(mut self, kind: &str, regex: &str) -> Result<Self, PatternError> {
         let pattern = SecretPattern::of_user(kind, regex)?;
         if self.kinds().chain([kind]).any(|kind| pattern.finds(&placeholder(kind))) {

@@ -76,7 +76,7 @@ pub struct LocationServices {
 /// that was edited. What did not change stays as it is: another list of tools is another beginning of every request, which no provider
 /// has in its cache.
 pub trait ToolRenewal: Send + Sync {
-    /// Called at each boundary of a session that is no sub-agent's, before the context is observed.
+    /// Called at each boundary of a session other than a sub-agent's, before the context is observed.
     fn renew(&self) -> Boxed<'_, ()>;
 }
 
@@ -285,10 +285,10 @@ pub struct Settings {
     pub redactor: Option<Arc<Redactor>>,
     /// Where views are saved, so that a long session is resumed at the cost of what is new.
     pub views: Option<Arc<ViewCache>>,
-    /// After how many failures in a row of calls with one name, one input and one result a further such call is not made
-    /// any more, and after five times as many successes that took less than a second; 0 is never. The turn ends with the third call that is not made.
+    /// Number of failures in a row of calls with the same name, input and result after which a further such call is refused; the same after five
+    /// times as many successes that took less than a second each. 0: never. The turn ends with the third call that is not made.
     pub repeat_limit: u64,
-    /// After how many steps since the newest prompt a run fails that is not done; without it never.
+    /// Steps since the newest prompt after which an unfinished run fails; `None`: no limit.
     pub max_steps: Option<u32>,
     /// Whether a model that calls a tool that is not offered reads the names of those that are.
     pub names_tools: bool,

@@ -26,7 +26,7 @@ pub const TASK: &str = "task";
 /// An agent that tasks may be given to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subagent {
-    /// Its name; what it is, [`Definitions`](crate::settings::Definitions) say.
+    /// Its name; [`Definitions`](crate::settings::Definitions) has the rest.
     pub agent: AgentName,
     /// Its purpose, as the model reads it.
     pub description: String,

@@ -1,4 +1,4 @@
-//! Tools: what they are, who registers them, which ones a turn offers, how a call is settled
+//! Tools: their definition and registration, which ones a turn offers, how a call is settled
 //! (`docs/reference/turn.md#tools`).
 //!
 //! A call goes [`Offered::resolve`] → [`Registered::validate`] → authorisation (`annals_core::permission`) →

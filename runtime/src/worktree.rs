@@ -66,7 +66,8 @@ pub trait Files: Send + Sync {
     fn restore<'a>(&'a self, plan: &'a Plan) -> Boxed<'a, Result<(), FilesError>>;
 
     /// What taking back a restore from one capture to another would do: a file that is as the restore leaves it returns
-    /// to what it was, any other file stays. So it is right whether the restore has happened or not, and may be repeated.
+    /// to its former content, any other file stays. So it is right whether the restore has happened or not, and may be
+    /// repeated.
     fn plan_take_back<'a>(&'a self, from: &'a Tree, to: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>>;
 
     /// The uncommitted changes below a directory of the project (`""` for all of it), untracked files included.

@@ -71,7 +71,7 @@ impl Sandbox {
         plain.tried()
     }
 
-    /// The same without bubblewrap, which a test may want.
+    /// Like `probe`, without bubblewrap (for tests).
     ///
     /// # Errors
     /// As [`probe`](Self::probe).

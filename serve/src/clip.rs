@@ -1,4 +1,4 @@
-//! Texts that are cut for who shows them: 50 MB are not read on a screen, and every step to another place would send them again.
+//! Texts are cut for display: 50 MB are not read on a screen, and every step to another place would send them again.
 
 use crate::operation::{AsJson, IntoAnswer};
 use crate::problem::ApiProblem;
@@ -23,7 +23,7 @@ impl<T: Serialize> IntoAnswer for Clipped<T> {
     }
 }
 
-/// No text is cut after fewer characters: names, ids and digests stay what they are.
+/// No text is cut to fewer characters, so that names, ids and digests stay whole.
 const LEAST: usize = 128;
 
 /// Cuts every text that is longer than `limit` characters, at least 128; each then ends with how many were cut.

@@ -8,7 +8,7 @@
 //! ```
 //! Four threads belong to an open store: the **committer** writes groups of frames and acknowledges them (a writer that is alone
 //! takes its place), the **sled writer** brings sled up to it, the **sealer** lists the heads after a rotation and packs what was
-//! sealed, the fourth reads **ahead** of who reads a long session. `docs/durability.md` states what is guaranteed.
+//! sealed, the fourth reads **ahead** for readers of long sessions. `docs/durability.md` states what is guaranteed.
 
 mod appending;
 mod blobs;

@@ -38,7 +38,7 @@ pub struct Position(pub u64);
 /// A batch to append.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
-    /// To which session. A first batch creates it: it starts with `session.created` at seq 0, or with
+    /// The session to extend. A first batch creates it: it starts with `session.created` at seq 0, or with
     /// `session.forked` at seq = cut, whose parent wrote what holds `cut - 1`, with the named digest.
     pub session: SessionId,
     /// The Seq that the decision was made at: that of the batch's first event.
@@ -150,12 +150,12 @@ impl StorePlace {
     }
 }
 
-/// Something among the batches of a log that is no batch.
+/// Something among the batches of a log that is not a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stray {
     /// The session that it is stored with, if it is any.
     pub session: Option<SessionId>,
-    /// What it is and where, in words.
+    /// A description of it and of its place.
     pub what: String,
 }
 
@@ -253,7 +253,7 @@ pub enum ReadError {
     Damaged {
         /// Which session.
         session: SessionId,
-        /// From which Seq on.
+        /// The first Seq.
         seq: Seq,
         /// What was found.
         reason: String,
@@ -363,8 +363,8 @@ pub trait EventLog: Send + Sync {
     /// Where blobs are read.
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync>;
 
-    /// What is stored among the batches of a session, or of all, and is no batch: what others wrote there, or what its damage makes
-    /// unrecognisable. Everything else reads past it. Verification reports it.
+    /// Messages among the batches of a session, or of all, that are not batches: foreign ones, and damaged ones that are
+    /// unrecognisable. Other reads skip them; verification reports them.
     fn strays(&self, session: Option<SessionId>) -> Boxed<'_, Result<Vec<Stray>, ReadError>> {
         let _ = session;
         Box::pin(async { Ok(Vec::new()) })

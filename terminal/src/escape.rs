@@ -13,7 +13,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
 
-/// In which form characters that could steer a terminal are written.
+/// The form in which characters that could control a terminal are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escaping {
     /// Text: `␛` for ESC, `<U+202E>` for what has no picture.

@@ -33,8 +33,9 @@ pub fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(&*visible(text))
 }
 
-/// Breaks a text into lines of at most `width` columns at blanks; a line keeps its indentation. Of what is wider, a path, an
-/// address or a digest gets its own line, whole, so that it can be copied; anything else, such as JSON, is broken anywhere.
+/// Breaks a text into lines of at most `width` columns at blanks; a line keeps its indentation. A longer path, address or
+/// digest gets a line of its own, whole, so that it can be copied; anything else that is longer, such as JSON, is broken
+/// anywhere.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = Vec::new();

@@ -137,7 +137,7 @@ impl Pager {
         }
     }
 
-    /// Waits until the pager has ended. If the shell could not start it, gives what it was given.
+    /// Waits until the pager has ended. If the shell could not start it, returns what was written to it.
     fn end(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some(running) = &mut self.running else { return Ok(None) };
         drop(running.stdin.take());

@@ -5,7 +5,7 @@ use annals_runtime::redaction::Redactor;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// A shorter word is no key.
+/// A shorter word is not taken as a key.
 const KEY: usize = 16;
 
 /// A title in one line, in which keys are replaced.

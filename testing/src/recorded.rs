@@ -70,7 +70,7 @@ async fn read(log: &MemoryLog, session: SessionId) -> Result<TestSession, String
 /// named `main` in the file.
 ///
 /// # Panics
-/// When it is no scenario file, or an expectation in it does not hold.
+/// If it is not a scenario file, or an expectation in it fails.
 #[cfg(feature = "scenario")]
 #[track_caller]
 pub fn scenario(path: impl AsRef<Path>) -> TestSession {

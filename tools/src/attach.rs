@@ -43,7 +43,7 @@ pub enum AttachError {
     TooLarge {
         /// The path.
         path: PathBuf,
-        /// What it is.
+        /// The kind of attachment.
         what: &'static str,
         /// How much there may be, in bytes.
         limit: usize,

@@ -1,4 +1,4 @@
-//! Changing a file: what it was, writing it whole or not at all, and what has changed.
+//! Changing a file: its former content, writing it whole or not at all, and the difference.
 
 use super::editor_files::{held, written};
 use super::file_content::{FileContent, WHOLE};

@@ -1,4 +1,4 @@
-//! Files as the user's editor holds them: with what is not saved yet.
+//! Files as the user's editor holds them, with unsaved changes.
 
 use super::file_content::{FileContent, WHOLE};
 use annals_runtime::Boxed;

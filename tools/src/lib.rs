@@ -4,7 +4,7 @@
 //! A tool consists of its input ([`schemars`] writes the schema for the model), the permission it needs, and its work. A
 //! path in a call is resolved to a real path first, links and `..` included; a path outside the project is judged as
 //! `external_directory` on its directory before it is judged as what is done to it; and a path that leads elsewhere by
-//! the time the call runs is refused. This is no sandbox: what `bash` is allowed to run may do anything.
+//! the time the call runs is refused. This is not a sandbox: what `bash` is allowed to run may do anything.
 //!
 //! ```text
 //! read write edit  grep glob ls  bash ─► typed (input, schema) ─► annals_runtime::tools

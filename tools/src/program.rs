@@ -89,7 +89,7 @@ impl ExternalProgram {
         let (mut stdin, stdout, stderr) =
             group.pipes().ok_or_else(|| io::Error::other("its pipes could not be opened"))?;
         let writing = async move {
-            // A program need not read what it is given.
+            // A program need not read its input.
             drop(stdin.write_all(input.as_bytes()).await);
         };
         let (mut said, mut complained) = (Vec::new(), Vec::new());

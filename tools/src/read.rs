@@ -163,7 +163,7 @@ struct ReadPage {
     shown: u64,
     /// How many lines there are as far as was looked.
     looked: u64,
-    /// Whether something was no UTF-8.
+    /// Whether a part was not UTF-8.
     lossy: bool,
 }
 

@@ -87,7 +87,7 @@ impl SkillFolders {
         Self { files, roots: roots.into_iter().map(Into::into).collect() }
     }
 
-    /// What would be looked at if it were no link out of a project: for a word to the user.
+    /// Folders that are skipped because they are links out of the project, for a remark to the user.
     ///
     /// # Errors
     /// When a folder cannot be looked at.

@@ -58,7 +58,7 @@ impl PathPattern {
     /// depth.
     ///
     /// # Errors
-    /// Why it is no pattern.
+    /// Why it is not a pattern.
     pub(super) fn of(pattern: &str, root: &Path) -> Result<Self, ToolError> {
         // Models name absolute patterns, too.
         let within = root.to_str().and_then(|root| pattern.strip_prefix(root)?.strip_prefix('/'));

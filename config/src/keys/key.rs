@@ -59,7 +59,7 @@ pub struct ConfigKey {
     pub name: &'static str,
     /// What it holds.
     pub kind: ValueKind,
-    /// What it is for, in a sentence.
+    /// Its purpose, in a sentence.
     pub about: &'static str,
     /// What a project may do with it.
     pub project: Project,

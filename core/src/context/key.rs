@@ -17,7 +17,7 @@ use wincode::{SchemaRead, SchemaWrite};
 #[serde(transparent)]
 pub struct Key(String);
 
-/// A text is no key: use lower-case letters, digits, `.`, `_`, `-` and one `/` after the namespace.
+/// The text is not a valid key: use lower-case letters, digits, `.`, `_`, `-` and one `/` after the namespace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid system context key {0:?}: expected namespace/name in lower case")]
 pub struct InvalidKey(pub String);

@@ -99,7 +99,7 @@ payload! {
 }
 
 payload! {
-    /// The history is again what it was without a compaction.
+    /// The compaction was undone: the history is as if it had not happened.
     CompactionUndone {
         /// The Seq of its [`CompactionEnded`].
         compaction: Seq,

@@ -44,7 +44,7 @@ payload! {
         /// What it wants to do.
         #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         action: String,
-        /// To what.
+        /// The resources that the action concerns.
         #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
         resources: Vec<String>,
     } texts {}

@@ -39,7 +39,7 @@ payload! {
 }
 
 payload! {
-    /// A restore that was begun came to nothing: files are what they were before it.
+    /// A restore that was begun was taken back: the files are as they were before it.
     RestoreAbandoned {
         /// The error.
         error: Failure,

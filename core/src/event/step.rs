@@ -80,7 +80,7 @@ payload! {
     RequestSent {
         /// The same for every attempt.
         request: RequestId,
-        /// What it is for.
+        /// Its purpose.
         purpose: Purpose,
         /// From 1; a recovery after a compaction starts over.
         attempt: u32,

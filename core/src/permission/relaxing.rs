@@ -8,7 +8,7 @@ use crate::event::{Effect, Rule};
 pub fn relaxes(rule: &Rule, before: &[Rule]) -> bool {
     let meets = |other: &Rule| overlap(&other.action, &rule.action) && overlap(&other.resource, &rule.resource);
     let within = |other: &Rule| covers(&other.action, &rule.action) && covers(&other.resource, &rule.resource);
-    // Whether the last rule that matches, for every resource, has an effect that is no stricter.
+    // Whether the last rule that matches, for every resource, has an effect that is not stricter.
     let holds = |no_stricter: &dyn Fn(Effect) -> bool| {
         let mut later = before.iter().rev();
         later

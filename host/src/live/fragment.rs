@@ -11,7 +11,7 @@ pub struct LiveFragment {
     pub session: SessionId,
     /// The request that is answered.
     pub request: RequestId,
-    /// What it is a part of.
+    /// The text that it belongs to.
     pub of: LiveContent,
     /// Which one of these.
     pub place: Option<LivePlace>,

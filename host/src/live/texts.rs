@@ -94,7 +94,7 @@ pub struct LiveCursor {
     changed: watch::Receiver<u64>,
     /// Something changed since the last answer.
     pending: bool,
-    /// What was given of each fragment: of which text, and how many bytes.
+    /// Progress of each fragment: the number of its text, and the bytes that were sent.
     sent: BTreeMap<LiveFragment, (u64, usize)>,
 }
 

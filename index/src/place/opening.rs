@@ -45,7 +45,7 @@ impl IndexPlace {
         match fs::symlink_metadata(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(IndexError::Io { path: file, source }),
-            // What is no file would be waited for, or lead elsewhere.
+            // Opening anything but a regular file could block or lead elsewhere.
             Ok(metadata) if !metadata.is_file() => return Ok(None),
             Ok(_) => {}
         }

@@ -14,7 +14,7 @@ pub(super) struct Received {
     pub(super) line: String,
     /// The path.
     pub(super) path: String,
-    /// The body; `null` when it is no JSON.
+    /// The body; `null` if it is not JSON.
     pub(super) body: Value,
 }
 

@@ -1,4 +1,4 @@
-//! The overview of the commands: grouped by what they are for, those of every day first.
+//! The overview of the commands: grouped by purpose, those of every day first.
 
 use super::{App, style};
 use crate::layout::hanging;

@@ -123,7 +123,7 @@ fn run_all(
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<ScenarioReport, CliError> {
-    // All of them first: when one is no scenario, nothing is run.
+    // All of them first: if one is invalid, nothing is run.
     let scenarios = files.iter().map(|file| Scenario::load(file)).collect::<Result<Vec<_>, _>>()?;
     let named = cli.named.clone().filter(|_| !cli.place.is_in_cluster());
     let stores = Stores::new(named, files.len(), keep)?;

@@ -16,7 +16,7 @@ pub enum EditTextError {
     /// The file cannot be read.
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    /// The file is no text.
+    /// The file is not UTF-8 text.
     #[error("{} is not UTF-8 text", path.display())]
     NotText { path: PathBuf },
 }

@@ -25,7 +25,7 @@ pub enum McpCommandError {
     /// The name cannot be one.
     #[error("{0}")]
     Name(String),
-    /// A text that is no pair.
+    /// Not of the form NAME=VALUE.
     #[error("{text:?} is not NAME{sign}VALUE")]
     NoPair {
         /// The text.

@@ -18,7 +18,7 @@ pub enum RunCommandError {
         "nothing to resume: the last turn is finished and no input is waiting; give a prompt: annals run -c \"...\""
     )]
     NothingWaits,
-    /// What came through the pipe is no text.
+    /// The input from the pipe is not UTF-8 text.
     #[error("stdin is not UTF-8 text; name the file in the prompt instead, and the model reads it")]
     NotText,
     /// Files without a prompt.

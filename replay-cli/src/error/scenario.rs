@@ -5,7 +5,7 @@ use annals_scenario::{LoadError, PlayError, RecordError};
 /// A scenario was not played or recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// A file is no scenario.
+    /// The file is not a scenario.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// A scenario cannot be played.

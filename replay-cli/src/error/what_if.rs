@@ -12,7 +12,7 @@ pub enum WhatIfError {
     /// The value has another form.
     #[error("--set {name}: expected {expected}")]
     BadValue { name: String, expected: &'static str },
-    /// It is no key of a source.
+    /// The key does not name a context source.
     #[error("--set source:{key}: not the key of a context source, such as core/date (see annals context)")]
     NoKey { key: String },
     /// No model of that name.

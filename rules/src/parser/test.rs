@@ -102,7 +102,7 @@ impl RuleParser<'_> {
 
     fn value(&mut self) -> Result<ValueExpr, ExprError> {
         let mut left = self.atom()?;
-        // Flat, so that a long sum is no deep tree.
+        // Flat, so that a long sum does not make a deep tree.
         let mut count = 0;
         while matches!(self.peek(), RuleWord::Sign("+" | "-")) {
             let minus = self.is("-");

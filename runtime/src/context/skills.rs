@@ -14,7 +14,7 @@ use std::future::ready;
 pub struct Skill {
     /// Unique in its catalogue.
     pub name: String,
-    /// What it is for; a skill without one is not listed.
+    /// Its purpose; a skill without a description is not listed.
     pub description: Option<String>,
     /// What loading it gives.
     pub body: String,

@@ -47,7 +47,7 @@ impl EmptyAnswer {
     }
 }
 
-/// Whether the last turn of a session came to its end and nothing waits: another run would ask for an answer to an answer.
+/// Whether the last turn of a session has ended and no input waits: another run would ask for an answer to an answer.
 pub fn is_answered(view: &SessionView) -> bool {
     let answered = view.history.selected().last().is_some_and(|message| match &message.body {
         Body::Assistant(answer) => answer.finish == Some(Finish::Stop),

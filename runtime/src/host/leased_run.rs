@@ -53,7 +53,7 @@ impl RunEnd {
         }
     }
 
-    /// The kind of error that programs read; `None` for an end that is no error.
+    /// The kind of error that programs read; `None` for an end without an error.
     pub fn error_kind(&self) -> Option<&'static str> {
         match self {
             Self::Failed(error) => Some(error.kind()),

@@ -123,7 +123,7 @@ fn name_around(text: &str, word: Range<usize>) -> Range<usize> {
     let mut end = word.end + length(&mut text.get(word.end..).unwrap_or_default().chars());
     work::count(end - start);
     let bytes = text.as_bytes();
-    // The letter of an escaped line feed or tab is no part of it.
+    // The letter of an escaped line feed or tab does not belong to it.
     if start > 0 && bytes.get(start - 1) == Some(&b'\\') && matches!(bytes.get(start), Some(b'n' | b'r' | b't')) {
         start += 1;
     }

@@ -1,5 +1,5 @@
 //! Secrets in texts of JSON: strings are decoded, redacted and written again; everything else stays letter for letter,
-//! so that large numbers and the order of fields are what they were.
+//! so that large numbers and the order of fields are unchanged.
 
 use super::assigned::Class;
 use super::formats::ASSIGNED;

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// A pattern cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PatternError {
-    /// It is no regular expression.
+    /// It is not a regular expression.
     #[error("no regular expression: {0}")]
     Regex(#[from] regex::Error),
     /// It is found where there is nothing.

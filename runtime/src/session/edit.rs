@@ -44,7 +44,7 @@ impl TextKind {
 pub struct EditableText {
     /// The event that has the text.
     pub event: Seq,
-    /// What it is.
+    /// Its kind.
     pub what: TextKind,
     /// The text as it was recorded.
     pub text: String,
@@ -66,7 +66,7 @@ pub enum EditRefusal {
     NoText {
         /// The event.
         event: Seq,
-        /// What it is.
+        /// Its kind.
         kind: Kind,
     },
     /// The call has no result.

@@ -8,10 +8,9 @@
 //! session.moved + departure.begun ─► files leave the source, all or none ─► departure.ended
 //! ```
 //!
-//! A restore without an end is undone by the next run or undo in the session: that is right at every
-//! point where the process may have died, since a restore changes all files or none, and what it was for is not recorded. A
-//! departure without an end is finished, since what it is for is recorded already; what keeps it from that ends it only if it
-//! cannot pass.
+//! A restore without an end is undone by the next run or undo in the session: that is right at every point where the process
+//! may have died, since a restore changes all files or none, and its purpose is not recorded. A departure without an end is
+//! finished, since its purpose is recorded already; an obstacle ends it only if it cannot pass.
 
 use super::SessionEditor;
 use crate::editing::EditorState;

@@ -212,7 +212,7 @@ impl SessionEditor {
             let view = session.view().await?;
             let files = session.files(&view)?;
             still_holds(&view, at)?;
-            // Without a location there would be no files.
+            // A session without a location has no files.
             let location = view.session.location.clone().ok_or(Refusal::Outdated)?;
             let restoring = RestoreGuard::of(&session.state, session.id());
             session.restored(&restoring, (files, location), &plan, at, vec![event]).await

@@ -15,7 +15,7 @@ pub(super) struct ChildEnd {
 }
 
 impl ChildEnd {
-    /// From how the child's run ended, and what its history ends with.
+    /// The result, from the outcome of the child's run and the end of its history.
     pub(super) fn of(ended: Result<Outcome, RunError>, view: &SessionView, blobs: &dyn Blobs) -> Self {
         match ended {
             Ok(Outcome::Idle) => Self::answered(view, blobs),

@@ -61,7 +61,7 @@ pub enum CallError {
     Denied {
         /// What it would do.
         action: String,
-        /// To what.
+        /// The resource that the action concerns.
         resource: String,
     },
     /// A hook of the host refused the call.
@@ -90,7 +90,7 @@ pub enum CallError {
     /// The provider ended its answer without the result of its own call.
     #[error("Provider did not return a tool result")]
     NoHostedResult,
-    /// The structured value of a tool is no JSON: a mistake in it.
+    /// The structured value of a tool is not JSON: a mistake in the tool.
     #[error("Tool returned an invalid value for its output schema: {0}")]
     InvalidOutput(String),
     /// The tool panicked: a mistake in it.

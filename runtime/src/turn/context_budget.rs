@@ -65,7 +65,7 @@ impl ContextBudget {
         runner.shared.settings.compaction.auto && limits(runner, profile).exceeded_by(chars)
     }
 
-    /// An answer began: the refusal before it is no error of the turn any more. There is still no second recovery.
+    /// An answer began: the earlier refusal no longer is the error of the turn. There is still no second recovery.
     pub(super) fn answered(&mut self) {
         self.recovered |= self.recovery.take().is_some();
     }
@@ -120,7 +120,7 @@ pub(super) async fn before_sending(
 /// the refusal is the turn's error.
 ///
 /// # Errors
-/// The refusal, also when a summary fails.
+/// Always the provider's refusal, even if the summary failed as well.
 pub(super) async fn after_refusal(
     runner: &Runner,
     profile: &RequestProfile,

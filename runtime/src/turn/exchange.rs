@@ -42,7 +42,7 @@ pub(super) struct RefusedRequest {
 /// Sends a durable request, and sends it again while a retry is due.
 ///
 /// # Errors
-/// The last attempt's error when nothing is left to try; it is an assistant message by then.
+/// The error of the last attempt, already recorded in the history.
 pub(super) async fn exchange(
     runner: &Runner,
     profile: &RequestProfile,

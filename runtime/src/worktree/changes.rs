@@ -18,7 +18,7 @@ pub struct Changes {
     pub diff: Diff,
 }
 
-/// A unified diff. Binary files are marked as such; bytes that are no text are shown as `U+FFFD`.
+/// A unified diff. Binary files are marked as such; bytes that are not UTF-8 are shown as `U+FFFD`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
     /// Whole lines, and a last one that says so if it was cut.

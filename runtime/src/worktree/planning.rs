@@ -1,8 +1,8 @@
 //! From the captures of some steps to a plan (`docs/reference/revert.md#files`).
 //!
-//! A file returns to what it was when the first of the steps that touched it began. It must be as the last of
-//! them left it; otherwise it was changed since, and it stays. What an earlier stage restored is first mapped back to the
-//! original, so that a staged boundary can be moved in both directions without a trace.
+//! A file returns to its content before the first of the steps that touched it. It must be as the last of them left it;
+//! otherwise it was changed since, and it stays. What an earlier stage restored is first mapped back to the original, so
+//! that a staged boundary can be moved in both directions without a trace.
 
 use super::changes::Differences;
 use super::{Changes, FileRestore, FilesError, LeftAlone, Plan, StepFiles, Tree, TreeEntry, Undo, WhyLeft};

@@ -85,7 +85,7 @@ fn tell(scenario: &Scenario, crash: Option<(CrashPoint, u64)>) -> Played {
 fn give_back(player: &Player, view: &SessionView) {
     let mut state = player.world.state();
     let reached = state.requests.len() == view.requests.marks.len();
-    // A summary that the user asked for is no turn.
+    // A summary that the user asked for does not count as a turn.
     let open = view.session.running || view.calls.compaction_open.is_some();
     let answered = !open || !reached || view.calls.step_open && called(view);
     if let Some(attempt) = state.answering.take().filter(|_| !answered) {

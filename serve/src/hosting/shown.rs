@@ -18,7 +18,7 @@ pub struct PermissionShown {
     pub(crate) tool: String,
     /// What it wants to do.
     pub(crate) action: String,
-    /// To what.
+    /// The resources that the action concerns.
     pub(crate) resources: Vec<String>,
     /// The input of the call, as JSON text.
     pub(crate) input: String,

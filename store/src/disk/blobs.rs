@@ -63,7 +63,7 @@ impl BlobFiles {
         Ok(())
     }
 
-    /// Whether the blob is there and undamaged. Then it counts as new again for who collects.
+    /// Whether the blob is there and undamaged. If so, the collection of unused blobs takes it as new again.
     pub fn holds(&self, hash: &BlobHash) -> bool {
         let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         if self.text(hash).is_none() {

@@ -105,7 +105,7 @@ impl Folder {
         self.inode
     }
 
-    /// Its current path, also after a move: for what cannot work relative to a descriptor (sled, sockets).
+    /// Its current path, also after a move. For code that cannot work relative to a descriptor (sled, sockets).
     ///
     /// # Errors
     /// When there is no such path: the system has no `/proc`, and the folder is no longer where it was opened.
@@ -171,7 +171,7 @@ impl Folder {
         }
         match rustix::fs::statat(&self.fd, "FORMAT", AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if (Inode { device: stat.st_dev, inode: stat.st_ino }) == *inode => match found_in(file) {
-                // A damaged one is no other store.
+                // A damaged id does not mean another store.
                 Some(found) if found != *id => Err(replaced(Some(found))),
                 _ => Ok(()),
             },

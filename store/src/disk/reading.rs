@@ -187,7 +187,7 @@ impl StoreState {
         })
     }
 
-    /// The same for who wants a few: out of one chunk of a packed segment.
+    /// The same for a few events: out of one chunk of a packed segment.
     fn few_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<StoredBatch>) -> JournalRead {
         let before = found.len();
         match self.journal.few(session, seq, limit, found) {

@@ -78,13 +78,13 @@ pub struct Recovery<'a> {
     pub disk: &'a dyn Disk,
     /// Where things lie.
     pub layout: &'a Layout,
-    /// Which store it is: segments that are written again get its id, and those of other stores are no part of it.
+    /// The id of the store: rewritten segments get it, and segments of other stores are foreign.
     pub identity: &'a Identity,
     /// Sizes.
     pub tuning: &'a Tuning,
     /// Gives the other copy, if it can be opened; asked only when something is missing in the journal.
     pub sled: &'a dyn Fn() -> Option<SledTree>,
-    /// The position below which everything was once durable, as far as anything else shows.
+    /// Lower bound of the durable end, from heads, checkpoint and sled.
     pub evidence: u64,
     /// The sessions at the last rotation or shutdown.
     pub sessions: SessionHeads,
@@ -142,8 +142,9 @@ impl Recovery<'_> {
         remarks: &mut Vec<Remark>,
     ) -> io::Result<Option<SegmentWriter>> {
         let gaps = scanned.gaps(end);
-        // Bytes at the very end that are no frame: a write that a crash cut off, or that failed. Nothing is missing then, but the
-        // segment is written again, so that the next frames do not follow bytes that a later scan would report as damage.
+        // Bytes at the very end that do not parse as a frame: a write that a crash cut off, or that failed. Nothing is missing
+        // then, but the segment is written again, so that the next frames do not follow bytes that a later scan would report as
+        // damage.
         let cut = last && scanned.bad.last().is_some_and(|(_, followed)| !followed);
         let restored = self.look_in_sled(&gaps);
         let torn_from = torn_from(&scanned, &restored, last, self.evidence);
@@ -304,7 +305,8 @@ fn gap_pieces(positions: Range<u64>, torn_from: Option<u64>) -> Pieces {
     parts.map(|(part, cause)| (part.start, SegmentPiece::Missing(gap(&part, cause)))).collect()
 }
 
-/// From which position on what is missing was never acknowledged: in the very last group, when nothing else proves it.
+/// The position from which missing frames were never acknowledged: that of the very last group, or `None` if other
+/// evidence shows that it was acknowledged.
 fn torn_from(scanned: &ScannedSegment, restored: &BTreeMap<u64, Vec<u8>>, last: bool, evidence: u64) -> Option<u64> {
     // Only the last group of the last segment can be unacknowledged: the committer writes one group at a time, and answers it
     // before it writes the next one.

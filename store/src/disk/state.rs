@@ -106,12 +106,12 @@ pub struct StoreState {
     /// Bytes that sled lacks.
     pub(in crate::disk) lag: Mutex<u64>,
     pub(in crate::disk) lag_fell: Condvar,
-    /// How long the store is; gone when it is closed.
+    /// The end position, for followers; `None` after the store is closed.
     pub(in crate::disk) end: Mutex<Option<watch::Sender<Position>>>,
     /// Where requests to read blocks ahead go; gone when the store is closed.
     pub(in crate::disk) read_ahead: Mutex<Option<SyncSender<ReadAheadRequest>>>,
     pub(in crate::disk) closed: AtomicBool,
-    /// Of a store that is only read: where sled is read when the journal is damaged.
+    /// In a read-only store: a private copy of sled, read when the journal is damaged.
     pub(in crate::disk) copy: Option<PrivateCopy>,
     /// Damage found since opening.
     pub(in crate::disk) remarks: Mutex<Vec<Remark>>,
@@ -126,7 +126,7 @@ pub struct SessionTable {
 }
 
 impl SessionTable {
-    /// These sessions, nothing on its way.
+    /// A table of these sessions without reservations.
     pub(in crate::disk) fn of(sessions: SessionHeads) -> Self {
         Self { sessions, reserved: HashMap::new() }
     }
@@ -307,7 +307,7 @@ impl StoreState {
         }
     }
 
-    /// Keeps a word for the user.
+    /// Records a remark for the user.
     pub(in crate::disk) fn remark(&self, remark: Remark) {
         tracing::warn!("{remark}");
         let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);

@@ -34,7 +34,7 @@ pub struct Exported {
     pub left: Vec<Seq>,
 }
 
-/// A Session could not be exported. What was written so far is no export: throw it away.
+/// A Session could not be exported. What was written so far is incomplete: remove it.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The log could not be read.

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Mutex;
 
-/// After how many batches that the owner sent the files are opened: a guest that reads little never opens them.
+/// Number of batches sent by the owner after which the files are opened: a guest that reads little never opens them.
 const WORTH: u64 = 2_000;
 
-/// After how many more they are opened again, since there are new ones.
+/// Number of further batches after which they are opened again, since there are new ones.
 const RENEWED: u64 = 50_000;
 
 /// The files of a store for one guest.

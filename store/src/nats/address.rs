@@ -46,7 +46,7 @@ impl fmt::Debug for NatsLogin {
     }
 }
 
-/// A text is no address of a store in a cluster.
+/// The text is not an address of a store in a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{text}\": {reason}; the form is nats://HOST:PORT[,HOST:PORT...]/NAME, or tls:// for an encrypted connection"

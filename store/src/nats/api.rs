@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// No answer that says what is.
+/// The cluster gave no usable answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ApiError {
     /// The servers answered that it cannot be.
@@ -11,7 +11,7 @@ pub enum ApiError {
     Refused {
         /// `err_code` of JetStream.
         code: u64,
-        /// In its words.
+        /// JetStream's description.
         description: String,
     },
     /// No answer came in time, or one that makes no sense: try again.

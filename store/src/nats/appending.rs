@@ -77,7 +77,7 @@ impl Prepared {
     }
 }
 
-/// What the tries of one append came to so far.
+/// State of the tries of one append.
 #[derive(Default)]
 struct Tries {
     /// A try whose answer was lost: its batch may be stored.

@@ -21,7 +21,7 @@ const ANSWER: Duration = Duration::from_secs(4);
 pub const BUDGET: Duration = Duration::from_secs(30);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(150);
-/// After how long it is said that a call waits.
+/// Delay before the user is informed that a call is waiting.
 const NOTICE: Duration = Duration::from_secs(1);
 
 tokio::task_local! {

@@ -16,7 +16,7 @@ const OLDEST: (u64, u64) = (2, 12);
 /// How a store is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NatsCreate {
-    /// On how many servers each batch is; otherwise as the store has it, else on 3.
+    /// Replicas of each batch; default: as the store has it, else 3.
     pub replicas: Option<usize>,
     /// Over how many streams sessions are spread, which does not change later; otherwise as the store has it, else 8.
     pub shards: Option<u32>,
@@ -26,7 +26,7 @@ pub struct NatsCreate {
     pub accept_unsynced: bool,
 }
 
-/// On how many servers a batch is unless it is said.
+/// Replicas of a batch by default.
 const REPLICAS: usize = 3;
 /// Over how many streams a store is spread unless it is said.
 const SHARDS: u32 = 8;
@@ -34,7 +34,7 @@ const SHARDS: u32 = 8;
 /// What creating did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NatsCreated {
-    /// On how many servers each batch is.
+    /// Replicas of each batch.
     pub replicas: usize,
     /// Over how many streams sessions are spread.
     pub shards: u32,

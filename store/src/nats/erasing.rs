@@ -90,7 +90,7 @@ pub struct ErasureLeases(BTreeMap<SessionId, NatsLease>);
 
 /// How long replicas may take to catch up before the answer is that an erasure is pending.
 const CATCHING_UP: Duration = Duration::from_secs(5);
-/// Of how many sessions the rights are held from the beginning; of more, one after another.
+/// Up to this many sessions the rights of all are held from the beginning; of more, one after another.
 const LEASES: usize = 64;
 
 /// How far a pending erasure is.

@@ -47,7 +47,7 @@ pub enum NatsError {
         stream: String,
         /// What.
         setting: &'static str,
-        /// What it is.
+        /// Its value.
         found: String,
         /// What it must be.
         expected: String,

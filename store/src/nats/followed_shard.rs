@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// After how many reads that found nothing it is known that nothing older comes.
+/// Number of empty reads after which nothing older can come.
 const IDLE: u32 = 3;
 
 /// A batch that was read and not given.
@@ -69,7 +69,7 @@ impl FollowedShard {
         }
     }
 
-    /// What had this number was given: it is no gap any more.
+    /// The message with this number was delivered: the gap is closed.
     pub fn resolve(&mut self, number: u64) {
         let at = self.gaps.partition_point(|gap| gap.end <= number);
         let Some(gap) = self.gaps.get(at).filter(|gap| gap.contains(&number)).cloned() else { return };

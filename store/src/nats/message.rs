@@ -59,7 +59,7 @@ impl StreamMessage {
         self.header(GENERATION)?.parse().ok()
     }
 
-    /// Whether it is no batch, but says that a generation is in force from here on.
+    /// Whether it is a marker, from which on a generation is in force, instead of a batch.
     pub fn is_marker(&self) -> bool {
         self.header(GENERATION).is_some() && self.header("Sess-Fmt").is_none()
     }

@@ -35,7 +35,7 @@ pub struct JetStreamConfig {
 /// Asks `URL/varz`. The address has the form `http://HOST:PORT`.
 ///
 /// # Errors
-/// In words, why there is no answer.
+/// A sentence that says why there is no answer.
 pub async fn state(url: &str) -> Result<ServerState, String> {
     let host = url.strip_prefix("http://").map(|host| host.trim_end_matches('/'));
     let plain = |host: &&str| !host.is_empty() && !host.contains(['/', '@', '\r', '\n', ' ']);

@@ -1,4 +1,4 @@
-//! Messages that are no batches: damaged ones, and what others published under the subjects of a store.
+//! Messages that are not batches: damaged ones, and what others published under the subjects of a store.
 
 use super::api::GetMessage;
 use super::log::{NatsStore, unreadable};
@@ -10,7 +10,7 @@ use annals_core::SessionId;
 /// How many messages are asked for at a time.
 const PAGE: usize = 500;
 
-/// Why a message is no batch and no marker, where reading its session does not say so.
+/// Why a message is neither a batch nor a marker, where reading its session does not report it.
 fn stray(message: &StreamMessage, stream: &str) -> Option<Stray> {
     let (number, session) = (message.seq, message.session());
     let what = match session {

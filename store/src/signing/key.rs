@@ -77,7 +77,7 @@ impl VerifierKey {
         key_id(&self.name, &[self.kind.number()], self.public.as_bytes())
     }
 
-    /// Whether a signature claims to be of this key.
+    /// Whether name and id of the signature match this key.
     pub fn is_of(&self, signature: &NoteSignature) -> bool {
         signature.name == self.name && signature.key_id == self.id()
     }

@@ -38,7 +38,7 @@ pub enum WitnessRefusal {
         /// The size now.
         size: u64,
     },
-    /// The log is not an extension of what it was.
+    /// The log does not extend the checkpoint that was seen.
     #[error("checkpoint {size} of {origin} does not extend checkpoint {seen}: what was signed was rewritten")]
     Inconsistent {
         /// The log.

@@ -14,7 +14,7 @@ pub type LinesOf = Arc<dyn Fn(usize) -> Vec<(Emphasis, String)> + Send + Sync>;
 pub struct ScreenQuestion {
     /// Who asks for what, in a line.
     pub head: String,
-    /// What it is about.
+    /// The text that it asks about.
     pub about: LinesOf,
     /// All of that, if `about` may leave something out.
     pub whole: Option<LinesOf>,
@@ -56,7 +56,7 @@ pub enum QuestionAnswer {
 #[derive(Clone, Debug)]
 pub(super) struct QuestionCard {
     pub(super) question: ScreenQuestion,
-    /// What it is about, for the width of the screen.
+    /// The text that it asks about, for the width of the screen.
     pub(super) about: Vec<(Emphasis, String)>,
     /// How many lines there are in all.
     pub(super) all: usize,

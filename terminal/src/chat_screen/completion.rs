@@ -8,7 +8,7 @@ const MOST: usize = 200;
 pub(super) struct CompletionSource {
     /// Commands, with what they do.
     pub(super) commands: Vec<(String, String)>,
-    /// Names after `@` besides files, with what they are.
+    /// Names after `@` besides files, with a description of each.
     pub(super) names: Vec<(String, String)>,
     /// Files below the directory; `None` while they are not known.
     pub(super) files: Option<Vec<String>>,
@@ -19,7 +19,7 @@ pub(super) struct CompletionSource {
 pub(super) struct Completion {
     /// Where the word begins.
     pub(super) start: usize,
-    /// What takes its place, with what it is.
+    /// The candidates to replace it, each with a description.
     pub(super) candidates: Vec<(String, String)>,
     pub(super) selected: usize,
     /// Whether it is a command.

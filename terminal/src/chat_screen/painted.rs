@@ -51,7 +51,7 @@ pub(super) fn rows(text: &str, width: usize) -> Vec<Line<'static>> {
     rows
 }
 
-/// Bytes of the beginning of a text that is no wider than that; at least one character.
+/// Length in bytes of the longest beginning that is not wider than `width`; at least one character.
 fn cut(text: &str, width: usize) -> usize {
     let mut used = 0;
     for (at, c) in text.char_indices() {

@@ -20,7 +20,7 @@ pub struct EscapingWriter<W: Write> {
 enum ControlPiece<'a> {
     /// A character, and its length in bytes.
     Char(char, usize),
-    /// Bytes that are no character.
+    /// Bytes that do not encode a character.
     Invalid(usize),
     /// A control sequence of our own, without ESC and mark, and the length of the whole.
     Ours(&'a str, usize),

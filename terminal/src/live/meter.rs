@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// How often the line moves.
 const TICK: Duration = Duration::from_millis(250);
 
-/// The line. Where stderr is no terminal it is never there.
+/// The line. Where stderr is not a terminal it is never shown.
 #[derive(Default)]
 pub(super) struct Meter {
     drawn: Option<ProgressBar>,

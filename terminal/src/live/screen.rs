@@ -1,7 +1,7 @@
 //! The user's screen while a session runs.
 //!
-//! On a terminal the answer streams as it comes. Where stdout is no terminal it contains only the answer: what the model
-//! said after its last tool result, written when the run is over; everything before it is written to stderr.
+//! On a terminal the answer streams as it comes. Where stdout is not a terminal it contains only the answer: what the
+//! model said after its last tool result, written when the run is over; everything before it is written to stderr.
 
 mod answer;
 mod records;
@@ -73,7 +73,7 @@ pub struct Screen {
     pub(super) window: WindowUse,
     /// Whether a line that the user edits is below: then nothing is overwritten, and every line is whole.
     pub(super) above_a_prompt: bool,
-    /// The screen that shows what happens in a part of its own, if there is one.
+    /// The full-screen chat, if it is active.
     pub(super) chat: Option<ScreenHandle>,
     /// About how many characters of the current answer have arrived.
     arrived: u64,
@@ -342,7 +342,7 @@ impl Screen {
         self.line(Emphasis::Dim, text, out)
     }
 
-    /// Where stdout is no terminal, the answer, whole.
+    /// Where stdout is not a terminal, the whole answer.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.meter.clear();
         self.fresh_line(out)?;

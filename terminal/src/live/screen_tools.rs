@@ -58,7 +58,7 @@ struct RunningCall {
 }
 
 impl RunningCall {
-    /// What it is, and whether it runs.
+    /// Its description, and whether it runs.
     fn words(&self) -> String {
         match self.waits_for {
             Some(_) => format!("waits for an answer · {}", self.told.trim_start()),

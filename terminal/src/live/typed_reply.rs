@@ -13,7 +13,7 @@ pub(super) struct TypedReply {
     pub(super) write: Vec<Rule>,
 }
 
-/// Why a line is no reply.
+/// Why a line is not a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoReply {
     /// It says nothing that is known.

@@ -74,7 +74,7 @@ impl<'a> Blocks<'a> {
                 None => self.push(&text),
             },
             Event::Code(text) => self.code_span(&text),
-            // HTML is no markup here: it is what the model wrote.
+            // HTML is shown as text: it is what the model wrote.
             Event::Html(text) | Event::InlineHtml(text) => self.push(&text),
             Event::SoftBreak | Event::HardBreak => self.push("\n"),
             Event::Rule => {

@@ -1,4 +1,4 @@
-//! What a picker shows of the selected session: what it is, how it began, how it ended.
+//! Preview of the selected session in a picker: its head, its beginning, its end.
 
 use crate::draw::timeline::{Detail, draw};
 use crate::error::TerminalError;

@@ -19,7 +19,7 @@ pub struct PageOutput {
 }
 
 impl PageOutput {
-    /// Whether more was drawn than is kept: the error of the drawing is no other.
+    /// Whether more was drawn than is kept, which is the only error that drawing can have.
     pub fn is_full(&self) -> bool {
         self.full
     }

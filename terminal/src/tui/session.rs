@@ -29,7 +29,7 @@ pub struct TuiSession {
     pub tab: TuiTab,
     /// Whether texts are whole.
     pub full: bool,
-    /// The page that was loaded last, and what it is.
+    /// The page that was loaded last, with its key.
     pub page: Option<(TuiPageKey, PageText)>,
     /// Lines of the page above the screen.
     pub scroll: usize,

@@ -62,7 +62,7 @@ impl TuiTimeline {
         Self { index, directory, rows, errors }
     }
 
-    /// What it was made of.
+    /// The index that it was made from.
     pub fn index(&self) -> &SessionIndex {
         &self.index
     }
@@ -169,7 +169,7 @@ fn argument(input: &str, directory: &str) -> String {
         Some(value.split_once('"').map_or(value, |(value, _)| value))
     });
     let value = value.filter(|value| !value.is_empty());
-    // A value that was cut inside of an escape is no string.
+    // A value that was cut inside an escape is not a valid string.
     let text =
         value.and_then(|value| serde_json::from_str(&format!("\"{value}\"")).ok()).unwrap_or_else(|| input.to_owned());
     below(&text, directory).map(str::to_owned).unwrap_or(text)

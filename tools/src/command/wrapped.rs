@@ -1,8 +1,8 @@
 //! Commands whose arguments run something else, write elsewhere, or work elsewhere: what a rule such as
 //! `git *` or `find *` is hardly meant to allow.
 //!
-//! This knows a few programs that are allowed often. It errs on the side of asking, and it is no sandbox: of any other
-//! program everything is allowed that a rule for its name allows.
+//! This knows a few programs that are allowed often. It errs on the side of asking, and it is not a sandbox: a rule
+//! for the name of any other program allows everything that this program does.
 
 mod editors;
 

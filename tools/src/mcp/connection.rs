@@ -252,7 +252,7 @@ impl ServerOutput {
         self.calls.close(format!("{why}{said}"));
     }
 
-    /// Takes one message. What is no message is left out: some programs print remarks.
+    /// Takes one message. Other lines are skipped: some programs print remarks.
     fn take(&self, line: &[u8]) {
         let Ok(incoming) = serde_json::from_slice::<Incoming>(line) else {
             tracing::debug!(bytes = line.len(), "an MCP server wrote a line that is no message");

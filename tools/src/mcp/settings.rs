@@ -15,7 +15,7 @@ pub struct McpServer {
     pub arguments: Vec<String>,
     /// Environment variables besides those that every server sees.
     pub environment: Vec<(String, String)>,
-    /// Where it is, if it is no program.
+    /// URL of the server, for servers reached over HTTP.
     pub http: Option<McpEndpoint>,
     /// Which of its tools are offered; `None` for all.
     pub tools: Option<Vec<String>>,

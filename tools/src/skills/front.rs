@@ -9,7 +9,7 @@ pub(super) struct Front {
     pub(super) description: Option<String>,
 }
 
-/// A text's front matter and what follows it. Fields other than ours are passed over, and so is what is no field.
+/// A text's front matter and what follows it. Unknown fields are skipped, and so are lines that are not fields.
 pub(super) fn divided(text: &str) -> (Front, &str) {
     let (mut fields, body) = fields(text);
     (Front { name: fields.remove("name"), description: fields.remove("description") }, body)

@@ -1,4 +1,4 @@
-//! Addresses of pages: what they are judged by, and where they lead.
+//! Addresses of pages: the resources that permissions are asked for, and redirects.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use url::{Host, Url};

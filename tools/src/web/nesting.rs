@@ -13,7 +13,7 @@ const VOID: [&str; 14] =
 /// Elements that end where the next one of them begins: many of them follow one another, not inside each other.
 const ENDS_ITSELF: [&str; 15] =
     ["body", "dd", "dt", "head", "html", "li", "optgroup", "option", "p", "rp", "rt", "tbody", "td", "th", "tr"];
-/// Elements whose content is no markup.
+/// Elements whose content is not markup.
 const RAW: [&str; 7] = ["iframe", "noframes", "script", "style", "textarea", "title", "xmp"];
 /// Elements of form.
 const FORM: [&str; 14] =
@@ -72,7 +72,7 @@ pub(super) fn bounded(html: &str) -> String {
     out
 }
 
-/// The name in a tag, and whether the tag ends an element; `None` for comments, declarations and what is no tag.
+/// The name in a tag, and whether the tag ends an element; `None` for comments, declarations and anything else.
 fn named(tag: &str) -> Option<(&str, bool)> {
     let inner = tag.strip_prefix('<')?;
     let (inner, ends) = inner.strip_prefix('/').map_or((inner, false), |inner| (inner, true));
@@ -97,7 +97,7 @@ fn tag_length(text: &str) -> usize {
         match (quote, byte) {
             (Some(open), byte) if byte == open => quote = None,
             (Some(_), _) => {}
-            // Only where a value begins: an apostrophe elsewhere is no quotation mark.
+            // Only where a value begins: an apostrophe elsewhere does not quote.
             (None, b'"' | b'\'') if text.get(..at).is_some_and(|before| before.trim_end().ends_with('=')) => {
                 quote = Some(byte);
             }
@@ -108,7 +108,7 @@ fn tag_length(text: &str) -> usize {
     text.len()
 }
 
-/// Bytes up to the tag that ends an element whose content is no markup.
+/// Bytes up to the tag that ends an element whose content is not markup.
 fn raw_length(text: &str, name: &str) -> usize {
     let mut from = 0;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find("</")) {

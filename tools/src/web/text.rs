@@ -8,7 +8,7 @@ const HEAD: usize = 2_048;
 /// The media type and the text of a body.
 ///
 /// # Errors
-/// What it is instead, if it is not text.
+/// Its type, if it is not text.
 pub(super) fn readable(content_type: &str, body: &[u8], raw: bool) -> Result<(String, String), String> {
     let media = content_type.split(';').next().unwrap_or_default().trim().to_lowercase();
     let is_html = matches!(media.as_str(), "text/html" | "application/xhtml+xml")

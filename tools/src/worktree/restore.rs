@@ -191,7 +191,7 @@ impl Shadow {
     }
 }
 
-/// A directory that is no link to one.
+/// Whether a path is a directory, not a link to one.
 pub(super) fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|there| there.is_dir())
 }
@@ -240,7 +240,7 @@ fn keep_permissions(_: &Path, _: &Path, _: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The first thing in a directory, at any depth, that is no directory.
+/// The first entry in a directory, at any depth, that is not a directory.
 fn first_file(directory: &Path) -> io::Result<Option<PathBuf>> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

@@ -120,7 +120,7 @@ impl Note {
         file.sync_all()
     }
 
-    /// What is to come to a path.
+    /// The staged file for a path.
     pub(super) fn coming(&self, number: usize) -> PathBuf {
         self.staging.join(format!("new/{number}"))
     }

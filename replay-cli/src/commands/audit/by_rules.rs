@@ -13,7 +13,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The rules of the options, and what follows them on the command line and is no rule: sessions.
+/// The rules of the options, and the other values that follow them on the command line: sessions.
 fn rules(args: &Args) -> Result<(Vec<AuditRule>, Vec<String>), RuleError> {
     let mut rules = Vec::new();
     for expression in &args.rules.expressions {

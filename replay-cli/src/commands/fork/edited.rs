@@ -37,7 +37,7 @@ fn file(path: &Path) -> Result<String, EditTextError> {
     String::from_utf8(bytes).map_err(|_| EditTextError::NotText { path: path.to_owned() })
 }
 
-/// Opens the user's editor. A newline that it adds at the end is no change.
+/// Opens the user's editor. A newline that it adds at the end does not count as a change.
 fn edit(editor: &str, recorded: &str) -> Result<String, EditTextError> {
     let cannot = |source: io::Error| EditTextError::Editor { editor: editor.to_owned(), why: source.to_string() };
     let mut draft = tempfile::Builder::new().prefix("annals-").suffix(".md").tempfile().map_err(cannot)?;

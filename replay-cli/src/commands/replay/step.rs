@@ -24,7 +24,7 @@ const FRAME: usize = 2 * AROUND as usize + 5;
 /// Walks until the user leaves; begins at an event, at the first one without it.
 ///
 /// # Errors
-/// When this is no terminal, or the session cannot be read.
+/// If stdin or stdout is not a terminal, or the session cannot be read.
 pub async fn run(found: &FoundSession, begin: Option<Seq>, cli: &CommandContext) -> Result<(), CliError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(CliError::NoTerminal { what: "--step" });

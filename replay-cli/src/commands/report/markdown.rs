@@ -1,6 +1,6 @@
 //! A session as Markdown, for issues and pull requests.
 //!
-//! Texts of the log are code spans on one line: there they are no links, no mentions, no HTML and no table cells.
+//! Texts of the log are code spans on one line: there they cannot form links, mentions, HTML or table cells.
 
 use crate::escape::visible_line;
 use crate::style::{Style, counted, thousands};

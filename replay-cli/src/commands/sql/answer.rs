@@ -19,7 +19,7 @@ pub(super) struct AnswerForm {
 
 /// How many rows decide how wide the columns of a table are.
 const MEASURED: usize = 200;
-/// A column is no wider than this on a terminal.
+/// A column is at most this wide on a terminal.
 const WIDEST: usize = 60;
 
 /// Runs a query and prints its rows. Also returns whether any row was printed.

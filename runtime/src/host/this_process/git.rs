@@ -66,7 +66,7 @@ fn head(repository: &Repository) -> Option<GitState> {
     let Some(name) = head.strip_prefix("ref: ") else {
         return Some(GitState { commit: hash(head), ..GitState::default() });
     };
-    // Refs that are no files have this name in `HEAD`.
+    // With refs that are not stored as files, `HEAD` has this name.
     let branch = name.strip_prefix("refs/heads/").filter(|branch| *branch != ".invalid");
     let is_plain = name.starts_with("refs/") && Path::new(name).components().all(|part| part.as_os_str() != "..");
     let loose = || text(&repository.common.join(name), REF).and_then(|text| hash(text.trim_end()));

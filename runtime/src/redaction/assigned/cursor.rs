@@ -331,7 +331,7 @@ impl Cursor<'_> {
         value.start..value.end - punctuation
     }
 
-    /// A value of a shell continues behind an escaped character that is no letter: `S!B\*d`.
+    /// A value of a shell continues after an escaped character that is not a letter: `S!B\*d`.
     pub(super) fn past_escapes(&self, value: Range<usize>, ends: &impl Fn(u8) -> bool) -> Range<usize> {
         let mut end = value.end;
         while end > value.start && self.bytes.get(end) == Some(&b'\\') {
@@ -350,7 +350,7 @@ impl Cursor<'_> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let length = rest.iter().take(most + 1).take_while(|byte| !ends(**byte)).count();
         work::count(length);
-        // One that is longer is no value of a name.
+        // A longer text is not an assigned value.
         let length = if length > most { 0 } else { length };
         self.at..self.at + length
     }

@@ -198,7 +198,7 @@ impl Shape {
         }
     }
 
-    /// Whether letters were drawn: there are enough of them to decide, and they are no words.
+    /// Whether letters were drawn: there are enough of them to decide, and they do not form words.
     fn is_drawn(&self) -> bool {
         self.drawn && self.letters >= LONG
     }

@@ -54,7 +54,7 @@ pub(super) async fn ask(runner: &Runner, profile: &RequestProfile, prompt: Strin
     Ok(SummaryEnd::Failed(SummaryFailure { error, usage, cost, stop }))
 }
 
-/// Why an answer that is complete is no summary.
+/// Why a complete answer cannot be used as a summary.
 fn unfinished(finish: Finish, text: &str) -> Option<&'static str> {
     match finish {
         Finish::Length => Some("the summary was cut off at the output limit"),

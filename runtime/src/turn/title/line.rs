@@ -1,4 +1,4 @@
-//! From what a model answers to a title of one line.
+//! Makes a title of one line from the answer of a model.
 
 /// The longest title, in characters.
 const LONGEST: usize = 100;

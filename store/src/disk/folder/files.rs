@@ -47,7 +47,7 @@ pub trait Disk: Send + Sync + Debug {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a folder durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
-    /// The names in a folder of what is no regular file: folders, links, pipes, sockets, devices.
+    /// The names in a folder that are not regular files: folders, links, pipes, sockets, devices.
     fn irregular(&self, path: &Path) -> io::Result<Vec<String>> {
         irregular(path)
     }

@@ -1,4 +1,5 @@
-//! Paths of files in the folder of a store that are no part of the log: tool outputs, file captures, records of edits.
+//! Paths of files in the folder of a store that do not belong to the log: tool outputs, file captures, records of
+//! edits.
 
 use super::Folder;
 use std::fmt;

@@ -24,7 +24,7 @@ const NAMES: usize = 10_000;
 /// How many of the records before the checkpoint are looked for: a sled that dropped its tail lacks one of them.
 const LOOKED_FOR: u64 = 64;
 
-/// Of how many sessions the end is looked for.
+/// Number of sessions whose ends are compared.
 const HEADS_COMPARED: usize = 64;
 
 /// What comparing sled with the journal came to.
@@ -83,7 +83,7 @@ pub fn compare(
                 (compared.sled, compared.written, compared.unread) = (Some(sled), true, unread);
                 let (set_aside, replaced) = if existed { (set_aside, None) } else { (None, set_aside) };
                 compared.replaced = replaced;
-                // Then it is kept: compacting removes only what it was made for.
+                // An old sled that could not be read completely is kept aside.
                 let reason = match unsaved {
                     Some(error) => format!("{reason}; not all of the old one could be read: {error}"),
                     None => reason,

@@ -28,7 +28,8 @@ pub fn of(frame: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// The frame of a record, put into `room` if it was compressed. Of a damaged record something that is no frame.
+/// The frame of a record, put into `room` if it was compressed. A damaged record gives bytes that do not parse as a
+/// frame.
 pub fn frame<'a>(record: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
     let Some((&[PACKED, l0, l1, l2, l3], packed)) = record.split_first_chunk::<PREFIX>() else { return record };
     let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;

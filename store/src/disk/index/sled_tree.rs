@@ -130,7 +130,7 @@ impl SledTree {
             let opening = std::thread::Builder::new().name("annals-sled-open".into()).spawn(move || config.open());
             let opened = opening.map_err(|error| SledError::Flush(error.into()))?.join();
             match opened.map_err(|_| SledError::Panicked)? {
-                // A reader of the handle before may hold it for a moment longer: that is no damage.
+                // A reader of the previous handle may keep it for a moment longer; that is not damage.
                 Err(sled::Error::Io(error)) if tries < TRIES && error.to_string().contains("acquire lock") => {
                     std::thread::sleep(std::time::Duration::from_millis(25));
                 }
@@ -275,7 +275,7 @@ impl SledTree {
         .err()
     }
 
-    /// Makes everything inserted so far durable: `flush` alone is not (it is no device flush on Linux).
+    /// Makes everything inserted so far durable: `flush` alone does not (on Linux it does not flush the device).
     pub fn checkpoint(&self, disk: &dyn Disk) -> Result<(), SledError> {
         guarded(|| self.db.flush())?;
         let flushed = disk.open(&self.path.join("db"), Access::Write).and_then(|file| file.sync_data());

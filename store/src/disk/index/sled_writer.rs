@@ -73,8 +73,8 @@ impl SledWriter {
 
     /// Works until the committer is gone. Gives whether sled was written to.
     ///
-    /// While batches keep coming it lets them wait, since sled would take the processor and the disk from who writes;
-    /// but not more of them than [`Tuning::lag_free`](crate::disk::state::Tuning::lag_free) says.
+    /// While batches keep coming it lets them wait, since sled would take the processor and the disk from the
+    /// writers; but not more of them than [`Tuning::lag_free`](crate::disk::state::Tuning::lag_free) says.
     pub fn run(mut self, groups: Receiver<FlushedGroup>) -> bool {
         let Tuning { checkpoint_idle, lag_quiet, lag_free, .. } = self.shared.tuning;
         loop {
@@ -334,7 +334,7 @@ pub fn insert(
     }
 }
 
-/// What giving sled a part of the journal came to.
+/// Result of copying a range of the journal to sled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refilled {
     /// How many batches it lacked.

@@ -26,7 +26,7 @@ pub struct SegmentView {
 pub struct LoadedBlock {
     /// Zeros where it could not be unpacked.
     bytes: Vec<u8>,
-    /// Made by who needs it first, so that reading ahead and searching it run at the same time.
+    /// Made by the first thread that needs it, so that reading ahead and searching it run at the same time.
     index: OnceLock<FrameIndex>,
 }
 

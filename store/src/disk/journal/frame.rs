@@ -51,7 +51,7 @@ impl Frame<'_> {
     }
 }
 
-/// Why bytes are no frame.
+/// Why bytes do not parse as a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// They do not begin like one.
@@ -178,7 +178,7 @@ impl Gap {
 }
 
 /// Iterates over the frames in bytes that another checksum covers: the start of each, and its payload. Ends at the first
-/// bytes that are no frame. Callers [`parse`] what they use.
+/// bytes that do not parse as a frame. Callers [`parse`] what they use.
 pub fn unchecked(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -196,7 +196,8 @@ pub fn unchecked(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 pub enum Scan<'a> {
     /// A frame, and where it begins.
     Frame(usize, Frame<'a>),
-    /// Bytes that are no frame. When no frame follows, only what is not zero is named.
+    /// Bytes that do not parse as a frame. If no frame follows them, the range ends at the last byte that is not
+    /// zero.
     Bad {
         /// Where they begin.
         from: usize,

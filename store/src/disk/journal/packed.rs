@@ -151,7 +151,7 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// The chunks in `bytes`, in order; what is no chunk is passed over.
+/// The chunks in `bytes`, in order; other bytes are skipped.
 fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -261,8 +261,8 @@ impl Segment {
         self.load_checked().map(|(bytes, _)| bytes)
     }
 
-    /// All of it, as [`Segment::load`] gives it, and whether what is no frame holds as well: its header, and the directories
-    /// of a packed one.
+    /// All of it, as [`Segment::load`] gives it, and whether the parts besides frames are intact: the header, and the
+    /// directories of a packed segment.
     pub fn load_checked(&self) -> io::Result<(Vec<u8>, bool)> {
         let form = self.form();
         if !form.packed {

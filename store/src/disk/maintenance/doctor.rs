@@ -80,7 +80,7 @@ pub enum Finding {
         /// How many.
         batches: u64,
     },
-    /// What opening found: a file that is no part of the store, a small file that is damaged.
+    /// What opening found: a file that does not belong to the store, a small file that is damaged.
     #[error("{remark}")]
     Noted {
         /// Which, and why.

@@ -85,7 +85,7 @@ pub enum Remark {
         /// How many of them were read from sled.
         in_sled: u64,
     },
-    /// A file in the journal's folder is no segment of this store.
+    /// A file in the journal's folder does not belong to this store.
     #[error("{}: {reason}: {}", file.display(), set_aside.as_ref().map_or("ignored".to_owned(), |place| format!("moved to {}", place.display())))]
     Stray {
         /// Which file.

@@ -1,4 +1,4 @@
-//! Following a store on disk: pages of what is kept in memory, or of the files for who lags behind.
+//! Following a store on disk: pages from memory, or from the files for followers that lag behind.
 
 use super::decode;
 use crate::disk::appending;

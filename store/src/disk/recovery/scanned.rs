@@ -26,7 +26,7 @@ pub(super) struct ScannedSegment {
     pub header_holds: bool,
     /// The place of each frame, by its position.
     pub frames: BTreeMap<u64, FramePlace>,
-    /// Bytes that are no frame, and whether a frame follows them.
+    /// Bytes that do not parse as a frame, and whether a frame follows them.
     pub bad: Vec<(Range<usize>, bool)>,
     /// Where the last frame ends.
     pub used: usize,

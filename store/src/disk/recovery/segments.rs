@@ -140,7 +140,7 @@ impl Recovery<'_> {
         }
         let end = || before.map_or(Ok(0), |before| Ok::<_, io::Error>(scan(before.clone(), POSITION_MAX)?.end()));
         if header.is_some_and(|header| header.first == first) {
-            // Of what came after the list of heads nothing is known that it could contradict.
+            // After the list of heads nothing is known that the segment could contradict.
             if before.is_none() || first >= self.sessions.next {
                 return Ok(None);
             }

@@ -127,8 +127,8 @@ const BUFFER: usize = 256 * 1024;
 /// and waking up takes longer than that.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// After how many groups of one session alone that writer flushes them itself. Several writers share flushes, for which they must
-/// meet in the queue.
+/// Number of successive groups with batches of one session alone after which its writer flushes them itself. Several writers
+/// share flushes, for which they must meet in the queue.
 const ALONE: u32 = 4;
 
 /// How long a flush may take for a writer to wait for it on its own thread, which an executor may need.

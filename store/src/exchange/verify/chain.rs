@@ -26,7 +26,7 @@ pub(super) enum Chain {
     Start,
     /// This batch.
     After(Link),
-    /// A Batch whose content was altered: of what it says, only the digest that it carries is used.
+    /// A Batch whose content was altered: only the digest that it carries is used.
     Altered(Digest),
     /// Something that could not be read: the damage is reported, the next batch is taken as it is.
     Unknown,

@@ -208,7 +208,7 @@ impl<'a> SessionVerifier<'a> {
         note_kept(report, self.kept, batch.digest, batch.next());
     }
 
-    /// Reports what is stored and is no batch, of the sessions that are taken and of none.
+    /// Reports stored messages that are not batches, of the selected sessions and of no session.
     async fn strays(
         &mut self,
         of: Option<SessionId>,

@@ -18,7 +18,7 @@ const IN_MEMORY: usize = 32 << 20;
 /// What proving a line gave.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ComputedDigest {
-    /// The digest of a batch; `None` where it cannot be proved, or the line is no batch.
+    /// The digest of a batch; `None` where it cannot be proved, or the line is not a batch.
     pub digest: Option<Digest>,
     /// What is wrong with the key.
     pub flaw: Option<Flaw>,

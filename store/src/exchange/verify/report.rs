@@ -36,8 +36,8 @@ pub struct VerifyReport {
     pub damage: Vec<Damage>,
     /// Damages beyond those.
     pub more: u64,
-    /// Events that no correct runtime appends where they are, up to [`DAMAGE_MAX`]. They are no damage: what is in the log is
-    /// what was written, and every view has a defined answer. A fork whose ancestors are read elsewhere is not judged.
+    /// Events that no correct runtime appends where they are, up to [`DAMAGE_MAX`]. They are not damage: the log holds what
+    /// was written, and every view has a defined answer. A fork whose ancestors are read elsewhere is not judged.
     pub anomalies: Vec<UnusualEvent>,
 }
 
@@ -128,7 +128,7 @@ pub struct Proven {
 pub enum KeptDigest {
     /// It is the digest of the last batch.
     Head,
-    /// It is the digest of an earlier batch: the session went on since. Everything before this Seq is what it was.
+    /// It is the digest of an earlier batch: the session went on since. Everything before this Seq is unchanged.
     Before(Seq),
     /// No batch has it: the session was altered or shortened, or it is another one.
     Missing,

@@ -16,7 +16,7 @@ pub struct Printer {
 
 struct PrinterState {
     above: Box<dyn ExternalPrinter + Send>,
-    /// What is no whole line yet.
+    /// The beginning of an incomplete line.
     line: String,
     /// The beginning of a character.
     bytes: Vec<u8>,

@@ -33,7 +33,7 @@ pub(super) fn changes_files(program: &str) -> bool {
     CHANGING_PROGRAMS.contains(&program)
 }
 
-/// Files that are no place.
+/// Device files, which lead nowhere.
 pub(super) fn is_device(path: &str) -> bool {
     let named = ["null", "zero", "full", "stdin", "stdout", "stderr", "tty", "urandom", "random"];
     path.strip_prefix("/dev/").is_some_and(|name| named.contains(&name) || name.starts_with("fd/"))

@@ -14,7 +14,7 @@ pub(crate) fn uri(path: &Path) -> String {
     uri
 }
 
-/// The file of an address; `None` for what is no file.
+/// The file of an address; `None` for other addresses.
 pub(crate) fn path(uri: &str) -> Option<PathBuf> {
     let mut bytes = Vec::new();
     let mut rest = uri.strip_prefix("file://")?.bytes();

@@ -102,7 +102,7 @@ pub(super) const READING_SUBCOMMANDS: [(&str, &[&str]); 4] = [
     ("ruff", &["check"]),
 ];
 
-/// Words of the shell that are no commands. The text behind them is one.
+/// Words of the shell that are not commands. A command follows them.
 pub(super) const SYNTAX: [&str; 23] = [
     "!", "[", "[[", "]]", "{", "}", "(", ")", "((", "case", "coproc", "do", "done", "elif", "else", "esac", "fi",
     "for", "function", "if", "select", "then", "until",
