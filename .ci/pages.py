@@ -5,7 +5,7 @@ import pathlib
 import re
 import subprocess
 
-from wording import PROSE, QUOTED, blanked
+from wording import blanked, prose
 
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?\)")
 FENCE = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.DOTALL | re.MULTILINE)
@@ -47,10 +47,9 @@ def links(path, text):
 
 
 def words(path, text):
-    """Words that need a second reading."""
-    for match in PROSE.finditer(QUOTED.sub(blanked, text)):
-        number = text.count("\n", 0, match.start()) + 1
-        yield f"{path}:{number}: '{' '.join(match.group().split())}' (CONTRIBUTING.md, Wording)"
+    """Words and constructions that need a second reading."""
+    for number, found in prose(enumerate(text.splitlines(), 1)):
+        yield f"{path}:{number}: {found!r} (CONTRIBUTING.md, Wording)"
 
 
 def problems():
@@ -60,8 +59,7 @@ def problems():
     for path in sorted({pathlib.Path(name) for name in listed.split("\0") if name}):
         if not path.is_file():
             continue
-        whole = path.read_text(encoding="utf-8")
-        text = FENCE.sub(blanked, whole)
+        text = FENCE.sub(blanked, path.read_text(encoding="utf-8"))
         yield from links(path, text)
         if path.parts[0] == "docs":
-            yield from words(path, whole)
+            yield from words(path, text)

@@ -4,7 +4,7 @@ import re
 
 from workspace import TOKENS, comments, is_test
 
-# Words that need a second reading.
+# Words that need a second reading in help and errors.
 WORDS = re.compile(
     r"\b(?:told|tells?|stands?|stood|goes on|go on|beside|lets? go|holds? up|lies in|comes to nothing|what is to be"
     r"|is called so|put away|becomes?|nobody|anybody|whatever|of ours|of theirs)\b",
@@ -12,6 +12,20 @@ WORDS = re.compile(
 )
 # Those in comments and pages, where something may become durable.
 PROSE = re.compile(WORDS.pattern.replace("|becomes?", "|somebody|whoever|spoken to"), re.IGNORECASE)
+# Constructions that do, each with what to write instead.
+GRAMMAR = re.compile(
+    # "X is not a Y", or what X is.
+    r"(?<!there )\b(?:is|are|was|were|be|been|being) no (?!(?:longer|shorter|wider|larger|later|older|newer|more|less|such|one)\b)\w+"
+    # The person or thing: "for readers of", "the process that".
+    r"|\b(?:for|of|to|by|with|from|as|than|in) who\b"
+    # "the result of", "the time of creation".
+    r"|\b(?:came|comes?|coming) to (?!an? (?:end|stop|halt))"
+    # The noun: its kind, its purpose, its content.
+    r"|\bwhat (?:it|they) (?:is|are|was|were)\b(?! not)"
+    # The noun: "number of steps after which".
+    r"|(?:^|[.:] )(?:After|By|To|From|For|With|In|Of|Since|Until|Up to|On) (?:how|what|which|whose|whom)\b",
+    re.IGNORECASE,
+)
 # Code and quotations in prose.
 QUOTED = re.compile(r"```.*?```|`[^`]*`|\"[^\"]*\"", re.DOTALL)
 CAPTURE = re.compile(r"\{[^{}]*\}")
@@ -42,15 +56,36 @@ def blanked(match):
     return "\n" * match.group().count("\n")
 
 
+def paragraphs(lines):
+    """The paragraphs of numbered lines without markers: the number of the first line, and the text on one line."""
+    number, words = 0, []
+    for at, line in [*lines, (0, "")]:
+        text = line.strip()
+        ends = not text or re.match(r"([-*|#]|\d+\.)(\s|$)|\|", text) or (words and at != number + len(words))
+        if ends and words:
+            yield number, " ".join(words)
+            words = []
+        if text:
+            number = number if words else at
+            words.append(text)
+
+
+def prose(lines):
+    """Words and constructions in paragraphs that need a second reading."""
+    for number, text in paragraphs(lines):
+        text = QUOTED.sub(lambda quoted: quoted.group()[0] * 2, text)
+        for pattern in (PROSE, GRAMMAR):
+            for match in pattern.finditer(text):
+                yield number, match.group().strip(". :")
+
+
 def problems(crate):
     """Texts of a crate that need a second reading."""
     for path in crate.files("src"):
         if is_test(path):
             continue
         text = path.read_text(encoding="utf-8")
-        for number, message in messages(text):
-            for match in WORDS.finditer(message):
-                yield f"{path}:{number}: {match.group()!r} in a text for users (CONTRIBUTING.md, Wording)"
-        for number, comment in comments(text):
-            for match in PROSE.finditer(QUOTED.sub(blanked, comment)):
-                yield f"{path}:{number}: {match.group()!r} in a comment (CONTRIBUTING.md, Wording)"
+        found = [(number, match.group()) for number, one in messages(text) for match in [*WORDS.finditer(one), *GRAMMAR.finditer(one)]]
+        found += prose([(number, re.sub(r"^(///?|//!|/\*+) ?", "", comment)) for number, comment in comments(text)])
+        for number, words in found:
+            yield f"{path}:{number}: {words!r} (CONTRIBUTING.md, Wording)"

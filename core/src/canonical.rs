@@ -27,7 +27,7 @@ pub enum CanonicalError {
     #[error("the number {0} is not below 2^53")]
     NumberTooLarge(String),
     /// A number that JSON cannot hold.
-    #[error("{0} is no JSON number")]
+    #[error("{0} is not a JSON number")]
     NotANumber(&'static str),
     /// A text is a blob that cannot be read: it cannot be committed to.
     #[error("blob {0} is not in the store, or cannot be read")]

@@ -53,7 +53,7 @@ pub enum CassetteError {
         nearest: Option<Box<Nearest>>,
     },
     /// There is no cassette: record one first.
-    #[error("{} is no cassette: there is no such folder", .0.display())]
+    #[error("{} is not a cassette: there is no such folder", .0.display())]
     NoFolder(PathBuf),
     /// A file is not what docs/cassettes.md describes: record it again.
     #[error("{}, line {line}: {why}", path.display())]

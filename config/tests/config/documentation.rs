@@ -38,7 +38,7 @@ fn the_documentation_lists_every_key() {
     let (_, after) = rest.split_once("<!-- /keys -->").expect("the table's end");
     let table = rows(KEYS, "");
     let now = format!(
-        "{before}<!-- keys -->\n| Key | Value | What it is for |\n| --- | --- | --- |\n{table}<!-- /keys -->{after}"
+        "{before}<!-- keys -->\n| Key | Value | Purpose |\n| --- | --- | --- |\n{table}<!-- /keys -->{after}"
     );
     if std::env::var_os("UPDATE_README").is_some() {
         fs::write(&path, &now).expect("the documentation");

@@ -22,7 +22,7 @@ const CALLS: usize = 100;
 
 /// Show what was asked and allowed, or where rules find something.
 ///
-/// Decisions on calls with who or which rule made them, how commands ran (in the sandbox or not), files outside of the project,
+/// Decisions on calls and the person or rule that made them, how commands ran (in the sandbox or not), files outside of the project,
 /// replaced secrets, requests, and hosts that calls with a network named. Calls that were asked for, denied, let out of the sandbox, refused something by it, or that
 /// named a file outside of the project are listed.
 ///

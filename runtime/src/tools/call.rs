@@ -81,7 +81,7 @@ pub struct CallContext {
     pub step: Seq,
     /// The call.
     pub call: CallId,
-    /// What it was allowed to do. A tool whose resources can change between the question and the answer must not do
+    /// The demands that were granted. A tool whose resources can change between the question and the answer must not do
     /// more.
     pub authorised: Vec<Demand>,
     /// What else it may do without asking, for a tool that finds out while it runs what it would touch.
