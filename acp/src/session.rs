@@ -88,7 +88,7 @@ impl AcpSession {
             selection.clone(),
         );
         let asking = asks(questions, editor.clone(), name.clone(), directory, approval);
-        let tasks = vec![tokio::spawn(tell(updates.with_cost(cost), hears)), tokio::spawn(asking)];
+        let tasks = vec![tokio::spawn(send_updates(updates.with_cost(cost), hears)), tokio::spawn(asking)];
         Ok(Arc::new(Self {
             name,
             session,
@@ -291,7 +291,7 @@ impl AcpSession {
 }
 
 /// Sends what is heard, in order.
-async fn tell(mut updates: Updates, mut hears: mpsc::UnboundedReceiver<HeardNotice>) {
+async fn send_updates(mut updates: Updates, mut hears: mpsc::UnboundedReceiver<HeardNotice>) {
     while let Some(heard) = hears.recv().await {
         match heard {
             HeardNotice::Notice(notice) => updates.notice(&notice),

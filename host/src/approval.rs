@@ -18,7 +18,7 @@ pub enum ApprovalMode {
 }
 
 /// What the model reads for a call that was rejected without a question.
-const NOBODY: &str = "Not permitted: nobody is there to be asked. Go on without it, and say what was left undone.";
+const NOBODY: &str = "Not permitted: there is no one to ask. Continue without it, and report what was left undone.";
 
 impl ApprovalMode {
     /// Who answers where nothing runs.

@@ -122,7 +122,7 @@ impl HostContext {
     pub async fn store(&self, mode: OpenMode) -> Result<Reader, HostError> {
         let log = self.place.open(mode, &self.environment.variables, &self.remarks).await?;
         if let Some(report) = log.report() {
-            self.tell(&report);
+            self.report_opening(&report);
         }
         let views = Arc::new(self.place.cache(mode));
         let dir = self.place.dir().to_owned();
@@ -186,7 +186,7 @@ impl HostContext {
     }
 
     /// Says what opening a store found.
-    pub fn tell(&self, report: &OpeningReport) {
+    pub fn report_opening(&self, report: &OpeningReport) {
         summary(&report.remarks).iter().for_each(|line| self.remarks.remark(line));
     }
 

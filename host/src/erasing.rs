@@ -109,7 +109,7 @@ impl ErasedStore<'_> {
             return Err(SharedError::from(OpenError::Locked { dir }).into());
         }
         let (log, report) = DiskLog::open(&dir, OpenMode::Existing).map_err(SharedError::from)?;
-        self.context.tell(&report);
+        self.context.report_opening(&report);
         Ok(ErasedLog::Folder(Arc::new(log)))
     }
 
@@ -246,7 +246,7 @@ impl ErasedStore<'_> {
         let finished = DiskLog::finish_erasure(self.context.place.dir(), Tuning::default(), &progress);
         let report = finished.map_err(SharedError::from)?;
         drop(shown);
-        self.context.tell(&report);
+        self.context.report_opening(&report);
         recorded?;
         let unconfirmed = BTreeSet::new();
         Ok(report.erased.map(|copies| FinishedErasure { plan, copies, files, originals, answers, unconfirmed }))

@@ -324,7 +324,7 @@ struct ShownProgress(Bar);
 
 impl WorkProgress for ShownProgress {
     fn done(&self, done: u64, total: Option<u64>) {
-        self.0.tell(done, total);
+        self.0.update(done, total);
     }
 
     fn counted(&self, count: u64, noun: &str) {

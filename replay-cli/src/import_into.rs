@@ -28,7 +28,7 @@ pub fn shown_by(bar: &Bar) -> impl FnMut(ImportProgress<'_>) + Send + use<> {
         ImportProgress::Session(session) => {
             bar.name(&without_keys(session.title.as_deref().unwrap_or(&session.foreign)));
         }
-        ImportProgress::Bytes { done, total } => bar.tell(done, total),
+        ImportProgress::Bytes { done, total } => bar.update(done, total),
         ImportProgress::Batch { .. } => {}
     }
 }

@@ -45,9 +45,9 @@ pub fn sarif(audit: &RuleAudit, tool: &str, version: &str) -> Value {
 }
 
 fn result(found: &FoundByRule, rule: Option<usize>) -> Value {
-    let mut text = format!("{}: {}", found.title, told(&found.fact));
+    let mut text = format!("{}: {}", found.title, message(&found.fact));
     for (number, fact) in found.related.iter().enumerate() {
-        let _ = write!(text, "; {} [{}]({number})", fact.name, told(fact));
+        let _ = write!(text, "; {} [{}]({number})", fact.name, message(fact));
     }
     if found.open {
         text.push_str("; the session has no later event that says otherwise");
@@ -60,7 +60,7 @@ fn result(found: &FoundByRule, rule: Option<usize>) -> Value {
             let mut place = location(fact);
             if let Some(fields) = place.as_object_mut() {
                 fields.insert("id".to_owned(), json!(number));
-                fields.insert("message".to_owned(), json!({"text": told(fact)}));
+                fields.insert("message".to_owned(), json!({"text": message(fact)}));
             }
             place
         })
@@ -90,7 +90,7 @@ fn result(found: &FoundByRule, rule: Option<usize>) -> Value {
     result
 }
 
-fn told(fact: &RelatedFact) -> String {
+fn message(fact: &RelatedFact) -> String {
     // Brackets would be links in a message.
     let excerpt = fact.excerpt.replace(['[', ']'], "|").replace(char::is_control, " ");
     format!("event {} (turn {}) {excerpt}", fact.seq, fact.turn)

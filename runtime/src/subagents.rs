@@ -97,7 +97,7 @@ impl TaskTool {
             return Ok(ToolOutput::text(result::running(child)));
         }
         match ended.await {
-            Ok(ended) => ended?.told(child).map(ToolOutput::text),
+            Ok(ended) => ended?.output(child).map(ToolOutput::text),
             Err(error) => Err(ToolError(format!("Subagent failed (task_id: {child}): {error}"))),
         }
     }
@@ -118,10 +118,10 @@ impl Tool for TaskTool {
                 "description": {"type": "string", "description": "The task in three to five words"},
                 "prompt": {"type": "string", "description": "What is to be done"},
                 "subagent_type": {"type": "string", "description": "The agent that does it"},
-                "task_id": {"type": "string", "description": "The task that goes on, as an earlier result names it"},
+                "task_id": {"type": "string", "description": "The task to continue, as an earlier result names it"},
                 "background": {
                     "type": "boolean",
-                    "description": "Go on without waiting; the result comes as a message of its own",
+                    "description": "Continue without waiting; the result arrives as a separate message",
                 },
             },
             "required": ["description", "prompt", "subagent_type"],

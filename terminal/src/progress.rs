@@ -46,7 +46,7 @@ impl Bar {
     }
 
     /// So much is done, in any unit.
-    pub fn tell(&self, done: u64, total: Option<u64>) {
+    pub fn update(&self, done: u64, total: Option<u64>) {
         // Of many, how far one is says nothing.
         if self.counted.as_ref().is_some_and(|counted| counted.total > 1) {
             return;

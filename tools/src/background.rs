@@ -215,7 +215,7 @@ impl Running {
     }
 
     /// What was written since the last reading, and how it is.
-    pub(super) fn told(&self, id: &str) -> ToolOutput {
+    pub(super) fn output(&self, id: &str) -> ToolOutput {
         let output = locked(&self.output);
         let written = output.written();
         let mut read = locked(&self.read);

@@ -50,7 +50,7 @@ impl TypedTool for BashOutput {
         if running.end().is_some() {
             running.drained().await;
         }
-        Ok(running.told(&id))
+        Ok(running.output(&id))
     }
 }
 
@@ -84,6 +84,6 @@ impl TypedTool for BashKill {
         let (id, running) = self.0.commands().find(context.session, input.id.as_deref())?;
         running.kill().await;
         running.drained().await;
-        Ok(running.told(&id))
+        Ok(running.output(&id))
     }
 }

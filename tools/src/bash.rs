@@ -154,7 +154,7 @@ impl TypedTool for Bash {
         if matches!(end, CommandEnd::Interrupted) {
             return Err("The command was interrupted.".into());
         }
-        let told = ToolOutput { shown: named(&input.command), ..told(&output, &end, left, limit, input.pty) };
+        let told = ToolOutput { shown: named(&input.command), ..tool_output(&output, &end, left, limit, input.pty) };
         Ok(self.with_confinement(told, confinement, &put_back))
     }
 }
@@ -321,7 +321,7 @@ fn note_terminal(structured: &mut Value, pty: bool) {
     }
 }
 
-fn told(output: &PipeOutput, end: &CommandEnd, left: bool, limit: Duration, pty: bool) -> ToolOutput {
+fn tool_output(output: &PipeOutput, end: &CommandEnd, left: bool, limit: Duration, pty: bool) -> ToolOutput {
     let written = output.written();
     let mut text = if pty { cleaned(&written.text()) } else { written.text() };
     if !text.is_empty() && !text.ends_with('\n') {

@@ -67,7 +67,7 @@ pub(super) fn edit_text(
     let (text, did) = edited(&shown, text)?;
     let new = format!("{mark}{text}");
     let lost = put(place, session, &path, Some(&before), new.as_bytes())?;
-    Ok(told(place, session, &path, &did, (Some(old), &new), &lost))
+    Ok(tool_output(place, session, &path, &did, (Some(old), &new), &lost))
 }
 
 impl FileBefore {
@@ -150,7 +150,7 @@ fn replace(place: &Workplace, path: &Path, before: Option<&FileBefore>, bytes: &
 }
 
 /// The answer about a change: how many lines were added and removed, and for readers the difference itself.
-pub(super) fn told(
+pub(super) fn tool_output(
     place: &Workplace,
     session: SessionId,
     path: &Path,
@@ -182,7 +182,7 @@ pub(super) fn told(
 }
 
 /// The answer about a file that was removed.
-pub(super) fn told_removed(place: &Workplace, path: &Path, before: &str) -> ToolOutput {
+pub(super) fn removal_output(place: &Workplace, path: &Path, before: &str) -> ToolOutput {
     let shown = place.shown(path);
     let removed = before.lines().count();
     let diff = TextDiff::from_lines(before, "").unified_diff().header(&format!("a/{shown}"), "/dev/null").to_string();

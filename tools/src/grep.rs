@@ -109,7 +109,7 @@ impl TypedTool for Grep {
                 search.file(&root);
                 !stop.is_due()
             };
-            Ok(search.told(complete))
+            Ok(search.output(complete))
         })
         .await
     }
@@ -187,7 +187,7 @@ impl GrepRun<'_> {
         self.files += usize::from(!first);
     }
 
-    fn told(self, complete: bool) -> ToolOutput {
+    fn output(self, complete: bool) -> ToolOutput {
         let shown = self.matches.min(self.limit);
         let rest = walk::rest(shown, self.matches, "matches", complete);
         let mut text = match self.matches {

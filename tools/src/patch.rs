@@ -164,7 +164,7 @@ impl PlannedChange {
             before.as_ref().and_then(FileBefore::bytes).and_then(|bytes| from_utf8(bytes).ok()).map(str::to_owned);
         let Some(after) = after else {
             std::fs::remove_file(&path).map_err(|error| open::trouble(place, &path, &error))?;
-            return Ok(change::told_removed(place, &path, old.as_deref().unwrap_or_default()));
+            return Ok(change::removal_output(place, &path, old.as_deref().unwrap_or_default()));
         };
         let (target, there, did) = match moved_to {
             Some((to, there)) => (to, there, format!("Moved {} to", place.shown(&path))),
@@ -176,7 +176,7 @@ impl PlannedChange {
         if target != path {
             std::fs::remove_file(&path).map_err(|error| open::trouble(place, &path, &error))?;
         }
-        Ok(change::told(place, session, &target, &did, (old.as_deref(), &after), &lost))
+        Ok(change::tool_output(place, session, &target, &did, (old.as_deref(), &after), &lost))
     }
 }
 

@@ -138,7 +138,7 @@ fn show(
         }
     };
     let page = page.map_err(trouble)?;
-    page.told(&shown, input, whole)
+    page.output(&shown, input, whole)
 }
 
 fn medium(path: &Path, shown: &str, mime: &str, bytes: &[u8]) -> ToolOutput {
@@ -216,7 +216,7 @@ fn numbered(number: u64, line: &BoundedLine, lossy: &mut bool) -> String {
 }
 
 impl ReadPage {
-    fn told(self, shown: &str, input: &Input, whole: bool) -> Result<ToolOutput, ToolError> {
+    fn output(self, shown: &str, input: &Input, whole: bool) -> Result<ToolOutput, ToolError> {
         let first = input.offset.unwrap_or(1);
         let last = first + self.shown.saturating_sub(1);
         let (mut text, more) = (self.text, self.looked > last);
@@ -227,12 +227,15 @@ impl ReadPage {
             text = "(The file is empty.)".into();
         } else if more && whole {
             let (total, next) = (self.looked, last + 1);
-            text.push_str(&format!("\n(Lines {first} to {last} of {total}. Go on with offset {next}.)"));
+            text.push_str(&format!("\n(Lines {first} to {last} of {total}. Continue with offset {next}.)"));
         } else if more {
-            text.push_str(&format!("\n(Lines {first} to {last} of a very long file. Go on with offset {}.)", last + 1));
+            text.push_str(&format!(
+                "\n(Lines {first} to {last} of a very long file. Continue with offset {}.)",
+                last + 1
+            ));
         }
         if self.lossy {
-            text.push_str("\n(The file is not UTF-8 throughout; \u{fffd} stands for what could not be decoded.)");
+            text.push_str("\n(The file is not UTF-8 throughout; \u{fffd} replaces what could not be decoded.)");
         }
         let total = (whole || !more).then_some(self.looked);
         let structured = json!({"path": shown, "first": first, "shown": self.shown, "lines": total});

@@ -107,7 +107,7 @@ impl SkillFolders {
                     Ok(skill) => skill,
                     // That will not pass by itself.
                     Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::FileTooLarge) => {
-                        tracing::warn!(%error, "a skill whose file is no text, or too large, is left out");
+                        tracing::warn!(%error, "a skill whose file is not text, or too large, is left out");
                         continue;
                     }
                     Err(error) => return Err(error),

@@ -59,7 +59,7 @@ impl TypedTool for BashInput {
             return Err(format!("{id} has no terminal: start the command with `pty` to type into it.").into());
         };
         if running.end().is_some() {
-            return Ok(running.told(&id));
+            return Ok(running.output(&id));
         }
         let before = running.total();
         // Enter is a carriage return.
@@ -71,6 +71,6 @@ impl TypedTool for BashInput {
         if running.end().is_some() {
             running.drained().await;
         }
-        Ok(running.told(&id))
+        Ok(running.output(&id))
     }
 }

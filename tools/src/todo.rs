@@ -93,16 +93,16 @@ impl TypedTool for TodoList {
     async fn run(&self, input: Input, context: CallContext) -> Worked {
         let Some(items) = input.items else {
             let items = recorded(&context.past, context.session).await?;
-            return Ok(told(&items));
+            return Ok(tool_output(&items));
         };
         let items: Vec<Todo> = items.into_iter().map(TaskItem::todo).collect();
         // A rerun of the recorded session records the same list.
         let structured = Json::canonical(&json!({ "recorded": items }));
-        Ok(ToolOutput { todos: Some(items.clone()), structured: Some(structured), ..told(&items) })
+        Ok(ToolOutput { todos: Some(items.clone()), structured: Some(structured), ..tool_output(&items) })
     }
 }
 
-fn told(items: &[Todo]) -> ToolOutput {
+fn tool_output(items: &[Todo]) -> ToolOutput {
     let lines = items.iter().map(|item| {
         let mark = match item.status.as_str() {
             "completed" => 'x',

@@ -65,7 +65,7 @@ impl PathPattern {
         let pattern = within.unwrap_or(pattern).trim_start_matches("./");
         let anywhere = if pattern.contains('/') { pattern.to_string() } else { format!("**/{pattern}") };
         let built = GlobBuilder::new(&anywhere).literal_separator(true).build();
-        let built = built.map_err(|error| format!("{pattern:?} is no glob pattern: {}", error.kind()))?;
+        let built = built.map_err(|error| format!("{pattern:?} is not a glob pattern: {}", error.kind()))?;
         Ok(Self(built.compile_matcher()))
     }
 

@@ -115,14 +115,14 @@ impl TypedTool for WebFetch {
                     address = next;
                 }
                 // A page of many elements takes a while.
-                None => return blocking(move |_| told(&address, answer, input.format)).await,
+                None => return blocking(move |_| tool_output(&address, answer, input.format)).await,
             }
         }
         Err(format!("{} redirects more than {REDIRECTS} times.", input.url).into())
     }
 }
 
-fn told(address: &PageAddress, answer: PageAnswer, format: PageFormat) -> Worked {
+fn tool_output(address: &PageAddress, answer: PageAnswer, format: PageFormat) -> Worked {
     let url = address.url();
     let bytes = answer.body.len();
     let (media, text) = text::readable(&answer.content_type, &answer.body, format == PageFormat::Raw)

@@ -64,7 +64,7 @@ impl TypedTool for Write {
                     let Some(before) = change::before(&place, &path, stop)? else {
                         let lost = change::put(&place, context.session, &path, None, input.content.as_bytes())?;
                         let made = (None, input.content.as_str());
-                        return Ok(change::told(&place, context.session, &path, "Made", made, &lost));
+                        return Ok(change::tool_output(&place, context.session, &path, "Made", made, &lost));
                     };
                     let old = before.bytes().map(|bytes| from_utf8(bytes));
                     if before.known(&place, context.session, &path) == FileKnowledge::Unread
@@ -84,7 +84,7 @@ impl TypedTool for Write {
                     };
                     let lost = change::put(&place, context.session, &path, Some(&before), content.as_bytes())?;
                     let replaced = (Some(old.unwrap_or_default()), content.as_str());
-                    Ok(change::told(&place, context.session, &path, "Replaced", replaced, &lost))
+                    Ok(change::tool_output(&place, context.session, &path, "Replaced", replaced, &lost))
                 }),
             )
             .await

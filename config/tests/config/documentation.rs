@@ -37,9 +37,8 @@ fn the_documentation_lists_every_key() {
     let (before, rest) = text.split_once("<!-- keys -->\n").expect("the table's beginning");
     let (_, after) = rest.split_once("<!-- /keys -->").expect("the table's end");
     let table = rows(KEYS, "");
-    let now = format!(
-        "{before}<!-- keys -->\n| Key | Value | Purpose |\n| --- | --- | --- |\n{table}<!-- /keys -->{after}"
-    );
+    let now =
+        format!("{before}<!-- keys -->\n| Key | Value | Purpose |\n| --- | --- | --- |\n{table}<!-- /keys -->{after}");
     if std::env::var_os("UPDATE_README").is_some() {
         fs::write(&path, &now).expect("the documentation");
     }

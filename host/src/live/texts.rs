@@ -54,7 +54,7 @@ impl LiveTexts {
         let end = (0..=room).rev().find(|at| piece.is_char_boundary(*at)).unwrap_or_default();
         entry.text.push_str(piece.get(..end).unwrap_or_default());
         drop(texts);
-        self.tell();
+        self.notify();
     }
 
     /// Removes the fragments that are complete or were given up.
@@ -65,7 +65,7 @@ impl LiveTexts {
         let settled = before != texts.fragments.len();
         drop(texts);
         if settled {
-            self.tell();
+            self.notify();
         }
     }
 
@@ -76,7 +76,7 @@ impl LiveTexts {
         LiveCursor { texts: self.clone(), session, changed, pending: false, sent: BTreeMap::new() }
     }
 
-    fn tell(&self) {
+    fn notify(&self) {
         self.changed.send_modify(|version| *version = version.wrapping_add(1));
     }
 

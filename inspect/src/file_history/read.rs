@@ -87,7 +87,7 @@ mod tests {
             Some("a\nb\n")
         );
         assert_eq!(numbered("1\ta\n2\t").as_deref(), Some("a\n"));
-        assert_eq!(numbered("     1\ta\n\n(Lines 1 to 1 of 2. Go on with offset 2.)"), None);
+        assert_eq!(numbered("     1\ta\n\n(Lines 1 to 1 of 2. Continue with offset 2.)"), None);
         assert_eq!(numbered("     5\ta\n"), None);
         assert_eq!(numbered("no file"), None);
     }

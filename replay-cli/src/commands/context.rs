@@ -1,7 +1,7 @@
 //! `annals context`
 
 use crate::command_context::{CommandContext, FoundSession, Target};
-use crate::draw::context::{absent, draw, told};
+use crate::draw::context::{absent, context_messages, draw};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::style::{Emphasis, Style};
@@ -36,7 +36,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return marks(epochs, &found, cli, out).await;
     }
     if cli.style.json && !args.text {
-        let told: Vec<serde_json::Value> = told(&view.history).map(|message| message.to_json(blobs)).collect();
+        let told: Vec<serde_json::Value> =
+            context_messages(&view.history).map(|message| message.to_json(blobs)).collect();
         let value = serde_json::json!({
             "baseline": epochs.baseline_json(blobs), "snapshot": epochs.snapshot_json(blobs), "messages": told,
             "due": epochs.due(),

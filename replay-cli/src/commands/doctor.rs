@@ -86,7 +86,7 @@ fn restore_format(dir: &Path, yes: bool, cli: &CommandContext) -> Result<bool, C
         return Ok(false);
     }
     let report = DiskLog::repair(dir, Tuning::default()).map_err(annals_store::SharedError::from)?;
-    cli.tell(&report);
+    cli.report_opening(&report);
     Ok(true)
 }
 
@@ -97,12 +97,12 @@ fn examine(
     cli: &CommandContext,
 ) -> Result<(Examination, Option<UnusedBlobs>), CliError> {
     let at = |source| CliError::File { path: dir.to_owned(), source };
-    let progress = |done: usize, total: usize| bar.tell(done as u64, Some(total as u64));
+    let progress = |done: usize, total: usize| bar.update(done as u64, Some(total as u64));
     let (disk, report) = ReadOnlyLog::open(dir).map_err(SharedError::from)?;
     let examination = disk.examine(progress).map_err(at)?;
     // Damage is in the examination.
     let tail = report.remarks.into_iter().filter(|remark| matches!(remark, Remark::TailIgnored { .. }));
-    cli.tell(&OpeningReport { remarks: tail.collect(), ..OpeningReport::default() });
+    cli.report_opening(&OpeningReport { remarks: tail.collect(), ..OpeningReport::default() });
     let garbage = if args.gc { Some(disk.garbage(AGE, progress)?) } else { None };
     Ok((examination, garbage))
 }

@@ -95,7 +95,7 @@ impl WrittenExport {
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, session) = cli.find_to_export(&args.session).await?;
     let bar = Bar::new(cli.shows_progress() && args.file.is_some(), "exporting");
-    let mut tell = |progress: Progress| bar.tell(progress.done, progress.total);
+    let mut tell = |progress: Progress| bar.update(progress.done, progress.total);
     let Some(path) = &args.file else {
         let written = args.write(&**reader.log(), session, out, &mut tell).await?;
         written.remark(cli);

@@ -66,7 +66,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         limit: Duration::from_secs(args.timeout),
     };
     let bar = Bar::new(cli.shows_progress(), "killing and resuming");
-    let report = lab.run(|point, points| bar.tell(point, Some(points))).await.map_err(LabCommandError::from)?;
+    let report = lab.run(|point, points| bar.update(point, Some(points))).await.map_err(LabCommandError::from)?;
     drop(bar);
     if cli.style.json {
         json::object(out, &report)?;

@@ -57,7 +57,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return args.signatures.verify_proof(proof, args.what.as_deref(), cli, out).await;
     }
     let bar = Bar::new(cli.shows_progress(), "verifying");
-    let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
+    let mut tell = |progress: annals_store::exchange::Progress| bar.update(progress.done, progress.total);
     let mut requests = RequestCheck::default();
     let mut revealed = RevealCheck::default();
     let mut page = None;

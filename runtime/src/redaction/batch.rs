@@ -42,10 +42,10 @@ impl Redaction {
             }
             // Their values passed when they were observed, before they were compared.
             Event::Context(ContextEvent::EpochStarted(epoch)) => {
-                epoch.parts.iter_mut().for_each(|part| self.told(&mut part.text));
+                epoch.parts.iter_mut().for_each(|part| self.context_text(&mut part.text));
                 epoch.entries.values_mut().filter_map(|entry| entry.removed.as_mut()).for_each(|text| self.text(text));
             }
-            Event::Context(ContextEvent::Admitted(message)) => self.told(&mut message.text),
+            Event::Context(ContextEvent::Admitted(message)) => self.context_text(&mut message.text),
             Event::Context(ContextEvent::SnapshotAdvanced(advance)) => {
                 advance.set.values_mut().filter_map(|entry| entry.removed.as_mut()).for_each(|text| self.text(text));
             }

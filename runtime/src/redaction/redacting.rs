@@ -46,7 +46,7 @@ impl Redaction {
     }
 
     /// Redacts a text of the System Context. It was rendered from redacted values, so its placeholders are counted, too.
-    pub(super) fn told(&mut self, text: &mut Text) {
+    pub(super) fn context_text(&mut self, text: &mut Text) {
         let Some(redactor) = self.redactor.clone() else { return };
         Self::new(Some(&redactor)).text(text);
         if let Some(inline) = text.inline() {

@@ -47,7 +47,7 @@ impl ChildEnd {
     }
 
     /// What the model reads.
-    pub(super) fn told(self, child: SessionId) -> Result<String, ToolError> {
+    pub(super) fn output(self, child: SessionId) -> Result<String, ToolError> {
         match self.outcome {
             ChildOutcome::Completed => Ok(format!(
                 "<task id=\"{child}\" state=\"completed\">\n<task_result>\n{}\n</task_result>\n</task>",
@@ -61,7 +61,7 @@ impl ChildEnd {
 
     /// The same as an input of its own.
     pub(super) fn text(self, child: SessionId) -> String {
-        self.told(child).unwrap_or_else(|error| error.to_string())
+        self.output(child).unwrap_or_else(|error| error.to_string())
     }
 
     /// The fact in the parent.

@@ -39,8 +39,8 @@ pub(super) async fn begin(
     context: &CallContext,
 ) -> Result<StartedChild, ToolError> {
     let parent = shared.lane(context.session);
-    let view = parent.view().await.map_err(told)?;
-    let depth = depth(shared, &view).await.map_err(told)?;
+    let view = parent.view().await.map_err(tool_error)?;
+    let depth = depth(shared, &view).await.map_err(tool_error)?;
     if depth >= subagents.depth {
         let limit = subagents.depth;
         return Err(ToolError(format!(
@@ -54,7 +54,7 @@ pub(super) async fn begin(
     let serving =
         Serving::of(shared, child).ok_or_else(|| ToolError(format!("Task {child} still runs; wait for its result")))?;
     if task.task_id.is_none() {
-        create(shared, child, &view, subagent, task, context).await.map_err(told)?;
+        create(shared, child, &view, subagent, task, context).await.map_err(tool_error)?;
     }
     let started = ChildStarted {
         child,
@@ -62,18 +62,18 @@ pub(super) async fn begin(
         agent: subagent.agent.clone(),
         background: task.background,
     };
-    parent.record(&[started.into()]).await.map_err(told)?;
+    parent.record(&[started.into()]).await.map_err(tool_error)?;
     let (shared, background) = (shared.clone(), task.background);
     let begun = StartedChild { child, shared, parent, background, cancellation: context.cancellation.clone(), serving };
     if let Err(error) = begun.prompt(&task.prompt).await {
         let ended = ChildEnd { outcome: ChildOutcome::Failed, text: error.to_string() };
-        begun.settle(&ended, true).await.map_err(told)?;
-        return ended.told(child).map(|_| begun);
+        begun.settle(&ended, true).await.map_err(tool_error)?;
+        return ended.output(child).map(|_| begun);
     }
     Ok(begun)
 }
 
-fn told(error: LogError) -> ToolError {
+fn tool_error(error: LogError) -> ToolError {
     ToolError(error.to_string())
 }
 
@@ -185,10 +185,10 @@ impl StartedChild {
             return Err(ToolError(RunError::Halted.to_string()));
         }
         let lane = self.shared.lane(child);
-        let view = lane.view().await.map_err(told)?;
+        let view = lane.view().await.map_err(tool_error)?;
         let ended = ChildEnd::of(ended, &view, &*lane.blobs());
         let unwanted = cancelled.is_some_and(|cancelled| cancelled.is_cancelled());
-        let woken = self.settle(&ended, !unwanted).await.map_err(told)?;
+        let woken = self.settle(&ended, !unwanted).await.map_err(tool_error)?;
         Ok((ended, woken))
     }
 

@@ -27,7 +27,7 @@ use held::until;
 use tokio::time::Instant;
 
 /// The synthetic message after the provider paused the turn: a request cannot end with an unfinished answer.
-const GO_ON: &str = "Your turn was paused by the provider. What you have done stands above. Go on from there.";
+const PAUSED: &str = "Your turn was paused by the provider. Your work so far is above. Continue from there.";
 
 /// How the receiving of an answer ended.
 pub(super) enum AnswerEnd {
@@ -186,7 +186,7 @@ impl<'r> AnswerRecorder<'r> {
         let (usage, cost) = self.usage();
         let FilesAfter { files, changed } = self.files_after().await?;
         let ended = StepEnded { finish, usage, cost, files, changed };
-        let told: Option<Event> = (paused && undisturbed).then(|| SyntheticAdded { text: GO_ON.into() }.into());
+        let told: Option<Event> = (paused && undisturbed).then(|| SyntheticAdded { text: PAUSED.into() }.into());
         self.append(|_| std::iter::once(ended.clone().into()).chain(told.clone()).collect()).await?;
         match self.given_up {
             _ if !undisturbed => Err(Stop::Interrupted),

@@ -12,8 +12,8 @@ use annals_core::Event;
 use annals_core::event::{Failure, StepFailed, StepStarted, SyntheticAdded, Usage};
 
 /// The synthetic message after an answer that broke off.
-const CONTINUE: &str = "Your previous answer broke off before it was complete. What arrived of it stands above. Go on \
-from there without repeating it.";
+const CONTINUE: &str = "Your previous answer was cut off before it was complete. The part that was received is above. \
+Continue from there without repeating it.";
 
 /// How an exchange ended, if the turn continues.
 pub(super) enum ExchangeEnd {

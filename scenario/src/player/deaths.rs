@@ -54,7 +54,7 @@ struct Played {
 }
 
 /// Plays a story; `crash` is the append around which the process dies.
-fn tell(scenario: &Scenario, crash: Option<(CrashPoint, u64)>) -> Played {
+fn play(scenario: &Scenario, crash: Option<(CrashPoint, u64)>) -> Played {
     let player = Player::new(scenario, &Backend::Memory);
     let mut running = player.begin().unwrap_or_else(|error| panic!("{error}"));
     if let Some((point, times)) = crash {
@@ -175,10 +175,10 @@ fn a_process_may_die_around_any_append() {
     let mut wrong = Vec::new();
     for name in STORIES {
         let scenario = story(name);
-        let whole = tell(&scenario, None);
+        let whole = play(&scenario, None);
         for point in [CrashPoint::BeforeAppend, CrashPoint::AfterAppend] {
             for append in 0.. {
-                let told = tell(&scenario, Some((point, append)));
+                let told = play(&scenario, Some((point, append)));
                 if !told.died {
                     break;
                 }

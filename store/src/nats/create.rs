@@ -89,7 +89,9 @@ pub async fn create(
     for mut config in layout.streams() {
         let verb = match info(address, &connection, &config.name).await? {
             None => "CREATE",
-            Some(found) if layout.check(address, &config, &found.config).is_ok() && says(&config, &found.config) => {
+            Some(found)
+                if layout.check(address, &config, &found.config).is_ok() && has_metadata(&config, &found.config) =>
+            {
                 continue;
             }
             Some(found) => {
@@ -107,7 +109,7 @@ pub async fn create(
     Ok(NatsCreated { replicas, shards, acknowledged, created, changed })
 }
 
-fn says(wanted: &StreamConfig, found: &StreamConfig) -> bool {
+fn has_metadata(wanted: &StreamConfig, found: &StreamConfig) -> bool {
     wanted.metadata.iter().all(|(key, value)| found.metadata.get(key) == Some(value))
 }
 

@@ -23,7 +23,7 @@ pub fn draw(audit: &SafetyAudit, catalogue: &Catalogue, style: &Style, out: &mut
     let foreign = (audit.not_recorded > 0)
         .then(|| format!("{} of other agents, whose permissions were not recorded", thousands(audit.not_recorded)));
     facts.extend(hosted.into_iter().chain(foreign));
-    tell(&facts.join(", "), 0, Emphasis::Strong, style, out)?;
+    write_wrapped(&facts.join(", "), 0, Emphasis::Strong, style, out)?;
     decisions(audit, style, out)?;
     for (label, text) in summary(audit) {
         let lines = wrap(&text, style.width.saturating_sub(INDENT));
@@ -141,10 +141,10 @@ fn one(call: &AuditedCall, style: &Style, out: &mut dyn Write) -> io::Result<()>
         writeln!(out, "{:INDENT$}{line}", "")?;
     }
     if let Some(more) = lines.len().checked_sub(LINES).filter(|more| *more > 0) {
-        tell(&format!("… {}", counted(more as u64, "more line")), INDENT, Emphasis::Dim, style, out)?;
+        write_wrapped(&format!("… {}", counted(more as u64, "more line")), INDENT, Emphasis::Dim, style, out)?;
     }
     for decision in &call.decisions {
-        tell(&decided(decision), INDENT, emphasis(decision.outcome), style, out)?;
+        write_wrapped(&decided(decision), INDENT, emphasis(decision.outcome), style, out)?;
     }
     let mut ran: Vec<String> = Vec::new();
     if let Some(confinement) = call.confinement.filter(|found| *found != CommandConfinement::NotRun) {
@@ -156,7 +156,7 @@ fn one(call: &AuditedCall, style: &Style, out: &mut dyn Write) -> io::Result<()>
     ran.extend(call.put_back.iter().map(|path| format!("put back: {}", name(path))));
     ran.extend(call.outside_project.iter().map(|path| format!("outside of the project: {}", name(path))));
     if !ran.is_empty() {
-        tell(&ran.join(", "), INDENT, Emphasis::Warn, style, out)?;
+        write_wrapped(&ran.join(", "), INDENT, Emphasis::Warn, style, out)?;
     }
     Ok(())
 }
@@ -193,7 +193,7 @@ const fn emphasis(outcome: CallOutcome) -> Emphasis {
     }
 }
 
-fn tell(text: &str, indent: usize, emphasis: Emphasis, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+fn write_wrapped(text: &str, indent: usize, emphasis: Emphasis, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     for line in wrap(&plain(text), style.width.saturating_sub(indent)) {
         writeln!(out, "{:indent$}{}", "", style.paint(emphasis, &line))?;
     }

@@ -31,7 +31,7 @@ pub fn draw(
     let mut sheet = Sheet::for_names(out, style, ["exec_command"]);
     baseline(epoch, &mut sheet, blobs)?;
     snapshot(&epoch.snapshot, &mut sheet, blobs)?;
-    let messages: Vec<_> = told(&view.history).collect();
+    let messages: Vec<_> = context_messages(&view.history).collect();
     if !messages.is_empty() {
         writeln!(sheet.out)?;
         sheet.rule("context updates", &counted(messages.len() as u64, "message"), Emphasis::Strong)?;
@@ -59,7 +59,7 @@ fn product(agent: &str) -> &str {
 }
 
 /// The context messages that the model still sees.
-pub fn told(history: &History) -> impl Iterator<Item = &Message> {
+pub fn context_messages(history: &History) -> impl Iterator<Item = &Message> {
     history.selected().filter(|message| matches!(message.body, Body::System { .. }))
 }
 

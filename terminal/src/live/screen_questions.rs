@@ -18,7 +18,7 @@ impl Screen {
     pub(super) fn about_permissions(&mut self, record: &Record<'_>, out: &mut dyn Write) -> io::Result<()> {
         match record.event {
             Event::Permission(PermissionEvent::Asked(asked)) => {
-                let call = asked.call.as_ref().and_then(|call| self.calls.told(record.session, call));
+                let call = asked.call.as_ref().and_then(|call| self.calls.line_of(record.session, call));
                 if let Some(call) = &asked.call {
                     self.calls.waits(record.session, call, &asked.permission);
                 }
@@ -40,7 +40,7 @@ impl Screen {
         match (replied.by.as_str(), replied.reply) {
             ("user" | ApprovalMode::RECORDED, _) => Ok(()),
             ("no terminal", Reply::Reject) => {
-                let text = "rejected, since nobody is there to be asked: `--yes` allows everything that no rule denies, a \
+                let text = "rejected, since there is no one to ask: `--yes` allows everything that no rule denies, a \
                             permission rule allows it for good (docs/configuration.md)";
                 self.line(Emphasis::Warn, text, out)
             }

@@ -96,7 +96,7 @@ impl ShownCalls {
     }
 
     /// A call that runs, in a line.
-    pub(super) fn told(&self, session: SessionId, call: &CallId) -> Option<String> {
+    pub(super) fn line_of(&self, session: SessionId, call: &CallId) -> Option<String> {
         self.running.get(&(session, call.clone())).map(|running| running.told.clone())
     }
 
@@ -316,7 +316,7 @@ mod tests {
             calls.running.insert((session, call.into()), running);
         }
         assert_eq!(calls.others(session, &"b".into()), ["read  a.rs", "ls", "grep  x", "1 more call"]);
-        assert_eq!(calls.told(session, &"b".into()).as_deref(), Some("bash  make"));
+        assert_eq!(calls.line_of(session, &"b".into()).as_deref(), Some("bash  make"));
         assert!(
             calls.others(SessionId::from_parts(2, 2), &"b".into()).len() == 4,
             "another session's calls are beside it"

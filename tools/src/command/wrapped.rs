@@ -169,7 +169,7 @@ pub(super) fn goes_further(command: &str) -> bool {
             // In tar's oldest form the letters have no dash.
             let bare = rest.first().filter(|_| program.names.contains(&"tar"));
             bare.is_some_and(|word| !word.text.starts_with('-') && word.text.contains(program.short))
-                || rest.iter().any(|word| program.says(word) || word.may_be_option() || program.may_find(word))
+                || rest.iter().any(|word| program.has_option(word) || word.may_be_option() || program.may_find(word))
         }
         (None, "git") => rest.iter().any(ShellWord::may_be_option) || git(rest),
         (None, _) => false,
@@ -183,7 +183,7 @@ fn is_decisive(word: &str) -> bool {
 }
 
 impl Program {
-    fn says(&self, word: &ShellWord) -> bool {
+    fn has_option(&self, word: &ShellWord) -> bool {
         begins(&word.text, self.long) || has_letter(&word.text, self.short)
     }
 

@@ -255,7 +255,7 @@ impl ServerOutput {
     /// Takes one message. Other lines are skipped: some programs print remarks.
     fn take(&self, line: &[u8]) {
         let Ok(incoming) = serde_json::from_slice::<Incoming>(line) else {
-            tracing::debug!(bytes = line.len(), "an MCP server wrote a line that is no message");
+            tracing::debug!(bytes = line.len(), "an MCP server wrote a line that is not a message");
             return;
         };
         match incoming {

@@ -95,7 +95,7 @@ impl Elicitor {
     }
 
     async fn page(&self, message: &str, url: &str) -> Result<Value, &'static str> {
-        let question = format!("{} asks: {message}\nTo go on, open this page: {url}", self.server);
+        let question = format!("{} asks: {message}\nTo continue, open this page: {url}", self.server);
         let answer = self.ask(question, vec!["Done".into(), "No".into()], false).await?;
         if answer == "Done" { Ok(json!({"action": "accept"})) } else { Err("decline") }
     }

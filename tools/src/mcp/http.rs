@@ -114,7 +114,7 @@ impl HttpLink {
 
     /// Sends a notification without parameters.
     pub(super) async fn notify(&self, method: &'static str) {
-        self.0.tell(method, Params::new()).await;
+        self.0.notify(method, Params::new()).await;
     }
 
     /// Sends a request and waits for the answer. If the caller stops waiting, the server is informed.
@@ -170,7 +170,7 @@ impl Drop for WaitedFor<'_> {
         let (state, id) = (self.state.clone(), self.id);
         tokio::spawn(async move {
             let params = [("requestId", json!(id)), ("reason", json!("no longer waited for"))];
-            state.tell("notifications/cancelled", super::message::params(params)).await;
+            state.notify("notifications/cancelled", super::message::params(params)).await;
         });
     }
 }
@@ -252,7 +252,7 @@ impl HttpState {
     }
 
     /// Sends a message that has no answer.
-    async fn tell(self: &Arc<Self>, method: &'static str, params: Params) {
+    async fn notify(self: &Arc<Self>, method: &'static str, params: Params) {
         let body = message(None, method, &params);
         match self.post(Some(method), Some(&params), body).await {
             Ok(_) => {}
@@ -269,7 +269,7 @@ impl HttpState {
         if !answer.is_events() {
             let body = answer.text().await.map_err(|error| self.unreachable(error))?;
             let incoming: Incoming = serde_json::from_str(&body)
-                .map_err(|error| self.unreachable(format!("the answer to {method} is no message: {error}")))?;
+                .map_err(|error| self.unreachable(format!("the answer to {method} is not a message: {error}")))?;
             return Ok(answered(incoming));
         }
         self.from_events(id, method, answer).await

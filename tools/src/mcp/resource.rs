@@ -1,7 +1,7 @@
 //! The tool `read_resource`: what MCP servers offer besides tools.
 
 use super::client::McpClient;
-use super::tool::{plain, told};
+use super::tool::{plain, tool_error};
 use super::{MCP, content};
 use annals_core::Json;
 use annals_core::event::ToolDefinition;
@@ -83,7 +83,7 @@ impl Tool for ResourceTool {
             let mut lines = Vec::new();
             for client in clients {
                 let server = &client.settings().name;
-                let failed = |error| told(server, &error);
+                let failed = |error| tool_error(server, &error);
                 if let Some(uri) = &input.uri {
                     let _running = client.elicitor().during(context.session, context.call);
                     return content::resource(client.resource(uri).await.map_err(failed)?);

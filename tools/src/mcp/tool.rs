@@ -32,13 +32,13 @@ impl McpTool {
         Self { client, listed }
     }
 
-    fn told(&self, error: &McpError) -> ToolError {
-        told(&self.client.settings().name, error)
+    fn tool_error(&self, error: &McpError) -> ToolError {
+        tool_error(&self.client.settings().name, error)
     }
 }
 
 /// An error as the model reads it.
-pub(super) fn told(server: &str, error: &McpError) -> ToolError {
+pub(super) fn tool_error(server: &str, error: &McpError) -> ToolError {
     let effect = match error {
         McpError::Ended(_) | McpError::Late { .. } | McpError::Invalid { .. } => {
             " Whether the call had an effect is not known."
@@ -80,7 +80,7 @@ impl Tool for McpTool {
             let arguments = RawValue::from_string(input.text().to_owned()).map_err(|error| error.to_string())?;
             let _running = self.client.elicitor().during(context.session, context.call);
             let result = self.client.call(&self.listed.name, &arguments).await;
-            content::output(result.map_err(|error| self.told(&error))?)
+            content::output(result.map_err(|error| self.tool_error(&error))?)
         })
     }
 }

@@ -121,7 +121,7 @@ fn what_the_system_does_not_let_be_kept_is_said() -> Tested {
     let bench = Bench::new()?;
     bench.put("a.txt", "one\n")?;
     let place = Workplace::at(bench.at(""), bench.at(""));
-    let told = change::told(
+    let told = change::tool_output(
         &place,
         SessionId::from_parts(0, 1),
         &bench.at("a.txt"),

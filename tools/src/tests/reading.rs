@@ -15,7 +15,7 @@ async fn text_comes_with_line_numbers_and_in_pages() -> Tested {
         "     1\tone\n     2\ttwo\n     3\t\n     4\tfour\n"
     );
     let page = bench.call("read", json!({"path": "a.txt", "offset": 2, "limit": 2})).await?;
-    assert_eq!(page.text.as_deref(), Some("     2\ttwo\n     3\t\n\n(Lines 2 to 3 of 4. Go on with offset 4.)"));
+    assert_eq!(page.text.as_deref(), Some("     2\ttwo\n     3\t\n\n(Lines 2 to 3 of 4. Continue with offset 4.)"));
     let value = json!({"path": "a.txt", "first": 2, "shown": 2, "lines": 4});
     assert_eq!(structured(&page), value);
     let beyond = bench.said("read", json!({"path": "a.txt", "offset": 5})).await;
@@ -34,7 +34,7 @@ async fn a_page_stays_within_the_bounds_of_an_output() -> Tested {
     bench.put("wide.txt", format!("{}\n{}", "é".repeat(50_000), "y".repeat(1_999)))?;
     let page = bench.said("read", json!({"path": "long.txt"})).await;
     assert!(Limits::default().hold(&page));
-    assert!(page.contains(" of 5000. Go on with offset "));
+    assert!(page.contains(" of 5000. Continue with offset "));
     let wide = bench.said("read", json!({"path": "wide.txt"})).await;
     let cut = format!("     1\t{}... (cut: the line has 100000 bytes)\n     2\tyyy", "é".repeat(2_000));
     assert!(wide.starts_with(&cut) && Limits::default().hold(&wide));
@@ -64,7 +64,7 @@ async fn a_huge_file_is_paged_through_without_being_held() -> Tested {
     bench.put("huge", "first\n".repeat(20_000))?;
     file.set_len(1 << 40)?;
     let page = bench.said("read", json!({"path": "huge", "offset": 19_999, "limit": 1})).await;
-    assert_eq!(page, " 19999\tfirst\n\n(Lines 19999 to 19999 of a very long file. Go on with offset 20000.)");
+    assert_eq!(page, " 19999\tfirst\n\n(Lines 19999 to 19999 of a very long file. Continue with offset 20000.)");
     let refused = bench.said("edit", json!({"path": "huge", "old_string": "first", "new_string": "x"})).await;
     assert!(refused.starts_with("huge is too long to edit"), "{refused}");
     Ok(())

@@ -86,7 +86,7 @@ async fn grep_says_why_it_cannot_search() -> Tested {
     assert!(said.starts_with("The pattern cannot be searched for: "), "{said}");
     assert!(bench.said("grep", json!({"pattern": "a\nb"})).await.starts_with("The pattern cannot be searched for: "));
     let said = bench.said("grep", json!({"pattern": "x", "include": "{a"})).await;
-    assert!(said.starts_with("\"{a\" is no glob pattern: "), "{said}");
+    assert!(said.starts_with("\"{a\" is not a glob pattern: "), "{said}");
     assert_eq!(
         bench.said("grep", json!({"pattern": "x", "path": "scr"})).await,
         "There is no file scr. Did you mean src?"

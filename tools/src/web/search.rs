@@ -135,7 +135,7 @@ impl TypedTool for SearchTool {
                     return Err(format!("The search failed with status {}: {begin}", answer.status).into());
                 }
                 let value = serde_json::from_str(&body).map_err(|error| format!("The search's answer: {error}"))?;
-                Ok(told(&value, usize::try_from(count).unwrap_or(usize::MAX)))
+                Ok(tool_output(&value, usize::try_from(count).unwrap_or(usize::MAX)))
             }
         }
     }
@@ -169,7 +169,7 @@ fn request(
 }
 
 /// The results, wherever the service puts them.
-fn told(answer: &Value, count: usize) -> ToolOutput {
+fn tool_output(answer: &Value, count: usize) -> ToolOutput {
     let results = answer.get("results").or_else(|| answer.get("web")?.get("results")).and_then(Value::as_array);
     let text = |one: &Value, names: &[&str]| {
         let text = names.iter().find_map(|name| one.get(*name)?.as_str()).unwrap_or_default();
@@ -203,9 +203,9 @@ mod tests {
     fn results_of_each_service_are_read() {
         let one = json!({ "title": "A", "url": "https://a", "description": "about\n a", "content": "about a" });
         for answer in [json!({ "web": { "results": [one] } }), json!({ "results": [one] })] {
-            let told = told(&answer, 8);
+            let told = tool_output(&answer, 8);
             assert_eq!(told.text.as_deref(), Some("1. A\n   https://a\n   about a"));
         }
-        assert_eq!(told(&json!({}), 8).text.as_deref(), Some("Nothing was found."));
+        assert_eq!(tool_output(&json!({}), 8).text.as_deref(), Some("Nothing was found."));
     }
 }

@@ -37,7 +37,7 @@ pub async fn fill_in(exports: &[PathBuf], report: &mut ImportReport, cli: &Comma
     drop(log);
     cli.close().await?;
     let (dir, bar) = (cli.place.dir().to_owned(), Bar::new(cli.shows_progress(), "filling in"));
-    let progress = |done: usize, total: usize| bar.tell(done as u64, Some(total as u64));
+    let progress = |done: usize, total: usize| bar.update(done as u64, Some(total as u64));
     let finished = DiskLog::finish_filling(&dir, Tuning::default(), &progress);
     bar.clear();
     let opened = match finished {
@@ -49,7 +49,7 @@ pub async fn fill_in(exports: &[PathBuf], report: &mut ImportReport, cli: &Comma
         }
         Err(error) => return Err(SharedError::from(error).into()),
     };
-    cli.tell(&opened);
+    cli.report_opening(&opened);
     // The index was removed with the saved views: it is made again when the store is closed.
     if let Err(error) = cli.store(OpenMode::Existing).await {
         tracing::debug!(%error, "the index is made again by the next command that writes");

@@ -252,7 +252,7 @@ async fn a_pipe_for_instructions_cannot_be_read_and_nobody_waits_for_it() -> Out
     let files = Arc::new(RealFilesystem);
     let context = Instructions { files: files.clone(), config: InstructionFiles::default() };
     let error = context.load(&boundary(&format!("{root}/a"))).await.err().ok_or("it cannot be read")?;
-    assert_eq!(error.to_string(), format!("{root}/a/AGENTS.md: is no regular file"));
+    assert_eq!(error.to_string(), format!("{root}/a/AGENTS.md: is not a regular file"));
     assert!(discover(files.as_ref(), &context.config, &root, &format!("{root}/b/x"), &[]).await?.is_empty());
     Ok(())
 }

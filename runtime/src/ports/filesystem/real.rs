@@ -20,7 +20,7 @@ fn text(path: &str) -> io::Result<String> {
     let is_regular = |found: std::fs::Metadata| match found.is_file() {
         true => Ok(()),
         false if found.is_dir() => Err(io::Error::new(ErrorKind::IsADirectory, "is a directory, not a file")),
-        false => Err(io::Error::new(ErrorKind::InvalidInput, "is no regular file")),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "is not a regular file")),
     };
     // Looked at first: opening some devices does something. And again: it may be another one by now.
     is_regular(std::fs::metadata(path)?)?;
@@ -61,7 +61,7 @@ impl Filesystem for RealFilesystem {
         Box::pin(async move {
             match tokio::fs::canonicalize(path).await {
                 Ok(real) => real.into_os_string().into_string().map_err(|_| {
-                    io::Error::new(ErrorKind::InvalidData, format!("{path}: leads to a path that is no UTF-8 text"))
+                    io::Error::new(ErrorKind::InvalidData, format!("{path}: leads to a path that is not UTF-8 text"))
                 }),
                 Err(error) if missing(&error) => Ok(lexical(path)),
                 Err(error) => Err(naming(path, &error)),
@@ -137,7 +137,7 @@ mod tests {
         for special in ["pipe", "socket", "device"] {
             assert_eq!(files.kind(&at(special)).await?, Some(FileKind::Special), "{special}");
             let error = files.read(&at(special)).await.err().map(|error| error.to_string());
-            assert_eq!(error, Some(format!("{}: is no regular file", at(special))));
+            assert_eq!(error, Some(format!("{}: is not a regular file", at(special))));
         }
         assert_eq!(files.read(&at("most")).await?.len(), 1 << 20);
         let error = files.read(&at("more")).await.err().ok_or_else(|| io::Error::other("it is too large"))?;

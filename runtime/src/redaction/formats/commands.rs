@@ -162,25 +162,25 @@ pub(super) const COMMANDS: &[Format] = &[
         "told-password",
         &["password", "passphrase", "api key", "token"],
         r#"(?i)\b(?:password|passphrase|api key|access token|token)\s{1,4}(?:is|was)(?:\s{1,4}now)?:?\s{1,4}["'`]?([^\s"'`,;<>(){}\[\]]{8,200})"#,
-        told,
+        in_a_sentence,
     ),
     (
         "told-password",
         &["password"],
         r#"(?i)\b(?:temporary|root|initial|generated|admin|default|one-time) password\b[^:\n"]{0,60}:\s{1,4}["'`]?([^\s"'`,;<>(){}\[\]]{8,200})"#,
-        told,
+        in_a_sentence,
     ),
     (
         "told-password",
         &["password"],
         r#"(?i)\b(?:user|login|username)\s[^\n"]{1,40}\s(?:and|with) password\s{1,4}["'`]?([^\s"'`,;<>(){}\[\]]{8,200})"#,
-        told,
+        in_a_sentence,
     ),
     (
         "told-password",
         &["token"],
         r#"(?i)\b(?:using|with|the|new|got) (?:api )?token:?\s{1,4}["'`]([^\s"'`]{20,400})["'`]"#,
-        told,
+        in_a_sentence,
     ),
     // Sessions of browsers.
     (
@@ -199,7 +199,7 @@ pub(super) fn chosen(text: &str) -> bool {
 }
 
 /// A password in a sentence, whose full stop may follow it.
-pub(super) fn told(text: &str) -> bool {
+pub(super) fn in_a_sentence(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let special = text.trim_end_matches('.').bytes().any(|byte| b"!@#$%^&*".contains(&byte));
     let time = text.bytes().all(|byte| byte.is_ascii_digit() || b"-:T.Z+".contains(&byte));

@@ -1,6 +1,6 @@
 //! Passwords in the words of further programs, in their settings, and in what is piped into them.
 
-use super::commands::{chosen, told};
+use super::commands::{chosen, in_a_sentence};
 use super::{Format, any, mixed, password};
 
 const COMMAND: &str = "command-password";
@@ -112,7 +112,7 @@ pub(super) const PROGRAMS: &[Format] = &[
         "told-password",
         &["login", "user", "account"],
         r#"(?i)\b(?:login|user(?:name)?|account)\s{0,2}[:=]\s{0,4}[^\s/"']{1,80}\s{1,4}/\s{1,4}([^\s"',;<>]{6,100})"#,
-        told,
+        in_a_sentence,
     ),
     (
         "told-password",
@@ -132,7 +132,7 @@ pub(super) const PROGRAMS: &[Format] = &[
         "mail-password",
         &["PASS "],
         r#"(?i)\buser\s{1,4}\S{1,80}\s[^\n]{0,40}\n?\s{0,4}PASS\s{1,4}([^\s"']{6,100})"#,
-        told,
+        in_a_sentence,
     ),
     (
         "cookie",

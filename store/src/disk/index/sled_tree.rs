@@ -36,7 +36,7 @@ pub struct SledTree {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SledError {
     /// It said so.
-    #[error("{}", told(.0))]
+    #[error("{}", message(.0))]
     Sled(#[from] sled::Error),
     /// It panicked: its files are damaged.
     #[error("sled stopped with a panic: its files are damaged")]
@@ -58,7 +58,7 @@ pub enum SledError {
 }
 
 /// The message of an error of sled.
-fn told(error: &sled::Error) -> String {
+fn message(error: &sled::Error) -> String {
     match error {
         sled::Error::Corruption { .. } => "its files are damaged".to_owned(),
         sled::Error::Io(error) => error.to_string(),

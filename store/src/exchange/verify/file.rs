@@ -162,14 +162,14 @@ impl File {
         };
         if self.section.is_none() {
             if read.is_ok() {
-                self.report.tell(here, Flaw::Line { reason: "a header was expected".into() });
+                self.report.add(here, Flaw::Line { reason: "a header was expected".into() });
             }
             self.section = Some(Section::new(None));
         }
         let Some(section) = &mut self.section else { return };
         match read {
             Err(flaw) => {
-                self.report.tell(here, flaw);
+                self.report.add(here, flaw);
                 // A damaged first line of the file is its header; what follows is still a beginning.
                 if line > 1 {
                     section.chain = Chain::Unknown;
@@ -181,11 +181,11 @@ impl File {
                 let known = BlobRef { blob: blob.blob, bytes, chars };
                 if blob.blob != found {
                     let reason = "its text has another hash".into();
-                    self.report.tell(here, Flaw::Blob { blob: blob.blob, found: Some(found), reason });
+                    self.report.add(here, Flaw::Blob { blob: blob.blob, found: Some(found), reason });
                 }
                 if section.blobs.insert(blob.blob, known).is_some() {
                     let reason = "it occurs a second time".into();
-                    self.report.tell(here, Flaw::Blob { blob: blob.blob, found: None, reason });
+                    self.report.add(here, Flaw::Blob { blob: blob.blob, found: None, reason });
                 } else {
                     section.waiting.push((line, blob.blob));
                 }
@@ -203,7 +203,7 @@ impl File {
                 let place = DamagePlace { line: Some(line), session: Some(session), seq: Some(first) };
                 self.report.batches += 1;
                 self.report.events += envelope.events.len() as u64;
-                self.report.tell(place, Flaw::Line { reason });
+                self.report.add(place, Flaw::Line { reason });
                 let link = Link { session, first, next: first.plus(envelope.events.len() as u64), digest };
                 section.stands(link);
                 section.keys.take_opaque(session);
@@ -221,7 +221,7 @@ impl File {
         let Link { session, first, next, digest } = link;
         if let Some(expected) = is_proved.then(|| self.known.take(session, first, digest)).flatten() {
             let place = DamagePlace { line: Some(line), session: Some(session), seq: Some(first) };
-            self.report.tell(place, Flaw::Other { expected, found: digest });
+            self.report.add(place, Flaw::Other { expected, found: digest });
         }
         if self.kept == Some(digest) {
             let header = self.section.as_ref().and_then(|section| section.header.as_ref());
@@ -243,7 +243,7 @@ impl File {
                 Some(place) => Flaw::KeptElsewhere { expected, place },
                 None => Flaw::Kept { expected },
             };
-            return self.report.tell(DamagePlace::default(), flaw);
+            return self.report.add(DamagePlace::default(), flaw);
         };
         let is_head = |proven: &Proven| proven.session == place.session && proven.digest == Some(expected);
         self.report.kept_in = Some(place);
@@ -265,15 +265,15 @@ impl File {
             let head = header.head;
             if session != section.last.map(|last| last.session) || head.next != next || Some(head.digest) != digest {
                 let (expected, expected_digest) = (head.next, head.digest);
-                self.report.tell(place, Flaw::Head { expected, expected_digest, found: next, found_digest: digest });
+                self.report.add(place, Flaw::Head { expected, expected_digest, found: next, found_digest: digest });
             }
             if header.ancestors != section.ancestors {
-                self.report.tell(place, Flaw::Ancestors);
+                self.report.add(place, Flaw::Ancestors);
             }
             let unused = section.keys.unused().find(|session| !section.unproved.contains(session));
             if let Some(session) = unused {
                 let reason = format!("the header has a key for session {session} that none of its batches here names");
-                self.report.tell(place, Flaw::Key { reason });
+                self.report.add(place, Flaw::Key { reason });
             }
         }
         let Some(session) = session else { return };
@@ -290,7 +290,7 @@ impl File {
     fn end(mut self) -> VerifyReport {
         self.end_section();
         if self.line == 0 {
-            self.report.tell(
+            self.report.add(
                 DamagePlace { line: Some(1), ..DamagePlace::default() },
                 Flaw::Line { reason: "no header".into() },
             );
@@ -313,13 +313,13 @@ impl Section {
             let told_before =
                 matches!(flaw, Flaw::Key { .. }) && self.header_has_keys() && !self.unproved.insert(session);
             if !told_before {
-                report.tell(place, flaw);
+                report.add(place, flaw);
             }
         }
         if let Some(found) = found.filter(|found| *found != batch.digest) {
-            report.tell(place, Flaw::Digest { session, seq, expected: batch.digest, found });
+            report.add(place, Flaw::Digest { session, seq, expected: batch.digest, found });
         }
-        self.chain.take(batch, found, |flaw| report.tell(place, flaw));
+        self.chain.take(batch, found, |flaw| report.add(place, flaw));
         self.stands(Link::of(batch));
         for one in named {
             let reason = match self.blobs.get(&one.blob) {
@@ -327,7 +327,7 @@ impl Section {
                 Some(known) if known != one => "its text has another length than is named here",
                 Some(_) => continue,
             };
-            report.tell(place, Flaw::Blob { blob: one.blob, found: None, reason: reason.into() });
+            report.add(place, Flaw::Blob { blob: one.blob, found: None, reason: reason.into() });
         }
         self.stray(report, named);
     }
@@ -349,7 +349,7 @@ impl Section {
             if named.iter().all(|one| one.blob != blob) {
                 let place = DamagePlace { line: Some(line), ..DamagePlace::default() };
                 let reason = "the next batch does not name it".into();
-                report.tell(place, Flaw::Blob { blob, found: None, reason });
+                report.add(place, Flaw::Blob { blob, found: None, reason });
             }
         }
     }

@@ -167,7 +167,7 @@ impl<'a> SessionVerifier<'a> {
         if !tail_told && (found != head.next || found_digest != Some(head.digest)) {
             let place = DamagePlace { line: None, session: Some(session), seq: Some(found) };
             let flaw = Flaw::Head { expected: head.next, expected_digest: head.digest, found, found_digest };
-            self.report.tell(place, flaw);
+            self.report.add(place, flaw);
         }
         self.report.sessions.push(Proven { session, next: found, digest: found_digest });
         Ok(())
@@ -194,15 +194,15 @@ impl<'a> SessionVerifier<'a> {
         let found = checked.digest.as_ref().ok().copied();
         match checked.digest {
             Ok(found) if found == batch.digest => {}
-            Ok(found) => report.tell(place, Flaw::Digest { session, seq, expected: batch.digest, found }),
-            Err(Some(flaw)) => report.tell(place, flaw),
+            Ok(found) => report.add(place, Flaw::Digest { session, seq, expected: batch.digest, found }),
+            Err(Some(flaw)) => report.add(place, flaw),
             Err(None) => {}
         }
-        chain.take(batch, found, |flaw| report.tell(place, flaw));
+        chain.take(batch, found, |flaw| report.add(place, flaw));
         for (blob, flaw) in checked.blobs {
             report.blobs += u64::from(flaw.is_some() || self.sound.insert(blob));
             if let Some(flaw) = flaw {
-                report.tell(place, flaw);
+                report.add(place, flaw);
             }
         }
         note_kept(report, self.kept, batch.digest, batch.next());
@@ -217,7 +217,7 @@ impl<'a> SessionVerifier<'a> {
         for stray in self.log.strays(of).await? {
             if stray.session.is_none_or(takes) {
                 let place = DamagePlace { session: stray.session, ..DamagePlace::default() };
-                self.report.tell(place, Flaw::Unreadable { reason: stray.what });
+                self.report.add(place, Flaw::Unreadable { reason: stray.what });
             }
         }
         Ok(())
@@ -228,7 +228,7 @@ impl<'a> SessionVerifier<'a> {
         let ReadError::Damaged { session: of, seq, reason } = error else { return Err(error) };
         let place = DamagePlace { line: None, session: Some(of), seq: Some(seq.max(asked)) };
         let told = format!("{reason} (read as event {asked} of session {session})");
-        self.report.tell(place, Flaw::Unreadable { reason: if of == session { reason } else { told } });
+        self.report.add(place, Flaw::Unreadable { reason: if of == session { reason } else { told } });
         Ok(())
     }
 
@@ -349,6 +349,6 @@ fn settle_kept(report: &mut VerifyReport, kept: Option<Digest>) {
         report.kept = Some(KeptDigest::Head);
     } else if report.kept.is_none() {
         report.kept = Some(KeptDigest::Missing);
-        report.tell(DamagePlace::default(), Flaw::Kept { expected });
+        report.add(DamagePlace::default(), Flaw::Kept { expected });
     }
 }

@@ -217,7 +217,7 @@ impl VerifyReport {
         }
     }
 
-    pub(super) fn tell(&mut self, place: DamagePlace, flaw: Flaw) {
+    pub(super) fn add(&mut self, place: DamagePlace, flaw: Flaw) {
         if self.damage.len() < DAMAGE_MAX {
             self.damage.push(Damage { place, flaw });
         } else {
@@ -249,7 +249,7 @@ mod tests {
     fn damage_beyond_what_is_listed_is_counted() {
         let mut report = VerifyReport::default();
         for _ in 0..super::DAMAGE_MAX + 7 {
-            report.tell(DamagePlace::default(), Flaw::Kept { expected: Digest([0; 32]) });
+            report.add(DamagePlace::default(), Flaw::Kept { expected: Digest([0; 32]) });
         }
         assert_eq!((report.damage.len(), report.more, report.is_sound()), (super::DAMAGE_MAX, 7, false));
     }

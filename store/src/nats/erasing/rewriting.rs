@@ -41,7 +41,7 @@ impl NatsStore {
         let older = self.subjects_like(&stream, &self.layout.generation_subject(session, "*")).await?;
         let Some(mut last) = self.last(session).await? else { return Ok(()) };
         let own = self.own_messages(session, &last).await?;
-        if let Some(said) = said(session, &own).filter(|said| self.is_left(&own, said).unwrap_or(true)) {
+        if let Some(said) = recorded_erasures(session, &own).filter(|said| self.is_left(&own, said).unwrap_or(true)) {
             let generation = self.rewrite(session, last, own, &said, erased).await?;
             last = self.last(session).await?.filter(|last| last.generation.as_ref() == Some(&generation)).ok_or(
                 // Only another erasure puts another one in its place.
@@ -62,7 +62,7 @@ impl NatsStore {
         let stream = self.layout.stream(self.layout.shard_of(session));
         let Some(last) = self.last(session).await? else { return Ok(true) };
         let own = self.own_messages(session, &last).await?;
-        let Some(said) = said(session, &own) else { return Ok(true) };
+        let Some(said) = recorded_erasures(session, &own) else { return Ok(true) };
         let Some(generation) = last.generation.as_ref().filter(|_| !self.is_left(&own, &said).unwrap_or(true)) else {
             return Ok(false);
         };
@@ -228,7 +228,7 @@ impl NatsStore {
 }
 
 /// What a session's log says is erased; `None`: nothing.
-fn said(session: SessionId, own: &OwnMessages) -> Option<ErasedSession> {
+fn recorded_erasures(session: SessionId, own: &OwnMessages) -> Option<ErasedSession> {
     let (mut sessions, mut keys) = (BTreeMap::new(), BTreeMap::new());
     own.0.iter().for_each(|(_, batch)| ErasedSession::note(&mut sessions, &mut keys, batch));
     sessions.remove(&session)

@@ -90,7 +90,7 @@ impl PrinterState {
     fn print(&mut self, text: String) -> io::Result<()> {
         let over = if std::mem::take(&mut self.drawn) { "\x1b[1A\x1b[2K\r" } else { "" };
         // A status that is new waits for the next tick: what is over at once does not flicker.
-        let status = if over.is_empty() { String::new() } else { self.told() };
+        let status = if over.is_empty() { String::new() } else { self.status_line() };
         self.drawn = !status.is_empty();
         if over.is_empty() && text.is_empty() {
             return Ok(());
@@ -104,7 +104,7 @@ impl PrinterState {
 
     /// Draws the status anew.
     fn tick(&mut self) -> io::Result<()> {
-        let status = self.told();
+        let status = self.status_line();
         if status.is_empty() {
             return Ok(());
         }
@@ -113,7 +113,7 @@ impl PrinterState {
     }
 
     /// The status as a line of the screen.
-    fn told(&mut self) -> String {
+    fn status_line(&mut self) -> String {
         let Some((what, since)) = &self.status else { return String::new() };
         self.turns = self.turns.wrapping_add(1);
         let turn = SPINNER.get(self.turns % SPINNER.len()).copied().unwrap_or('·');
