@@ -115,6 +115,14 @@ pub struct Args {
         words = [wording.WORDS.findall(found[line]) for line in sorted(found)]
         self.assertEqual(words, [[], ["nobody", "told"], ["tells"], []])
 
+    def test_constructions_are_found_in_paragraphs(self):
+        found = lambda text: [words for _, words in wording.prose(enumerate(text.splitlines(), 1))]
+        for text in ("Bytes that are no\nframe.", "Texts for who reads.", "What it came to.", "# T\n\nWhat it is.", "Ends. After how long.", "He was told."):
+            self.assertEqual(len(found(text)), 1, text)
+        for text in ("There is no store.", "It is no longer there.", "The `is no x` form.", "An answer came to an end.", "What it is not.", "- is\n- no end"):
+            self.assertEqual(found(text), [], text)
+        self.assertEqual(list(wording.paragraphs([(1, "a"), (2, "b"), (4, "c"), (5, ""), (6, "- d"), (7, "e")])), [(1, "a b"), (4, "c"), (6, "- d e")])
+
     def test_an_arrow_that_goes_back_is_found(self):
         def crate(name, *needs):
             needed = [{"name": one, "kind": kind} for one, kind in needs]

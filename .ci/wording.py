@@ -2,7 +2,7 @@
 
 import re
 
-from workspace import TOKENS, comments, is_test
+from workspace import TOKENS, code, comments, is_test
 
 # Words that need a second reading in help and errors.
 WORDS = re.compile(
@@ -19,13 +19,15 @@ GRAMMAR = re.compile(
     # The person or thing: "for readers of", "the process that".
     r"|\b(?:for|of|to|by|with|from|as|than|in) who\b"
     # "the result of", "the time of creation".
-    r"|\b(?:came|comes?|coming) to (?!an? (?:end|stop|halt))"
+    r"|\b(?:came|comes?|coming) to\b(?! an? (?:end|stop|halt))"
     # The noun: its kind, its purpose, its content.
     r"|\bwhat (?:it|they) (?:is|are|was|were)\b(?! not)"
     # The noun: "number of steps after which".
     r"|(?:^|[.:] )(?:After|By|To|From|For|With|In|Of|Since|Until|Up to|On) (?:how|what|which|whose|whom)\b",
     re.IGNORECASE,
 )
+# Functions that are not named after their result or their work.
+FUNCTION = re.compile(r"\bfn (?:told|tells?|said|says)\b")
 # Code and quotations in prose.
 QUOTED = re.compile(r"```.*?```|`[^`]*`|\"[^\"]*\"", re.DOTALL)
 CAPTURE = re.compile(r"\{[^{}]*\}")
@@ -87,5 +89,7 @@ def problems(crate):
         text = path.read_text(encoding="utf-8")
         found = [(number, match.group()) for number, one in messages(text) for match in [*WORDS.finditer(one), *GRAMMAR.finditer(one)]]
         found += prose([(number, re.sub(r"^(///?|//!|/\*+) ?", "", comment)) for number, comment in comments(text)])
+        rows = enumerate(code(text).splitlines(), 1)
+        found += [(number, match.group()) for number, row in rows for match in FUNCTION.finditer(row)]
         for number, words in found:
             yield f"{path}:{number}: {words!r} (CONTRIBUTING.md, Wording)"

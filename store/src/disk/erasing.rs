@@ -28,7 +28,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What removing erased texts came to.
+/// Result of removing erased texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErasedCopies {
     /// How many texts were removed from the log.

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
-/// What filling in withheld texts came to.
+/// Result of filling in withheld texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilledTexts {
     /// How many texts each session got.

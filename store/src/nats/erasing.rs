@@ -73,7 +73,7 @@ impl NatsEraseError {
     }
 }
 
-/// What finishing an erasure came to.
+/// Result of finishing an erasure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NatsErased {
     /// The sessions, and what was removed.

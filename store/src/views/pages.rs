@@ -1,4 +1,4 @@
-//! Paged indexes: what some records in a row come to, page by page, so that an answer reads only what it shows.
+//! Paged indexes: the folded content of successive records, page by page, so that an answer reads only what it shows.
 //!
 //! A page ends with the first batch that fills it, so that the same log always gives the same pages. A full page never
 //! changes: it is kept once under the hash of its content, and a directory names the pages of a session. Both are a
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What some records in a row come to.
+/// The folded content of successive records.
 pub trait Page: Default + Serialize + DeserializeOwned {
     /// The name of the index.
     const NAME: &'static str;
@@ -38,7 +38,7 @@ pub struct Leaf<P> {
     pub from: Seq,
     /// The first record that is not in it.
     pub until: Seq,
-    /// What its records come to.
+    /// The folded content of its records.
     pub page: P,
 }
 

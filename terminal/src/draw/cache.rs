@@ -47,7 +47,7 @@ impl<'a> CacheTable<'a> {
         if self.waiting.len() < MEASURED { Ok(()) } else { self.begin() }
     }
 
-    /// Ends the table with what all requests come to.
+    /// Ends the table with the sums over all requests.
     ///
     /// # Errors
     /// When the output fails.
@@ -124,7 +124,7 @@ impl<'a> CacheTable<'a> {
 
 /// Says what the log lacks.
 pub(crate) fn lacking(lacks: &BTreeSet<Lack>, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    for line in Lack::told(lacks).iter().flat_map(|told| wrap(&format!("missing: {told}"), style.width)) {
+    for line in Lack::sentence(lacks).iter().flat_map(|told| wrap(&format!("missing: {told}"), style.width)) {
         writeln!(out, "{}", style.paint(Emphasis::Warn, &line))?;
     }
     Ok(())

@@ -27,7 +27,7 @@ const LOOKED_FOR: u64 = 64;
 /// Number of sessions whose ends are compared.
 const HEADS_COMPARED: usize = 64;
 
-/// What comparing sled with the journal came to.
+/// Result of comparing sled with the journal.
 #[derive(Debug, Default)]
 pub struct Comparison {
     /// sled, unless it is out of order.
