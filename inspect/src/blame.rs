@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The files in the captures of a session. Paths are those of [`FileHistory`].
 pub trait CapturedContents: Send + Sync {
-    /// The text of a file in a Git tree; `None` if it is not in it, or not captured. What is no UTF-8 is replaced.
+    /// The text of a file in a Git tree; `None` if it is not in it, or not captured. Bytes that are not UTF-8 are
+    /// replaced.
     ///
     /// # Errors
     /// In words, when the captures cannot be read.

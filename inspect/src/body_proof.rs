@@ -11,8 +11,8 @@ pub enum Wire {
     Proved(RequestBody),
     /// A recorded body, put together from its pieces: the bytes that were sent.
     Recorded(RequestBody),
-    /// A recorded body whose secrets were replaced: it is what was recorded. Of what was sent no hash is kept, since it would let
-    /// guesses of the secrets be tested.
+    /// A recorded body whose secrets were replaced: it is unchanged since it was recorded. No hash of the sent body is kept,
+    /// since guesses of the secrets could be tested with it.
     Redacted(RequestBody),
     /// This build does not know how it was encoded; another may.
     OfAnotherBuild(String),

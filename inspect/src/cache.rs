@@ -101,7 +101,7 @@ pub struct Asking {
     pub ttl_ms: u64,
 }
 
-/// What all requests that were visited come to.
+/// Sums over all visited requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheTotals {
     /// How many requests there were.
@@ -213,7 +213,7 @@ async fn recorded(
 }
 
 impl Cached {
-    /// What its requests come to.
+    /// Sums over its requests.
     pub fn totals(&self) -> CacheTotals {
         let Self { requests, damaged, breaks, price, lacks } = self;
         let requests = requests.len() as u64;

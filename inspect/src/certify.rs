@@ -96,7 +96,7 @@ impl Report {
     /// Reads a report.
     ///
     /// # Errors
-    /// When the file cannot be read or is no certificate.
+    /// If the file cannot be read or is not a certificate.
     pub fn read(path: &Path) -> Result<Self, AskError> {
         let text = std::fs::read_to_string(path).map_err(|source| AskError::File { path: path.to_owned(), source })?;
         serde_json::from_str(&text).map_err(|source| AskError::NotAReport { path: path.to_owned(), source })

@@ -53,7 +53,7 @@ pub enum AskError {
     /// The pattern is not one; the message names the place.
     #[error("the pattern is wrong at {0}")]
     Pattern(String),
-    /// The pattern is no JSON.
+    /// The pattern is not JSON.
     #[error("the pattern is not JSON: {0}")]
     NotJson(#[from] serde_json::Error),
     /// A search needs a place where it does not hold before one where it does.

@@ -146,7 +146,7 @@ impl FoldCommand {
 }
 
 impl ProgramView {
-    /// What it printed as text; what is no UTF-8 is replaced.
+    /// Its output as text; bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.printed).into_owned()
     }

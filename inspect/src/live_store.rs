@@ -16,7 +16,7 @@ const FRESH: Duration = Duration::from_millis(250);
 /// A store that is only read, opened again whenever what is known of it is old. A process that writes to it is asked instead.
 pub struct LiveStore {
     dir: PathBuf,
-    /// What it is called for people.
+    /// Its name for people.
     name: String,
     cache: Arc<ViewCache>,
     current: Mutex<Option<Arc<StoreSnapshot>>>,
@@ -94,7 +94,7 @@ impl LiveStore {
         Self { name, ..self }
     }
 
-    /// What it is called for people.
+    /// Its name for people.
     pub fn name(&self) -> &str {
         &self.name
     }

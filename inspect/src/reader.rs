@@ -79,7 +79,7 @@ impl Reader {
         &self.store
     }
 
-    /// The folder of the store, for files that are no part of the log.
+    /// The folder of the store, for files that do not belong to the log.
     pub fn folder(&self) -> &StorePath {
         &self.folder
     }

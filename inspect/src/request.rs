@@ -48,7 +48,7 @@ impl Lack {
     }
 
     /// What an answer has to say of what is lacking; `None` when nothing is.
-    pub fn told(lacks: &BTreeSet<Self>) -> Option<String> {
+    pub fn sentence(lacks: &BTreeSet<Self>) -> Option<String> {
         if lacks.is_empty() {
             return None;
         }

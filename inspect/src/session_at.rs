@@ -105,7 +105,7 @@ impl SessionAt {
         let until = until.min(self.until);
         let view = self.views.bounded(self.session, until).await?.0;
         let oldest = view.transcript.items.first().filter(|_| view.transcript.dropped > 0).map(|item| item.seq);
-        // Context messages are no part of the transcript.
+        // Context messages are not in the transcript.
         let shown = |message: &&Message| !matches!(message.body, Body::System { .. });
         let cut_off = |oldest| view.history.selected().filter(shown).any(|message| message.seq < oldest);
         // A pinned message may be older than every item that was kept.

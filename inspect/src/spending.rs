@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The length of a block, in milliseconds: subscriptions count usage in blocks of five hours.
 pub const BLOCK: u64 = 5 * 60 * 60 * 1000;
 
-/// By what usage is added up.
+/// The group for which usage is added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

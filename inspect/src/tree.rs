@@ -148,7 +148,7 @@ impl<'c> Relations<'c> {
     fn in_order(&self, session: Option<SessionId>) -> Vec<(SessionId, Vec<bool>)> {
         let roots: BTreeSet<SessionId> = match session {
             Some(session) => BTreeSet::from([self.root(session)]),
-            // A session without relations is no tree.
+            // A session without relations does not make a tree.
             None => self.below.keys().map(|id| self.root(*id)).collect(),
         };
         let (mut order, mut visited) = (Vec::new(), BTreeSet::new());

@@ -120,7 +120,7 @@ impl From<&RequestProofs> for ProvedRequests {
 }
 
 impl ProvedRequests {
-    /// With what became of the bodies.
+    /// Adds the results for the bodies.
     #[must_use]
     pub fn with_bodies(self, proofs: &RequestProofs) -> Self {
         let wire = ProvedBodies {

@@ -157,7 +157,7 @@ fn compare(view: &'static str, path: &str, before: Value, after: Value, found: &
 mod tests {
     use super::*;
 
-    fn told(before: Value, after: Value) -> Vec<String> {
+    fn changes(before: Value, after: Value) -> Vec<String> {
         let mut found = Vec::new();
         compare("v", "", before, after, &mut found);
         let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), Value::to_string);
@@ -172,7 +172,7 @@ mod tests {
         let before = json!([{"seq": 1, "text": "a"}, {"seq": 2, "text": "b"}]);
         let after = json!([{"seq": 2, "text": "c"}, {"seq": 5, "text": "d"}]);
         assert_eq!(
-            told(before, after),
+            changes(before, after),
             [
                 r#"seq 2 text: "b" -> "c""#,
                 r#"seq 1: {"seq":1,"text":"a"} -> nothing"#,
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn equal_views_differ_in_nothing() {
-        assert_eq!(told(json!({"a": [1, 2]}), json!({"a": [1, 2]})), Vec::<String>::new());
-        assert_eq!(told(json!({"a": null}), json!({"a": 1})), ["a: nothing -> 1"]);
+        assert_eq!(changes(json!({"a": [1, 2]}), json!({"a": [1, 2]})), Vec::<String>::new());
+        assert_eq!(changes(json!({"a": null}), json!({"a": 1})), ["a: nothing -> 1"]);
     }
 }

@@ -28,7 +28,7 @@ use std::collections::BTreeSet;
 pub struct When {
     /// The text.
     pub text: String,
-    /// Every place that held it, in the order in which they came to be.
+    /// Every place that held it, in the order of creation.
     pub sightings: Vec<Sighting>,
     /// Events that hold it and never showed it to the model.
     pub missed: Vec<Missed>,
@@ -162,7 +162,7 @@ struct TextSearch<'a> {
     found: Vec<TextMatch>,
     /// The places in `found` of those that requests name.
     configured: Vec<usize>,
-    /// The places in `found` of the others, behind what they are in.
+    /// The indices in `found` of the others, by the message that contains them.
     placed: BTreeSet<(Seq, usize)>,
     /// Those of the others that are in view.
     in_view: BTreeSet<usize>,
@@ -181,7 +181,7 @@ struct TextMatch {
 /// When the log cannot be read.
 pub async fn ask(past: &SessionAt, text: &str) -> Result<When, AskError> {
     let wanted = words::wanted(past, text).await?;
-    told(past, text, wanted.as_ref(), true).await
+    answer(past, text, wanted.as_ref(), true).await
 }
 
 /// Makes the index of words, where pages are kept.
@@ -194,11 +194,11 @@ pub(crate) async fn index(past: &SessionAt) -> Result<(), ReadError> {
 /// # Errors
 /// When the log cannot be read.
 pub async fn ask_all(past: &SessionAt, text: &str) -> Result<When, AskError> {
-    told(past, text, None, false).await
+    answer(past, text, None, false).await
 }
 
 /// The answer that some records give; without any named, all of them.
-async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>, evicts: bool) -> Result<When, AskError> {
+async fn answer(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>, evicts: bool) -> Result<When, AskError> {
     let steps = past.steps().await?;
     let mut fold = TextSearch::new(past, &steps, text, evicts);
     fold.read(wanted).await?;

@@ -154,7 +154,7 @@ pub async fn ask_page(
     })
 }
 
-/// Since which request each span has been there without interruption.
+/// The request since which each span has been there without interruption.
 ///
 /// A span joins the model's view at its own event, and may come back to it only at one of [`RequestIndex::returns`]: between
 /// two of those it can only leave. So the request before each of them decides, newest first, until all are decided.

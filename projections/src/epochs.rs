@@ -76,7 +76,7 @@ pub struct Epochs {
     moved: bool,
     agent_switched: bool,
     model_switched: bool,
-    /// Whether another agent recorded it: what is missing was not recorded, which is no fault of the log.
+    /// Whether another agent recorded it: what is missing was not recorded, and the log is not at fault.
     imported: bool,
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Message {
     /// The Seq of the event that made it.
     pub seq: Seq,
-    /// When it came to be. A user message has the time of its admission.
+    /// Time of creation. A user message has the time of its admission.
     pub at: Time,
     /// What it says.
     pub body: Body,

@@ -20,7 +20,7 @@ pub struct PendingQuestion {
     pub agent: AgentName,
     /// What it wants to do.
     pub action: String,
-    /// To what.
+    /// The resources that the action concerns.
     pub resources: Vec<String>,
 }
 

@@ -196,7 +196,7 @@ pub struct RequestMessage {
 /// A provider request before its wire encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// The agent of the turn.
     pub agent: AgentName,

@@ -216,7 +216,7 @@ impl Projection for SessionInfo {
                 self.titling.open = Some(sent.request);
                 self.titling.asked = self.titling.asked.saturating_add(1);
             }
-            // A compaction that the user asked for is no turn.
+            // A compaction that the user asked for does not count as a turn.
             Event::Compaction(CompactionEvent::Started(started)) => {
                 self.summarising = started.reason == CompactionReason::Manual;
             }

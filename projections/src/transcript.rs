@@ -23,7 +23,7 @@ pub struct TranscriptItem {
     pub first: Seq,
     /// The Seq of the last event that changed it.
     pub last: Seq,
-    /// When it came to be.
+    /// Time of creation.
     pub at: Time,
     /// Whether it is a user message: what a revert and a fork count.
     pub user: bool,

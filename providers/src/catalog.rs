@@ -55,7 +55,7 @@ pub struct Catalog {
     prices: PriceList,
 }
 
-/// A text is no Catalog: the message says where.
+/// The text is not a Catalog: the message names the place.
 #[derive(Debug, thiserror::Error)]
 #[error("not a list of models in the form of models.dev: {0}")]
 pub struct CatalogError(#[from] serde_json::Error);
@@ -230,7 +230,7 @@ fn described(id: &str, entry: &ProviderEntry) -> CatalogProvider {
 fn known(provider: &str, entry: &ProviderEntry, id: &str, model: &ModelEntry) -> CatalogModel {
     let limit = model.limit.unwrap_or_default();
     let context = limit.context.unwrap_or(0);
-    // As large as the context, it is no limit of its own, and would leave no room for a request.
+    // A limit as large as the context does not limit anything, and would leave no room for a request.
     let output = limit.output.filter(|output| context == 0 || *output < context).unwrap_or(0);
     CatalogModel {
         model: ModelName(format!("{provider}/{id}")),

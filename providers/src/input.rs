@@ -20,7 +20,7 @@ pub struct CallInput {
 
 impl CallInput {
     /// The input of a call as a provider gave it. An object stays as received, letter for letter. Nothing at all is an
-    /// object without fields, as providers write calls without input; what is no JSON is taken as a text.
+    /// object without fields, as providers write calls without input; anything that is not JSON is taken as a text.
     pub fn received(text: &str) -> Self {
         let trimmed = text.trim();
         if trimmed.is_empty() {
@@ -46,7 +46,7 @@ impl CallInput {
         self.fault.as_deref()
     }
 
-    /// What it was if it was JSON but no object, for the model: `an array`.
+    /// The kind of a JSON value that is not an object, for the model: `an array`.
     pub fn other_than_object(&self) -> Option<&'static str> {
         Some(match self.wrapped.then(|| self.fields.get("value"))?? {
             Value::Null => "null",

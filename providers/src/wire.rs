@@ -80,7 +80,7 @@ pub enum BodyError {
     /// The model's profile names an encoding of another build: use that build, or record the model's profile anew.
     #[error("this build does not know encoding {encoding} of {protocol}")]
     UnknownEncoding {
-        /// Of which protocol.
+        /// Its protocol.
         protocol: Protocol,
         /// Its number.
         encoding: u32,
@@ -115,7 +115,7 @@ pub enum BodyError {
         name: String,
         /// What it may be.
         expected: &'static str,
-        /// What it is.
+        /// The encoding that was found.
         found: String,
     },
     /// Fields that say what the protocol itself says: they cannot be laid over the body.

@@ -16,7 +16,7 @@ const REMINDER: &str = "<system-reminder>";
 /// How texts begin with which Claude Code says that the user gave it a command.
 const COMMANDS: [&str; 3] = ["<local-command-", "<command-name>", "<command-message>"];
 
-/// Reads a body; `None` if it is no request for messages.
+/// Reads a body; `None` if it is not a request for messages.
 pub(crate) fn conversation(body: &Value) -> Option<WireConversation> {
     let messages = body.get("messages")?.as_array()?;
     let model = text(body, "model")?;
@@ -76,7 +76,7 @@ fn unit(message: &Value) -> Unit {
     };
     let system = message.get("role").and_then(Value::as_str) == Some("system");
     let items = match message.get("content") {
-        Some(Value::String(text)) => vec![said(text.clone(), speaker, system)],
+        Some(Value::String(text)) => vec![text_item(text.clone(), speaker, system)],
         Some(Value::Array(blocks)) => blocks.iter().map(|block| item(block, speaker, system)).collect(),
         _ => Vec::new(),
     };
@@ -84,7 +84,7 @@ fn unit(message: &Value) -> Unit {
 }
 
 /// A text: of the user or model, or what the agent adds in the user's place.
-fn said(text: String, speaker: Speaker, system: bool) -> WireItem {
+fn text_item(text: String, speaker: Speaker, system: bool) -> WireItem {
     let reminds = text.trim_start().starts_with(REMINDER) && text.trim_end().ends_with("</system-reminder>");
     match speaker {
         Speaker::User if system => WireItem::Context { key: "agent/system", text },
@@ -99,7 +99,7 @@ fn said(text: String, speaker: Speaker, system: bool) -> WireItem {
 fn item(block: &Value, speaker: Speaker, system: bool) -> WireItem {
     let id = |name: &str| text(block, name).unwrap_or_default();
     match block.get("type").and_then(Value::as_str).unwrap_or_default() {
-        "text" => said(id("text"), speaker, system),
+        "text" => text_item(id("text"), speaker, system),
         "thinking" => {
             let signature = text(block, "signature").filter(|signature| !signature.is_empty());
             let metadata = signature.map(|signature| serde_json::json!({"signature": signature}).to_string());

@@ -58,7 +58,7 @@ struct BodyFile {
 pub struct RawBodies {
     requests: Vec<BodyFile>,
     responses: Vec<BodyFile>,
-    /// Files that are no JSON: the agent was ended while it wrote them.
+    /// Files that are not JSON: the agent was ended while it wrote them.
     broken: u64,
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct CapturedAnswer {
 /// A piece of an answer that arrives.
 #[derive(Debug)]
 pub(crate) struct CapturedPiece {
-    /// Of which request.
+    /// The request.
     pub(crate) id: u64,
     pub(crate) coding: StreamCoding,
     pub(crate) body: CapturedBody,

@@ -20,7 +20,7 @@ const CONTROLS: [&str; 8] = [
 /// Fields that are read elsewhere, or say nothing about the model's work.
 const OTHERS: [&str; 7] = ["model", "messages", "tools", "stream", "stream_options", "metadata", "user"];
 
-/// Reads a body; `None` if it is no request for a completion.
+/// Reads a body; `None` if it is not a request for a completion.
 pub(crate) fn conversation(body: &Value) -> Option<WireConversation> {
     let model = text(body, "model")?;
     let messages = body.get("messages")?.as_array()?;

@@ -9,7 +9,8 @@ use serde_json::Value;
 /// How a text begins that Gemini CLI adds in the user's place.
 const ADDED: [&str; 2] = ["<session_context>", "This is the Gemini CLI. We are setting up the context"];
 
-/// Reads a body; `path` names the model: `/v1beta/models/MODEL:generateContent`. `None` if it is no request for content.
+/// Reads a body; `path` names the model: `/v1beta/models/MODEL:generateContent`. `None` if it is not a request for
+/// content.
 pub(crate) fn conversation(path: &str, body: &Value) -> Option<WireConversation> {
     // To count tokens, the request may be wrapped.
     let body = body.get("generateContentRequest").unwrap_or(body);
@@ -109,7 +110,7 @@ fn signature(part: &Value) -> Option<String> {
     text(part, "thoughtSignature").map(|signature| serde_json::json!({"thoughtSignature": signature}).to_string())
 }
 
-/// Reads the chunks of an answer that was no refusal.
+/// Reads the chunks of a successful answer.
 pub(crate) fn answer(chunks: &[Value]) -> DecodedAnswer {
     let mut answer = DecodedAnswer::default();
     let mut calls = false;

@@ -20,7 +20,7 @@ pub(crate) enum RecordedProtocol {
 }
 
 impl RecordedProtocol {
-    /// The protocol of a path, and whether the request only counts tokens. `None` for what is no request to a model.
+    /// The protocol of a path, and whether the request only counts tokens. `None` for other requests.
     pub(crate) fn of(target: &str) -> Option<(Self, bool)> {
         let path = target.split('?').next().unwrap_or_default();
         let endings = [

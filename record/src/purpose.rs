@@ -27,7 +27,7 @@ pub(crate) struct Requester<'c> {
     pub(crate) has_main: bool,
 }
 
-/// What a request is for that is no turn of a conversation; `None` for one that may be.
+/// The purpose of a request aside from the turns of a conversation; `None` if it may be a turn.
 pub(crate) fn aside(asking: &Requester<'_>) -> Option<Purpose> {
     let conversation = asking.conversation;
     if asking.counts || conversation.output_limit == Some(1) {

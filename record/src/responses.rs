@@ -33,7 +33,7 @@ const ADDED: [&str; 8] = [
     "<system-reminder>",
 ];
 
-/// Reads a body; `None` if it is no request for a response.
+/// Reads a body; `None` if it is not a request for a response.
 pub(crate) fn conversation(body: &Value) -> Option<WireConversation> {
     let model = text(body, "model")?;
     let input = body.get("input")?;

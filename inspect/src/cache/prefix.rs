@@ -197,7 +197,7 @@ impl Prefixes {
                 self.pieces.push(piece);
             }
         }
-        // What the runtime adds for this request alone is no part of what the next one could share.
+        // What the runtime adds for this request alone cannot be shared by the next one.
         self.added = self.pieces.iter().rev().take_while(|piece| piece.seq.is_none()).count();
         (start, removed)
     }

@@ -78,7 +78,7 @@ pub async fn requests(past: (&SessionAt, u64), other: (&SessionAt, u64)) -> Resu
         let missing = AskError::NoStep { session: past.session, wanted: number, count };
         let asked = past.request(&steps.get(number).ok_or(missing)?).await?;
         lacks.extend(asked.lacks);
-        sides.push((asked.step, told(&asked.request)));
+        sides.push((asked.step, request_parts(&asked.request)));
     }
     let (Some((b, after)), Some((a, before))) = (sides.pop(), sides.pop()) else {
         return Err(AskError::Ends { what: "two requests are compared".to_owned() });
@@ -90,7 +90,7 @@ pub async fn requests(past: (&SessionAt, u64), other: (&SessionAt, u64)) -> Resu
 
 /// Where two requests differ first, and every part that differs.
 pub(crate) fn compare(before: &Request, after: &Request) -> (Option<First>, Vec<Part>) {
-    let (first, _, parts) = compare_parts(&told(before), &told(after));
+    let (first, _, parts) = compare_parts(&request_parts(before), &request_parts(after));
     (first, parts)
 }
 
@@ -143,7 +143,7 @@ fn first(before: &[Told], after: &[Told]) -> Option<First> {
 }
 
 /// The parts of a request in the order in which a model reads them: what shapes it, tools, system texts, messages.
-fn told(request: &Request) -> Vec<Told> {
+fn request_parts(request: &Request) -> Vec<Told> {
     let part =
         |name: String, exact: String, text: String| Told { name, digest: Digest::of(exact.as_bytes()), exact, text };
     let json = |value: serde_json::Value| canonical::value(&value);

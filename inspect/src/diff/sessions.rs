@@ -48,7 +48,7 @@ pub struct Turn {
     pub entries: Vec<TurnEntry>,
 }
 
-/// One thing that was said or done. Seq, ids and times are no part of what is compared.
+/// One thing that was said or done. Seq, ids and times are not compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnEntry {
@@ -62,7 +62,7 @@ pub struct TurnEntry {
 
 impl TurnEntry {
     /// Whether both say the same.
-    pub fn says(&self, other: &Self) -> bool {
+    pub fn same_text(&self, other: &Self) -> bool {
         (self.label, &self.text) == (other.label, &other.text)
     }
 }
@@ -88,7 +88,7 @@ pub async fn sessions(a: &SessionAt, b: &SessionAt) -> Result<SessionDiff, AskEr
         let (old, new) = if alike { (None, None) } else { (read(a, left).await?, read(b, right).await?) };
         let entries = |turn: &Option<Turn>| turn.as_ref().map(|turn| turn.entries.clone()).unwrap_or_default();
         let (lines, other) = (entries(&old), entries(&new));
-        let same = lines.iter().zip(&other).take_while(|(a, b)| a.says(b)).count();
+        let same = lines.iter().zip(&other).take_while(|(a, b)| a.same_text(b)).count();
         // Messages that differ may hold the same entries, cut otherwise.
         if alike || (same == lines.len() && same == other.len() && old.is_some() == new.is_some()) {
             answer.same += u64::from(at > 0);

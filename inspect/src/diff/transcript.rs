@@ -47,7 +47,7 @@ pub struct TranscriptPart {
     pub seq: Seq,
     /// How many characters it has; 0 for a request, whose content the other kinds have.
     pub characters: u64,
-    /// What it is, or how it begins.
+    /// Its name, or how it begins.
     pub text: String,
 }
 
@@ -163,7 +163,7 @@ impl TranscriptContent {
         }
     }
 
-    /// Adds what is not known yet; `named` is what it is compared by.
+    /// Adds what is not known yet; `named` is the text to compare.
     fn add(&mut self, seq: Seq, kind: &'static str, shown: &str, named: &str) {
         let name = name_of(kind, named);
         if !self.seen.insert(name) {

@@ -77,7 +77,7 @@ impl Reader {
             [one] => Ok(*one),
             _ if all.is_empty() => Err(FindError::NoSessions { store: self.store().clone() }),
             _ => {
-                let told = catalogue.sessions.iter().map(|(id, entry)| told(*id, Some(entry))).collect();
+                let told = catalogue.sessions.iter().map(|(id, entry)| id_and_title(*id, Some(entry))).collect();
                 Err(FindError::Several { file: self.store().clone(), sessions: told })
             }
         }
@@ -162,10 +162,10 @@ fn alike(wanted: &str, titles: &BTreeMap<SessionId, String>, catalogue: &Catalog
         .filter(|(score, _)| *score >= ALIKE)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    scored.into_iter().take(OFFERED).map(|(_, id)| told(id, catalogue.sessions.get(&id))).collect()
+    scored.into_iter().take(OFFERED).map(|(_, id)| id_and_title(id, catalogue.sessions.get(&id))).collect()
 }
 
-fn told(id: SessionId, entry: Option<&CatalogueEntry>) -> String {
+fn id_and_title(id: SessionId, entry: Option<&CatalogueEntry>) -> String {
     let title = entry.map(|entry| entry.title.as_str()).unwrap_or_default();
     if title.is_empty() { id.to_string() } else { format!("{id}  {title}") }
 }

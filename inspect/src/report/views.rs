@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub(super) struct ViewChanges {
     /// The cut, how many messages stay, and those that follow them.
     history: Vec<(Seq, usize, Runs)>,
-    /// The cut, the message, and what it is since then.
+    /// The cut, the message, and its state since then.
     transcript: Vec<(Seq, Seq, u32)>,
     /// The cut, and what the view is since then.
     baseline: Vec<(Seq, u32)>,

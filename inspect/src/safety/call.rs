@@ -77,7 +77,7 @@ pub struct CallDecision {
     pub replied: Option<Seq>,
     /// The permission action; the name of the tool where the log does not have the action.
     pub action: String,
-    /// To what: the first sixteen, the beginning of each. Empty where the log does not have it.
+    /// The resources: the first sixteen, the beginning of each. Empty where the log does not have it.
     pub resources: Vec<String>,
     /// What was decided.
     pub outcome: CallOutcome,

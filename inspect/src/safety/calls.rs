@@ -37,7 +37,7 @@ struct UnsettledCall {
     call: AuditedCall,
     /// Who recorded it, if not this program.
     foreign: bool,
-    /// What it is judged by; none if that is not certain.
+    /// The resources that permissions are asked for; none if that is not certain.
     resources: Vec<String>,
     questions: Vec<PermissionId>,
 }

@@ -6,7 +6,7 @@ use annals_core::event::{MessageEvent, StepEvent, ToolEvent};
 use annals_core::{Blobs, Event, Record, SessionId};
 use std::path::PathBuf;
 
-/// Of which session calls are counted, and what the fold needs besides records.
+/// The session whose calls are counted, and what the fold needs besides records.
 pub(super) struct SafetyScope<'a> {
     pub(super) session: SessionId,
     /// Whether what ancestors recorded counts, too.

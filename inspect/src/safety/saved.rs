@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// In how many directories a session may have worked for its fold to be resumed.
+/// Number of directories in which a session may have worked for its fold to be resumed.
 const DIRECTORIES: usize = 64;
 
 /// The calls of a session that have not ended, and what was counted of the others.

@@ -33,7 +33,7 @@ pub fn folded(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(folded_char).collect())
 }
 
-/// A word longer than this many bytes (a hash, base64) is no word that ranking knows.
+/// A word longer than this many bytes (a hash, base64) is not ranked.
 const LONGEST: usize = 64;
 
 /// The words of a folded text: runs of letters, digits and `_`.

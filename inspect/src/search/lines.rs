@@ -1,4 +1,4 @@
-//! What of an event matches: by whom, and which lines.
+//! The matching lines of an event, and its author.
 
 use super::folding::{folded, words};
 use super::{SearchPattern, TextAuthor, authored_texts, is_path};

@@ -51,7 +51,7 @@ pub fn command_failure(structured: Option<&Json>, text: &str, blobs: &dyn Blobs)
         return Some(CommandFailure::Signal(number));
     }
     let exit = FIELDS.iter().find_map(|name| member(name)?.as_i64());
-    exit.or_else(|| said(text)).filter(|exit| *exit != 0).map(CommandFailure::Exit)
+    exit.or_else(|| status_above(text)).filter(|exit| *exit != 0).map(CommandFailure::Exit)
 }
 
 /// What a person should know of a command in the sandbox, from the structured value of its result: protected files that it changed. `None`
@@ -72,7 +72,7 @@ pub fn sandbox_warning(structured: Option<&Json>, blobs: &dyn Blobs) -> Option<S
 }
 
 /// The exit status that Codex and Claude Code write above an output.
-fn said(text: &str) -> Option<i64> {
+fn status_above(text: &str) -> Option<i64> {
     let framed = text.starts_with("Chunk ID:") || text.starts_with("Wall time:") || text.starts_with("Exit code");
     let head = text.lines().take(if framed { 5 } else { 0 });
     head.take_while(|line| *line != "Output:").find_map(number)

@@ -1,4 +1,4 @@
-//! From which line of which file a text came, where the request itself says so: instruction files are sent with their path, and
+//! The line and file that a text came from, where the request itself says so: instruction files are sent with their path, and
 //! tools that read files are called with it.
 
 use serde::Serialize;

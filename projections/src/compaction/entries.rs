@@ -43,7 +43,7 @@ impl SummaryEntry {
         Self { class: EntryClass::Other, text, output: None, input: None, shortened: false }
     }
 
-    fn said(text: String) -> Self {
+    fn speech(text: String) -> Self {
         Self { class: EntryClass::Said, ..Self::other(text) }
     }
 
@@ -97,11 +97,13 @@ pub(super) fn of_message(message: &Message, blobs: &dyn Blobs) -> Vec<SummaryEnt
             for content in &assistant.content {
                 match content {
                     Content::Text { text, .. } if !text.is_empty() => {
-                        entries.push(SummaryEntry::said(alloc::format!("[Assistant]: {}", text.resolve(blobs))));
+                        entries.push(SummaryEntry::speech(alloc::format!("[Assistant]: {}", text.resolve(blobs))));
                     }
                     Content::Reasoning { text, .. } if !text.is_empty() => {
-                        entries
-                            .push(SummaryEntry::said(alloc::format!("[Assistant reasoning]: {}", text.resolve(blobs))));
+                        entries.push(SummaryEntry::speech(alloc::format!(
+                            "[Assistant reasoning]: {}",
+                            text.resolve(blobs)
+                        )));
                     }
                     Content::Text { .. } | Content::Reasoning { .. } => {}
                     Content::Tool(tool) => of_call(tool, &mut entries, blobs),

@@ -34,7 +34,7 @@ pub struct SessionJson<'a> {
     pub revert: Option<RevertJson<'a>>,
     /// The session that began it as a child.
     pub parent: Option<&'a Parent>,
-    /// What it was imported from.
+    /// The source of an import.
     pub origin: Option<&'a Origin>,
     /// The process that began to append last; left out if that is not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]

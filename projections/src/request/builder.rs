@@ -62,7 +62,7 @@ impl Prefix {
 /// A request whose parts are shared with the one before it.
 #[derive(Debug)]
 pub struct BuiltRequest<'a> {
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// The agent of the turn.
     pub agent: AgentName,

@@ -125,7 +125,7 @@ pub struct CallQuestion {
     pub permission: PermissionId,
     /// What the call wants to do.
     pub action: String,
-    /// To what.
+    /// The resources that the action concerns.
     pub resources: Vec<String>,
     /// The reply; `None` while the question is open.
     pub reply: Option<PermissionReplied>,

@@ -119,7 +119,7 @@ pub enum TimelineNote {
     PermissionAsked {
         /// The action that needs permission.
         action: String,
-        /// To what.
+        /// The resources that the action concerns.
         resources: Vec<String>,
     },
     /// A reply to a permission question that belongs to no open call.

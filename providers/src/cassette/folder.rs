@@ -101,8 +101,7 @@ impl CassetteFolder {
         Err(damaged(&path, all.len() + 2, "the end is missing"))
     }
 
-    /// The heads of all recordings, by file name. What is no recording is passed over; a miss is explained as well as it
-    /// can be.
+    /// The heads of all recordings, by file name. Other files are skipped; a miss is explained as well as it can be.
     pub(super) fn heads(&self) -> Result<Vec<CassetteHead>, CassetteError> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(refused(&self.path))? {

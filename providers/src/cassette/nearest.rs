@@ -14,7 +14,7 @@ const AFTER: usize = 72;
 /// The recorded request that is most like one that was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest {
-    /// What it is recorded under.
+    /// The key under which it is recorded.
     pub recorded: CassetteKey,
     /// How many requests are recorded.
     pub of: usize,

@@ -27,7 +27,7 @@ pub struct ProviderEntry {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ModelEntry {
-    /// The name that its provider knows it by; else what it is listed under.
+    /// Its name at the provider; default: the name under which it is listed.
     pub id: Option<String>,
     /// What people call it.
     pub name: Option<String>,

@@ -1,5 +1,5 @@
-//! Settings in the shape of the AI SDK, taken apart into what they are: Generation Controls, Model Request Options, and
-//! compatibility fields of a request's body (`docs/wire.md#options`).
+//! Settings in the shape of the AI SDK, divided into Generation Controls, Model Request Options, and compatibility
+//! fields of a request's body (`docs/wire.md#options`).
 
 use crate::wire::Protocol;
 use annals_core::Json;
@@ -91,7 +91,7 @@ pub enum OptionsError {
         /// What it says, as JSON.
         value: String,
     },
-    /// A setting that holds others is no object.
+    /// A setting that should hold others is not an object.
     #[error("{0}: expected a table of settings")]
     NotATable(String),
 }

@@ -11,10 +11,10 @@ const PLACES: i64 = 9;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dollars(u64);
 
-/// A text is no price.
+/// The text is not a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PriceError {
-    /// It is no decimal number.
+    /// It is not a decimal number.
     #[error("not an amount of dollars such as 0.25")]
     NotANumber,
     /// It is finer than a nano-dollar: round it.

@@ -47,7 +47,7 @@ impl PriceList {
     }
 }
 
-/// A text is no list of prices.
+/// The text is not a list of prices.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceListError {
     /// It is not JSON of either form.
@@ -84,7 +84,7 @@ fn is_provider(first: &str, provider: &str) -> bool {
     first == provider || matches!((first, provider), ("gemini" | "vertex_ai", "google") | ("bedrock", "amazon-bedrock"))
 }
 
-/// Dollars per million tokens of dollars per token; `None` for what is no price, or finer than one.
+/// Dollars per million tokens of dollars per token; `None` if it is not a price, or too precise for one.
 fn million(per_token: &str) -> Option<Dollars> {
     let text = per_token.trim_matches('"');
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {

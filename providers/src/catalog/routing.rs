@@ -23,7 +23,7 @@ const PACKAGES: [(&str, Protocol, Option<&str>); 12] = [
 /// The protocol and the address of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// In which protocol.
+    /// The protocol.
     pub protocol: Protocol,
     /// Where, without the path of the protocol: `https://api.openai.com/v1`.
     pub base_url: String,

@@ -28,7 +28,7 @@ fn build(connect: Duration, local: bool) -> Result<Client, reqwest::Error> {
     finished(client, local)
 }
 
-/// A client that adds nothing to what it is given to send.
+/// A client that adds nothing to a request.
 pub(super) fn plain(connect: Duration, local: bool) -> Result<Client, reqwest::Error> {
     finished(builder(connect), local)
 }

@@ -21,7 +21,7 @@ pub struct ServerEvent {
     pub id: String,
     /// Its data.
     pub data: String,
-    /// After which time the server wants to be asked again.
+    /// The delay after which the server wants to be asked again.
     pub retry: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Single exchanges with servers that are no providers: a request, and an answer whose events are read as they arrive.
+//! Single exchanges with servers other than providers: a request, and an answer whose events are read as they arrive.
 
 use super::client::{is_local, plain};
 use super::endpoint::EndpointLimits;

@@ -1,4 +1,4 @@
-//! Single answers of servers that are no providers: pages and searches. One request, no redirect followed, bounded.
+//! Single answers of servers other than providers: pages and searches. One request, no redirect followed, bounded.
 
 use super::client::is_local;
 use super::faults::cause;

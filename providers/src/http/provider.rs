@@ -169,7 +169,7 @@ impl Inner {
 /// How long the explanation of a refusal may take: its status is known already.
 const EXPLAINING: Duration = Duration::from_secs(10);
 
-/// The beginning of a body that is no stream, as far as it comes.
+/// The beginning of a body that is not a stream, as far as it arrives.
 async fn beginning(mut response: Response, endpoint: &Endpoint) -> String {
     let mut bytes = Vec::new();
     let deadline = Instant::now() + endpoint.limits.idle.min(EXPLAINING);

@@ -30,7 +30,7 @@ fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim)
 }
 
-/// A number of units, rounded up; nothing for what is no time to wait.
+/// A number of units, rounded up; `None` if it is not a time to wait.
 fn millis(text: &str, unit: f64) -> Option<u64> {
     let number: f64 = text.parse().ok()?;
     // Beyond every wait that the turn allows the exact number does not matter.

@@ -34,7 +34,7 @@ const PLAIN: [&str; 25] = [
     "zen",
 ];
 
-/// Shorter values are no secrets, and replacing them would garble every text.
+/// Shorter values are not taken as secrets: replacing them would garble every text.
 const SHORTEST: usize = 6;
 
 /// The same of a segment of a path, which may also be a model's name.
@@ -97,7 +97,7 @@ impl EndpointSecrets {
     }
 }
 
-/// The segments of a path that are no plain words.
+/// The segments of a path that are not plain words.
 fn segments(url: &Url) -> impl Iterator<Item = &str> {
     url.path().split('/').filter(|segment| !segment.is_empty() && !PLAIN.contains(segment))
 }

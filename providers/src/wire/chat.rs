@@ -143,7 +143,7 @@ pub(super) struct Described<'a> {
 /// Reads the tool definitions of a request: each under the name that its calls have, the schema as it was received.
 ///
 /// # Errors
-/// When one is no JSON, its blob is missing, or two would be called the same.
+/// If one is not JSON, its blob is missing, or two would have the same name.
 pub(super) fn described(request: &Request) -> Result<Vec<Described<'_>>, BodyError> {
     let mut known: BTreeMap<Cow<'_, str>, &str> = BTreeMap::new();
     let mut all = Vec::with_capacity(request.tools.len());

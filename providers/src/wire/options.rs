@@ -189,7 +189,7 @@ impl<'a> ProtocolOptions<'a> {
 }
 
 fn text_of(json: &Json) -> Cow<'_, str> {
-    // What a request holds is resolved; a missing blob reads as a note, which is no JSON.
+    // What a request holds is resolved; a missing blob reads as a note, which is not JSON.
     json.0.resolve(&NoBlobs)
 }
 

@@ -20,12 +20,12 @@ pub struct RetryAdvice {
     pub retry: Option<bool>,
 }
 
-/// A response that is no answer: what it means for the turn. Secrets are the caller's to replace.
+/// What a response other than an answer means for the turn. The caller replaces secrets.
 pub fn refusal(protocol: Protocol, status: u16, advice: RetryAdvice, body: &str) -> ProviderError {
     let body: String = body.chars().take(LOOKED_AT).collect();
     let kind = advised(of_status(status, advice, &body.to_lowercase()), advice);
     let headline = format!("{protocol}: {} (HTTP {status})", headline(kind));
-    let message = match said(&body) {
+    let message = match body_message(&body) {
         Some(said) => format!("{headline}: {said}"),
         None => headline,
     };
@@ -191,7 +191,7 @@ const fn headline(kind: ProviderErrorKind) -> &'static str {
 }
 
 /// What a body says, if it is short: its own message where it has one, otherwise all of it.
-fn said(body: &str) -> Option<String> {
+fn body_message(body: &str) -> Option<String> {
     let body = body.trim();
     let own = serde_json::from_str(body).ok().and_then(|value: Value| {
         let said = own(&value)?.to_owned();

@@ -27,8 +27,8 @@ fn is_continued(requests: &[BodyFile], at: usize, response: &BodyFile) -> bool {
     let Some(own) = requests.get(at).map(messages) else { return false };
     requests.iter().skip(at + 1).map(messages).any(|longer| {
         let next = longer.get(own.len()).filter(|next| next["role"] == "assistant");
-        let first = |all: &[Value]| all.first().map(said);
-        first(own) == first(longer) && next.is_some_and(|next| said(next) == said(&response.json))
+        let first = |all: &[Value]| all.first().map(message_texts);
+        first(own) == first(longer) && next.is_some_and(|next| message_texts(next) == message_texts(&response.json))
     })
 }
 
@@ -37,7 +37,7 @@ fn messages(request: &BodyFile) -> &[Value] {
 }
 
 /// The texts and calls of a message, as far as they identify it.
-fn said(message: &Value) -> Vec<String> {
+fn message_texts(message: &Value) -> Vec<String> {
     let blocks = match message.get("content") {
         Some(Value::String(text)) => return vec![text.trim().to_owned()],
         Some(Value::Array(blocks)) => blocks,
@@ -67,7 +67,7 @@ mod tests {
         file(at, json!({"messages": messages.collect::<Vec<_>>()}))
     }
 
-    fn says(at: u128, text: &str) -> BodyFile {
+    fn body_file(at: u128, text: &str) -> BodyFile {
         file(at, json!({"role": "assistant", "content": [{"type": "text", "text": text}]}))
     }
 
@@ -75,14 +75,14 @@ mod tests {
     fn parallel_requests_are_told_apart_by_what_continues_them() {
         let requests =
             [asks(1, &["one"]), asks(2, &["two"]), asks(5, &["one", "1", "on"]), asks(6, &["two", "2", "on"])];
-        let responses = [says(3, "2"), says(4, "1"), says(7, "end"), says(8, "end")];
+        let responses = [body_file(3, "2"), body_file(4, "1"), body_file(7, "end"), body_file(8, "end")];
         assert_eq!(answers(&requests, &responses), [Some(1), Some(0), Some(3), Some(2)]);
     }
 
     #[test]
     fn a_request_that_broke_off_has_no_answer() {
         let requests = [asks(1, &["one"]), asks(3, &["one"]), asks(5, &["one", "1", "on"])];
-        let responses = [says(4, "1"), says(6, "2")];
+        let responses = [body_file(4, "1"), body_file(6, "2")];
         // Both attempts are alike; the first one takes it.
         assert_eq!(answers(&requests, &responses), [Some(0), None, Some(1)]);
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// What one piece may give: more is no answer of a model.
+/// Most bytes that one piece may expand to: answers of models are smaller.
 const PIECE_MAX: usize = 16 << 20;
 
 /// A coding that gives content before the body has ended. One that is missing here, as zstd, whose decoder keeps a window back, is read

@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A part of a stream that is longer than this is no event: the answer is not shown while it arrives.
+/// A longer part of a stream is not taken as an event: the answer is not shown while it arrives.
 const EVENT_MAX: usize = 4 << 20;
 
 /// The answers that are on their way, by the number of the request.
@@ -29,7 +29,7 @@ struct ArrivingAnswer {
     decoder: Option<Mutex<Decoder>>,
     /// Reads the content; made with the first piece. Used by one task at a time.
     content: Option<Mutex<ContentStream>>,
-    /// What is no whole event yet.
+    /// The beginning of an incomplete event.
     rest: Vec<u8>,
     /// The names of the fragments, in the order in which they began.
     fragments: Vec<String>,

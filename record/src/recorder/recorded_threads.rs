@@ -1,4 +1,4 @@
-//! The conversations of a recording: to which one a request belongs, and what is appended to it.
+//! The conversations of a recording: the one that a request belongs to, and what is appended to it.
 
 mod beginning;
 mod earlier;
@@ -161,7 +161,7 @@ impl RecordedThreads {
         self.record(request, at, purpose).await
     }
 
-    /// Reads what a request says, without secrets; `None` for what is no request to a model.
+    /// Reads what a request says, without secrets; `None` if it is not a request to a model.
     fn read(&mut self, captured: Box<CapturedRequest>) -> Result<Option<ReadRequest>, String> {
         let Some((protocol, counts)) = RecordedProtocol::of(&captured.target) else { return Ok(None) };
         self.learn(&captured.secrets);

@@ -51,7 +51,7 @@ impl Thread {
                 facts.push(CompactionFailed { reason, error, usage: answer.usage, cost: answer_cost });
             }
             None => {
-                let text = Some(said(answer));
+                let text = Some(answer_text(answer));
                 self.summary = Some(PendingSummary { text, usage: answer.usage, cost: answer_cost });
             }
         }
@@ -176,7 +176,7 @@ impl Thread {
 }
 
 /// The text of an answer.
-fn said(answer: &DecodedAnswer) -> String {
+fn answer_text(answer: &DecodedAnswer) -> String {
     let texts = answer.items.iter().filter_map(|item| match item {
         WireItem::Text(text) => Some(text.as_str()),
         _ => None,

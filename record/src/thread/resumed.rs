@@ -48,7 +48,7 @@ impl Collected {
             Event::Step(StepEvent::AnswerRecorded(received)) => self.received = Some((**received).clone()),
             Event::Step(StepEvent::Started(_)) => self.answer = Some((seq, Vec::new())),
             Event::Step(StepEvent::TextEnded(text)) => {
-                self.said(WireItem::Text(text.text.resolve(blobs).into_owned()));
+                self.add_item(WireItem::Text(text.text.resolve(blobs).into_owned()));
             }
             Event::Tool(ToolEvent::Called(called)) => {
                 self.transcriber.used_calls.insert(called.call.0.clone());
@@ -59,7 +59,7 @@ impl Collected {
                     hosted: called.hosted,
                     metadata: None,
                 };
-                self.said(call);
+                self.add_item(call);
             }
             Event::Input(InputEvent::Admitted(_)) => self.transcriber.inputs += 1,
             Event::Context(ContextEvent::EpochStarted(_)) => self.transcriber.forget_contexts(),
@@ -76,7 +76,7 @@ impl Collected {
         }
     }
 
-    fn said(&mut self, item: WireItem) {
+    fn add_item(&mut self, item: WireItem) {
         if let Some((_, items)) = &mut self.answer {
             items.push(item);
         }

@@ -73,7 +73,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             counted(unknown as u64, "request")
         ));
     }
-    if let Some(lacking) = Lack::told(&answer.lacks) {
+    if let Some(lacking) = Lack::sentence(&answer.lacks) {
         cli.remark(&format!("not recorded: {lacking}"));
     }
     Ok(verdict)

@@ -15,7 +15,7 @@ pub fn draw(why: &Why, full: bool, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let style = sheet.style;
     let right = format!("event {} · {}", why.step.seq, style.clock(why.step.at));
     sheet.rule(&heading(&why.step, Some(why.steps)), &right, Emphasis::Strong)?;
-    if let Some(told) = Lack::told(&why.lacks) {
+    if let Some(told) = Lack::sentence(&why.lacks) {
         sheet.row(None, ("missing", Emphasis::Warn), (&told, Emphasis::Plain), ("", Emphasis::Dim))?;
     }
     let mut part = "";

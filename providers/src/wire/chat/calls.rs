@@ -57,7 +57,7 @@ struct PartialInput {
     text: String,
     /// The brackets that close what is open, the innermost last.
     open: Vec<u8>,
-    /// The text is no JSON value and cannot become one.
+    /// The text cannot be completed to a JSON value.
     broken: bool,
     quoted: bool,
     escaped: bool,

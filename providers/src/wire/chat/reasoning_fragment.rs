@@ -37,7 +37,7 @@ impl ReasoningFragment {
     /// Takes in a detail; gives whether it says something of its own, which the text of the fragment does not.
     ///
     /// # Errors
-    /// When it is no JSON object.
+    /// If it is not a JSON object.
     pub(super) fn take(&mut self, detail: &RawValue) -> Result<bool, ProviderError> {
         let DetailHeader { kind } = read(detail.get())?;
         let field = match kind.as_deref() {

@@ -101,7 +101,7 @@ pub(super) fn items(request: &Request) -> Vec<InputItem<'_>> {
             }
             Role::Tool => out.extend(
                 results(&request.messages, at)
-                    .map(|result| output(names::call(result.id.as_str()), told(result, &request.model))),
+                    .map(|result| output(names::call(result.id.as_str()), call_output(result, &request.model))),
             ),
         }
     }
@@ -143,7 +143,7 @@ fn part<'a>(medium: Medium<'a>, note: impl FnOnce() -> String) -> InputPart<'a> 
 }
 
 /// What a call gave: a text, or parts when media came with it.
-fn told<'a>(result: &'a ToolResult, model: &ModelProfile) -> CallOutput<'a> {
+fn call_output<'a>(result: &'a ToolResult, model: &ModelProfile) -> CallOutput<'a> {
     let text = result.error.as_deref().or(result.output.as_deref()).unwrap_or_default();
     if result.attachments.is_empty() {
         return CallOutput::Text(text.into());
@@ -164,7 +164,7 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], out: &mut Vec<I
             Block::Text { text, metadata, .. } => {
                 let phase = metadata.as_deref().and_then(|text| serde_json::from_str(text).ok());
                 let phase = phase.and_then(|MessagePhase { phase }| phase);
-                out.push(InputItem::Assistant { role: "assistant", content: [said(text.into())], phase });
+                out.push(InputItem::Assistant { role: "assistant", content: [output_text(text.into())], phase });
             }
             Block::Reasoning { text, metadata, .. } => {
                 out.extend(metadata.as_deref().and_then(|metadata| reasoning(text, metadata)));
@@ -186,7 +186,7 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], out: &mut Vec<I
             Block::Call { .. } | Block::HostedResult { .. } => {
                 out.extend(hosted_words(block, results).map(|words| InputItem::Assistant {
                     role: "assistant",
-                    content: [said(words)],
+                    content: [output_text(words)],
                     phase: None,
                 }));
             }
@@ -196,7 +196,7 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], out: &mut Vec<I
     }
 }
 
-fn said(text: Cow<'_, str>) -> InputPart<'_> {
+fn output_text(text: Cow<'_, str>) -> InputPart<'_> {
     InputPart::OutputText { text }
 }
 

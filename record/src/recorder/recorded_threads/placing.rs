@@ -1,4 +1,4 @@
-//! To which conversation a request belongs, and what it is for.
+//! Finds the conversation and the purpose of a request.
 
 use super::{KnownThread, RecordedThreads};
 use crate::capture::CapturedRequest;
