@@ -72,6 +72,8 @@ impl History {
         let Some(message) = self.messages.get(seq) else { return false };
         let standing = self.standing();
         let is_kept = standing.is_none_or(|compacted| seq >= compacted.first_kept);
+        // A context message before the kept tail is selected only where a baseline exists that it is newer than: without one the
+        // summary covers it. A pinned input is sent before the summary, and must not be replayed after it as well.
         match &message.body {
             Body::System { .. } if is_kept => self.baseline.is_none_or(|baseline| seq > baseline),
             Body::System { .. } => self.baseline.is_some_and(|baseline| seq > baseline),
@@ -188,6 +190,9 @@ impl History {
     }
 
     /// Marks the inputs that are sent without their middle, and notes whether what is selected now was evicted.
+    ///
+    /// Everything is marked anew, since the compaction in force alone decides: after an undo an earlier one is in force again, and a
+    /// pin sends an input whole. Such a change can also select messages that [`History::evict`] dropped as superseded.
     fn mark_replayed(&mut self) {
         let standing = self.standing().cloned();
         let sent = |seq: Seq| {

@@ -235,6 +235,8 @@ impl Lane {
         Ok(false)
     }
 
+    /// Another process was faster, so that what is staged was decided from an outdated view. A promotion is right in any order and
+    /// its input was shown as joined, so promotions are appended; context, epoch and request are decided again by the next boundary.
     async fn append_promotions(&self, loaded: &mut FoldedView) -> Result<(), LogError> {
         loop {
             self.catch_up(loaded).await?;

@@ -136,6 +136,8 @@ impl<'r> AnswerRecorder<'r> {
     /// Receives the answer until it ends, while its calls already run.
     pub(super) async fn receive(&mut self, mut answer: AnswerStream) -> Result<AnswerEnd, Stop> {
         loop {
+            // In this order: an interruption also ends a stream that never pauses, and the log has an answer in the order of its
+            // stream. Parts that are held to be appended together are appended before an update of a call, which follows them.
             let event = tokio::select! {
                 biased;
                 () = self.runner.cancellation.cancelled() => return Ok(AnswerEnd::Interrupted),
