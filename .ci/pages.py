@@ -1,4 +1,4 @@
-"""Checks the Markdown pages: words (CONTRIBUTING.md, Wording) and links to files and headings."""
+"""Checks the Markdown pages: words (CONTRIBUTING.md, Wording), links to files and headings, and the width of lines."""
 
 import functools
 import pathlib
@@ -7,6 +7,10 @@ import subprocess
 
 from wording import blanked, prose
 
+# Columns of a line. Headings, images, tables and single long words are not wrapped.
+WIDTH = 150
+# Columns of a row of a table in docs/commands.md: longer cells belong into prose.
+TABLE = 160
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?\)")
 FENCE = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`\n]*`")
@@ -46,6 +50,15 @@ def links(path, text):
             yield f"{path}:{number}: no heading #{anchor} in {target or path}"
 
 
+def widths(path, text):
+    """Lines that are too long."""
+    for number, line in enumerate(text.splitlines(), 1):
+        row = line.lstrip().startswith("|")
+        limit = TABLE if row and path.name == "commands.md" else WIDTH
+        if len(line) > limit and not line.startswith(("#", "![", "<")) and (not row or limit == TABLE) and " " in line.strip():
+            yield f"{path}:{number}: {len(line)} columns; wrap at {limit}"
+
+
 def words(path, text):
     """Words and constructions that need a second reading."""
     for number, found in prose(enumerate(text.splitlines(), 1)):
@@ -61,5 +74,7 @@ def problems():
             continue
         text = FENCE.sub(blanked, path.read_text(encoding="utf-8"))
         yield from links(path, text)
+        if path.parts[0] == "docs" or len(path.parts) == 1:
+            yield from widths(path, text)
         if path.parts[0] == "docs":
             yield from words(path, text)

@@ -211,6 +211,13 @@ class Pages(unittest.TestCase):
             found = [problem.split(": ", 1)[1] for problem in pages.links(path, self.PAGE)]
         self.assertEqual(found, [f"no heading #nowhere in {path}", "no file missing.md"])
 
+    def test_long_lines_are_found_except_tables_and_single_words(self):
+        long = "word " * 40
+        text = f"{long}\n| {long} |\n# {long}\n{'x' * 200}\n"
+        self.assertEqual(len(list(pages.widths(pathlib.Path("page.md"), text))), 1)
+        self.assertEqual(len(list(pages.widths(pathlib.Path("commands.md"), text))), 2)
+
+
 
 class Modules(unittest.TestCase):
     def graph(self, **files):
