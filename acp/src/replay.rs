@@ -9,6 +9,9 @@ use annals_projections::{Body, Content, Message, Status, ToolCall, Transcript};
 use serde_json::Value;
 use std::path::Path;
 
+/// The result of a call that had none when its process ended.
+const UNFINISHED: &str = "This call had not ended when its process was killed. What it did is not known.";
+
 /// Sends what was said and done, without what was undone.
 pub(super) async fn send(
     reader: &Reader,
@@ -64,11 +67,10 @@ fn part(part: &Content, directory: &Path, blobs: &dyn Blobs) -> Vec<Value> {
         Content::Reasoning { text, .. } => text_of(THOUGHT, &text.resolve(blobs)),
         Content::Tool(call) if call.hosted => Vec::new(),
         Content::Tool(call) => {
-            let mut updates = vec![content::called(&called(call), directory, blobs)];
-            if !call.is_open() {
-                updates.push(content::settled(&settled(call), directory, blobs));
-            }
-            updates
+            vec![
+                content::called(&called(call), directory, blobs),
+                content::settled(&settled(call), directory, blobs),
+            ]
         }
     }
 }
@@ -88,6 +90,7 @@ fn called(call: &ToolCall) -> ToolCalled {
     }
 }
 
+/// How a call ended. One that is still open belongs to a process that was killed: no result of it will come.
 fn settled(call: &ToolCall) -> ToolSettled {
     let outcome = call.outcome.unwrap_or(match call.status {
         Status::Completed => ToolOutcome::Completed,
@@ -95,7 +98,7 @@ fn settled(call: &ToolCall) -> ToolSettled {
     });
     ToolSettled {
         output: call.output.clone(),
-        error: call.error.clone(),
+        error: if call.is_open() { Some(UNFINISHED.into()) } else { call.error.clone() },
         structured: call.structured.clone(),
         attachments: call.attachments.clone(),
         ..ToolSettled::bare(call.call.clone(), outcome)

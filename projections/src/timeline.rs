@@ -198,7 +198,7 @@ impl Timeline {
         match event {
             ToolEvent::Called(called) => {
                 let (call, name, input) = (called.call.clone(), called.name.clone(), called.input.clone());
-                let call = TimelineCall { call, name, input, result: None, question: None };
+                let call = TimelineCall { call, name, input, result: None, question: None, waited_ms: 0 };
                 self.fragment(record, called.index, EntryKind::Call(Box::new(call)), true);
             }
             ToolEvent::Settled(settled) => self.settled(record, settled),
@@ -243,9 +243,13 @@ impl Timeline {
         entry.open = false;
         let ms = record.at.millis().saturating_sub(entry.at.millis());
         if let EntryKind::Call(call) = &mut entry.kind {
+            if let Some(question) = call.question.as_ref().filter(|question| question.reply.is_none()) {
+                let waited = record.at.millis().saturating_sub(question.at.millis());
+                call.waited_ms = call.waited_ms.saturating_add(waited);
+            }
             call.result = Some(CallResult {
                 outcome: settled.outcome,
-                ms,
+                ms: ms.saturating_sub(call.waited_ms),
                 output: settled.output.clone(),
                 error: settled.error.clone(),
                 structured: settled.structured.clone(),
@@ -268,7 +272,7 @@ impl Timeline {
             && let EntryKind::Call(call) = &mut entry.kind
         {
             let permission = asked.permission.clone();
-            call.question = Some(CallQuestion { permission, action, resources, reply: None });
+            call.question = Some(CallQuestion { permission, at: record.at, action, resources, reply: None });
             return;
         }
         self.note(record, TimelineNote::PermissionAsked { action, resources });
@@ -284,6 +288,8 @@ impl Timeline {
                 && may_change
             {
                 question.reply = Some(replied.clone());
+                let waited = record.at.millis().saturating_sub(question.at.millis());
+                call.waited_ms = call.waited_ms.saturating_add(waited);
                 return;
             }
         }

@@ -1,8 +1,8 @@
 //! The turns of a session as rows: prompt, calls, marks, what was used.
 
 use crate::timeline::{CommandFailure, command_failure};
-use annals_core::event::{ChildEvent, InputEvent, StepEvent, ToolEvent, ToolOutcome, Usage};
-use annals_core::{Blobs, CallId, Event, InputId, Record, Seq, SessionId, Time};
+use annals_core::event::{ChildEvent, InputEvent, PermissionEvent, StepEvent, ToolEvent, ToolOutcome, Usage};
+use annals_core::{Blobs, CallId, Event, InputId, PermissionId, Record, Seq, SessionId, Time};
 use annals_projections::ToJson;
 use serde::Serialize;
 use serde_json::Value;
@@ -56,7 +56,7 @@ pub struct ReportCall {
     pub first: Seq,
     /// The event that recorded its end.
     pub last: Option<Seq>,
-    /// Milliseconds between them.
+    /// Milliseconds between them, without what the call waited for a person.
     pub duration_ms: Option<u64>,
     /// How it ended, or `running`.
     pub status: &'static str,
@@ -71,8 +71,20 @@ pub struct ReportCall {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub command_failure: Option<CommandFailure>,
+    /// When it began, and later by what it waited for replies to questions.
     #[serde(skip)]
     at: Time,
+    #[serde(skip)]
+    asked: Option<(PermissionId, Time)>,
+}
+
+impl ReportCall {
+    /// Leaves out the time since a question that has no reply yet.
+    fn waited(&mut self, until: Time) {
+        if let Some((_, since)) = self.asked.take() {
+            self.at = Time(self.at.0.saturating_add(until.0.saturating_sub(since.0)));
+        }
+    }
 }
 
 /// An event that a timeline shows between calls.
@@ -194,11 +206,25 @@ impl ReportTurn {
                 failure: None,
                 command_failure: None,
                 at: record.at,
+                asked: None,
             }),
+            Event::Permission(PermissionEvent::Asked(asked)) => {
+                let call = self.calls.iter_mut().rev().find(|call| Some(&call.call) == asked.call.as_ref());
+                if let Some(call) = call {
+                    call.asked = Some((asked.permission.clone(), record.at));
+                }
+            }
+            Event::Permission(PermissionEvent::Replied(replied)) => {
+                let is_of = |call: &&mut ReportCall| call.asked.as_ref().is_some_and(|(it, _)| *it == replied.permission);
+                if let Some(call) = self.calls.iter_mut().rev().find(is_of) {
+                    call.waited(record.at);
+                }
+            }
             Event::Tool(ToolEvent::Settled(settled)) => {
                 self.error |= settled.outcome != ToolOutcome::Completed;
                 if let Some(call) = self.calls.iter_mut().rev().find(|call| call.call == settled.call) {
                     call.last = Some(record.seq);
+                    call.waited(record.at);
                     call.duration_ms = Some(record.at.0.saturating_sub(call.at.0));
                     call.status = settled.outcome.as_str();
                     let text = settled.error.as_ref().unwrap_or(&settled.output);

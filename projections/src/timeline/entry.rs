@@ -95,6 +95,8 @@ pub struct TimelineCall {
     pub result: Option<CallResult>,
     /// The permission question about it.
     pub question: Option<CallQuestion>,
+    /// How long it waited for replies to questions, in milliseconds.
+    pub waited_ms: u64,
 }
 
 /// How a call ended.
@@ -103,7 +105,7 @@ pub struct TimelineCall {
 pub struct CallResult {
     /// Completed, failed, interrupted or exhausted.
     pub outcome: ToolOutcome,
-    /// Time since the call, in milliseconds.
+    /// Time since the call, in milliseconds, without what it waited for a person.
     pub ms: u64,
     /// The Model Tool Output.
     pub output: Text,
@@ -123,6 +125,8 @@ pub struct CallResult {
 pub struct CallQuestion {
     /// Its id.
     pub permission: PermissionId,
+    /// When it was asked.
+    pub at: Time,
     /// What the call wants to do.
     pub action: String,
     /// The resources that the action concerns.
