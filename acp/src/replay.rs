@@ -67,10 +67,7 @@ fn part(part: &Content, directory: &Path, blobs: &dyn Blobs) -> Vec<Value> {
         Content::Reasoning { text, .. } => text_of(THOUGHT, &text.resolve(blobs)),
         Content::Tool(call) if call.hosted => Vec::new(),
         Content::Tool(call) => {
-            vec![
-                content::called(&called(call), directory, blobs),
-                content::settled(&settled(call), directory, blobs),
-            ]
+            vec![content::called(&called(call), directory, blobs), content::settled(&settled(call), directory, blobs)]
         }
     }
 }

@@ -32,6 +32,12 @@ mod store_id;
 mod text_removal;
 pub mod views;
 
+/// Programs that tests need: the list of `annals_tests::needed`.
+#[cfg(test)]
+#[allow(dead_code, unused_macros, unused_imports)]
+#[path = "../../tests/src/needed.rs"]
+mod needed;
+
 pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog};
 pub use hung_owner::HungOwner;
 pub use ipc::{Ownership, SharedError, SharedLog};

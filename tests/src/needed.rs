@@ -64,6 +64,32 @@ pub fn path_of(program: &str) -> Option<OsString> {
     may_run(program, found.is_some(), in_ci()).then_some(found).flatten()
 }
 
+/// Ends a test that needs programs of [`NEEDED`] where one of them is missing: `annals_tests::needs!("python3")`.
+#[macro_export]
+macro_rules! needs {
+    ($($program:literal),+) => {
+        if ![$($crate::needed::is_here($program)),+].iter().all(|is_here| *is_here) {
+            return $crate::needed::NotRun::not_run();
+        }
+    };
+}
+
+/// What a test gives that was not run.
+pub trait NotRun {
+    /// The same as of one that passed; what was missing is noted.
+    fn not_run() -> Self;
+}
+
+impl NotRun for () {
+    fn not_run() -> Self {}
+}
+
+impl<E> NotRun for Result<(), E> {
+    fn not_run() -> Self {
+        Ok(())
+    }
+}
+
 impl Needed {
     /// The program, if it can be started.
     #[must_use]

@@ -62,6 +62,7 @@ fn holds(folder: &Path, text: &str) -> bool {
 
 #[test]
 fn what_an_agent_sent_is_proved_byte_for_byte() -> std::io::Result<()> {
+    annals_tests::needs!("python3");
     let (annals, provider) = (Annals::new(), Provider::start(script())?);
     let store = tempfile::tempdir()?;
     let at = store.path().to_string_lossy().into_owned();

@@ -64,6 +64,12 @@ mod workplace;
 pub mod worktree;
 mod write;
 
+/// Programs that tests need: the list of `annals_tests::needed`.
+#[cfg(test)]
+#[allow(dead_code, unused_macros, unused_imports)]
+#[path = "../../tests/src/needed.rs"]
+mod needed;
+
 #[cfg(test)]
 mod tests;
 

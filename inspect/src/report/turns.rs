@@ -215,7 +215,8 @@ impl ReportTurn {
                 }
             }
             Event::Permission(PermissionEvent::Replied(replied)) => {
-                let is_of = |call: &&mut ReportCall| call.asked.as_ref().is_some_and(|(it, _)| *it == replied.permission);
+                let is_of =
+                    |call: &&mut ReportCall| call.asked.as_ref().is_some_and(|(it, _)| *it == replied.permission);
                 if let Some(call) = self.calls.iter_mut().rev().find(is_of) {
                     call.waited(record.at);
                 }

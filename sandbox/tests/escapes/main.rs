@@ -1,6 +1,10 @@
 //! A table of ways out of the sandbox. Each is tried twice: without the sandbox, where it has to work, so that the table
 //! means something, and within it, where it has to change, read, reach and stop nothing.
 
+/// Programs that tests need: the list of `annals_tests::needed`.
+#[allow(dead_code)]
+#[path = "../../../tests/src/needed.rs"]
+mod needed;
 mod table;
 mod world;
 
@@ -39,6 +43,7 @@ fn confined(world: &World, sandbox: &Sandbox, script: &str) -> Result<String, Bo
 
 #[test]
 fn no_way_out_of_the_table_works() -> Tested {
+    needs!("python3");
     let (mut out, mut harmless) = (Vec::new(), Vec::new());
     for Escape { name, script, everywhere } in ESCAPES {
         let world = World::new()?;
@@ -62,9 +67,10 @@ fn no_way_out_of_the_table_works() -> Tested {
 
 #[test]
 fn no_way_out_works_with_bubblewrap_either_where_it_can_be_used() -> Tested {
+    needs!("bwrap", "python3");
     let enforced = wrapped(&World::new()?, |_| ())?.enforced().clone();
     if !enforced.bubblewrap {
-        eprintln!("skipped: bubblewrap is not there, or cannot be used here");
+        needed::skipped("bwrap", "bubblewrap cannot be used here");
         return Ok(());
     }
     let mut out = Vec::new();
@@ -82,6 +88,7 @@ fn no_way_out_works_with_bubblewrap_either_where_it_can_be_used() -> Tested {
 
 #[test]
 fn ordinary_work_is_not_disturbed() -> Tested {
+    needs!("python3");
     let world = World::new()?;
     let sandbox = sandbox(&world, |_| ())?;
     for (script, expected) in [

@@ -63,6 +63,7 @@ fn python(file: &Path) -> (bool, String) {
 
 #[test]
 fn personal_data_is_erased_from_every_file_and_all_proofs_hold() {
+    annals_tests::needs!("python3", "ssh-keygen");
     let annals = store();
     ends(&annals, 0, &["sign"]);
     let withheld = annals.file("withheld.jsonl");
@@ -122,6 +123,7 @@ fn personal_data_is_erased_from_every_file_and_all_proofs_hold() {
 
 #[test]
 fn an_erased_session_continues_and_is_imported_elsewhere() {
+    annals_tests::needs!("python3");
     let annals = store();
     ends(&annals, 0, &["erase", "@last", "--seq", "1", "--reason", "a test", "--yes"]);
     let again = ends(&annals, 2, &["erase", "@last", "--seq", "1", "--reason", "a test", "--yes"]);

@@ -182,6 +182,7 @@ fn seen(output: &Output) -> String {
 
 #[test]
 fn a_terminal_gets_no_sequence_of_a_session() {
+    annals_tests::needs!("python3");
     let hostile = hostile_store();
     let real = Real::new();
     fs::rename(hostile.store(), real.store()).expect("the store moves");
@@ -208,6 +209,7 @@ fn a_terminal_gets_no_sequence_of_a_session() {
 
 #[test]
 fn without_a_pager_the_answer_is_printed() {
+    annals_tests::needs!("python3");
     let real = Real::new();
     let file = fixture("claude-code/tools-and-compaction.jsonl");
     let wanted = real.on_a_terminal(&["replay", &file, "--no-pager"], &[]).stdout;

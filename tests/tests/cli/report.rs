@@ -69,6 +69,7 @@ fn verified_by_python(file: &Path) -> bool {
 
 #[test]
 fn a_report_is_proved_by_us_and_by_python_and_is_read_like_the_session() {
+    annals_tests::needs!("python3");
     let annals = store();
     let (file, _) = report(&annals, "report.html", &[]);
     assert!(ends(&annals, 0, &["verify", &text(&file)]).contains("integrity verified"));
@@ -86,6 +87,7 @@ fn a_report_is_proved_by_us_and_by_python_and_is_read_like_the_session() {
 
 #[test]
 fn one_flipped_byte_of_the_export_in_a_report_or_its_end_cut_off_fails() {
+    annals_tests::needs!("python3");
     let annals = store();
     let (file, _) = report(&annals, "report.html", &[]);
     let bytes = std::fs::read(&file).unwrap();
@@ -110,6 +112,7 @@ fn one_flipped_byte_of_the_export_in_a_report_or_its_end_cut_off_fails() {
 
 #[test]
 fn no_text_of_a_session_is_in_the_markup_of_its_report() {
+    annals_tests::needs!("python3");
     let annals = store();
     let (file, _) = report(&annals, "report.html", &[]);
     let (markup, [export, data]) = parts(&file);
@@ -129,6 +132,7 @@ fn no_text_of_a_session_is_in_the_markup_of_its_report() {
 
 #[test]
 fn withheld_texts_and_secrets_are_nowhere_in_a_report() {
+    annals_tests::needs!("python3");
     let annals = store();
     let (whole, _) = report(&annals, "whole.html", &[]);
     let (_, [export, data]) = parts(&whole);
@@ -164,6 +168,7 @@ fn a_secret_in_a_path_of_the_session_is_reported_with_its_event() {
 
 #[test]
 fn a_range_limits_what_is_shown_and_says_what_it_does_not_limit() {
+    annals_tests::needs!("python3");
     let annals = store();
     let (file, remarks) = report(&annals, "range.html", &["--at", "turn:2.."]);
     assert!(remarks.contains("the export in the file is whole"), "{remarks}");
@@ -182,6 +187,7 @@ fn a_range_limits_what_is_shown_and_says_what_it_does_not_limit() {
 
 #[test]
 fn what_a_report_holds_gives_the_views_that_the_commands_show_at_every_cut() {
+    annals_tests::needs!("python3");
     let annals = Annals::new();
     ends(&annals, 0, &["import", &fixture("claude-code/tools-and-compaction.jsonl")]);
     let (_, [_, data]) = parts(&report(&annals, "report.html", &[]).0);

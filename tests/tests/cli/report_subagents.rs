@@ -56,6 +56,7 @@ fn shown(data: &str) -> serde_json::Value {
 
 #[test]
 fn a_report_has_the_sub_agents_shows_them_and_proves_them() {
+    annals_tests::needs!("python3");
     let (annals, main) = store();
     let (file, _) = report(&annals, &main, &[]);
     let [export, data] = blocks(&file);
@@ -82,6 +83,7 @@ fn a_report_has_the_sub_agents_shows_them_and_proves_them() {
 
 #[test]
 fn rules_and_redaction_reach_sub_agents_and_only_leaves_them_out() {
+    annals_tests::needs!("python3");
     let (annals, main) = store();
     let (file, remarks) = report(&annals, &main, &["--redact", "--withhold", "text:four f"]);
     assert!(remarks.contains("secrets were found in"), "{remarks}");

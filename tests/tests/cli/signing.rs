@@ -89,6 +89,7 @@ impl Signed {
 
 #[test]
 fn a_signed_store_is_verified_and_signing_appends_nothing() -> Tested {
+    annals_tests::needs!("ssh-keygen");
     let signed = Signed::new()?;
     assert!(signed.fails(2, &["verify", "--signed"]).contains("nothing was signed in this store; run `annals sign`"));
     let before = signed.fine(&["verify", "--json"]);
@@ -121,6 +122,7 @@ fn half_of_tools(signed: &Signed) -> Result<String, std::io::Error> {
 
 #[test]
 fn a_session_that_was_shortened_or_removed_is_found() -> Tested {
+    annals_tests::needs!("ssh-keygen");
     let signed = Signed::new()?;
     signed.fine(&["sign"]);
     signed.replace_log(&half_of_tools(&signed)?)?;
@@ -144,6 +146,7 @@ fn a_session_that_was_shortened_or_removed_is_found() -> Tested {
 
 #[test]
 fn a_session_that_has_grown_is_signed_again() -> Tested {
+    annals_tests::needs!("ssh-keygen");
     let signed = Signed::new()?;
     fs::remove_dir_all(signed.annals.store())?;
     signed.fine(&["import", &half_of_tools(&signed)?]);
@@ -164,6 +167,7 @@ fn a_session_that_has_grown_is_signed_again() -> Tested {
 
 #[test]
 fn a_checkpoint_that_was_kept_finds_a_tree_that_was_made_again() -> Tested {
+    annals_tests::needs!("ssh-keygen");
     let signed = Signed::new()?;
     signed.fine(&["sign"]);
     let kept = signed.path("kept-checkpoint");
@@ -178,6 +182,7 @@ fn a_checkpoint_that_was_kept_finds_a_tree_that_was_made_again() -> Tested {
 
 #[test]
 fn one_altered_byte_of_what_is_kept_fails() -> Tested {
+    annals_tests::needs!("ssh-keygen");
     let signed = Signed::new()?;
     signed.fine(&["sign"]);
     for name in ["2.checkpoint", "2.text", "2.text.sig", "heads"] {
@@ -197,6 +202,7 @@ fn one_altered_byte_of_what_is_kept_fails() -> Tested {
 
 #[test]
 fn a_proof_is_verified_without_the_store_and_against_an_export() -> Tested {
+    annals_tests::needs!("ssh-keygen");
     let signed = Signed::new()?;
     assert!(signed.fails(2, &["prove"]).contains("nothing was signed"));
     signed.fine(&["sign"]);
@@ -228,6 +234,7 @@ fn a_proof_is_verified_without_the_store_and_against_an_export() -> Tested {
 
 #[test]
 fn the_python_program_checks_every_proof_and_finds_every_altered_byte() -> Tested {
+    annals_tests::needs!("python3", "ssh-keygen");
     /// Prints the number of alterations that were not found, and who signed the whole proof.
     const DRIVER: &str = "import sys; sys.path.insert(0, sys.argv[1]); import verify_proof as v
 proof, signers = open(sys.argv[2], 'rb').read(), open(sys.argv[3]).read()
@@ -268,6 +275,7 @@ print(sum(holds(at, at % 8) for at in range(0, len(proof), int(sys.argv[4]))))";
 
 #[test]
 fn a_witness_follows_a_store_and_its_signature_is_added() -> Tested {
+    annals_tests::needs!("ssh-keygen");
     let signed = Signed::new()?;
     signed.fine(&["sign"]);
     let [key, records, cosigned, growth] = ["w.key", "records", "cosigned", "growth"].map(|name| signed.path(name));
@@ -301,6 +309,7 @@ fn a_witness_follows_a_store_and_its_signature_is_added() -> Tested {
 
 #[test]
 fn the_answers_have_the_schemas_that_are_printed() -> Tested {
+    annals_tests::needs!("ssh-keygen");
     let signed = Signed::new()?;
     let answer = |args: &[&str]| -> Result<serde_json::Value, serde_json::Error> {
         serde_json::from_str(&signed.fine(&[args, &["--json"]].concat()))

@@ -90,6 +90,7 @@ print(raw.hex()); print(hashlib.sha256(raw).hexdigest()); print(hashlib.blake2b(
 
 #[test]
 fn a_session_is_handed_over_without_personal_data_and_verifies_whole() {
+    annals_tests::needs!("python3");
     let annals = store();
     let (full, _) = export(&annals, "full.jsonl", &[]);
     let (file, remarks) = export(&annals, "withheld.jsonl", &RULES);
@@ -128,6 +129,7 @@ fn a_session_is_handed_over_without_personal_data_and_verifies_whole() {
 
 #[test]
 fn only_what_is_selected_stays_readable() {
+    annals_tests::needs!("python3");
     let annals = store();
     let (file, _) = export(&annals, "only.jsonl", &["--only", "text:Nothing of note"]);
     let lines = std::fs::read_to_string(&file).unwrap();
@@ -155,6 +157,7 @@ fn a_text_that_is_given_later_is_proved_and_another_is_not() {
 
 #[test]
 fn one_flipped_byte_of_a_withheld_export_fails() {
+    annals_tests::needs!("python3");
     let annals = store();
     let (file, _) = export(&annals, "withheld.jsonl", &RULES);
     let bytes = std::fs::read(&file).unwrap();

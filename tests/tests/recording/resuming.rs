@@ -13,6 +13,7 @@ fn said(text: &str) -> Scripted {
 
 #[test]
 fn a_request_aside_before_a_resumed_turn_begins_no_session() -> std::io::Result<()> {
+    annals_tests::needs!("python3");
     let complexity = || said(r#"{"complexity": 3}"#);
     let script = [complexity(), said("Answer 1."), complexity(), said("Answer 2.")];
     let (annals, provider, store) = (Annals::new(), Provider::start(script)?, tempfile::tempdir()?);
@@ -40,6 +41,7 @@ fn a_request_aside_before_a_resumed_turn_begins_no_session() -> std::io::Result<
 
 #[test]
 fn a_summary_of_an_agent_without_ids_continues_its_session() -> std::io::Result<()> {
+    annals_tests::needs!("python3");
     let complexity = || said(r#"{"complexity": 3}"#);
     let snapshot = "<state_snapshot>The user asked twice.</state_snapshot>";
     let script = [complexity(), said("Answer 1."), complexity(), said(snapshot), said("Answer 2.")];
@@ -67,6 +69,7 @@ fn a_summary_of_an_agent_without_ids_continues_its_session() -> std::io::Result<
 
 #[test]
 fn a_conversation_that_the_provider_compacts_stays_one_session() -> std::io::Result<()> {
+    annals_tests::needs!("python3");
     let usage = json!({"input_tokens": 9, "output_tokens": 3, "total_tokens": 12});
     let prompt = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Prompt number 1 of the user"}]});
     let answered = |text: &str| {
@@ -107,6 +110,7 @@ fn a_conversation_that_the_provider_compacts_stays_one_session() -> std::io::Res
 
 #[test]
 fn parallel_subagents_are_children_of_the_session_that_started_them() -> std::io::Result<()> {
+    annals_tests::needs!("python3");
     let usage = json!({"input_tokens": 9, "output_tokens": 3});
     let message = |content: Value, stop: &str| {
         let body = json!({"id": "m", "type": "message", "role": "assistant", "content": content, "stop_reason": stop, "usage": usage});

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 #[test]
 fn a_transcript_is_tied_to_the_recording_of_the_same_session() -> io::Result<()> {
+    annals_tests::needs!("python3");
     let (annals, provider, store) = (Annals::new(), Provider::start(script())?, tempfile::tempdir()?);
     let at = store.path().to_string_lossy().into_owned();
     let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/agent.py");

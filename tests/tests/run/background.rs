@@ -116,6 +116,7 @@ fn asking() -> (Model, Person) {
 
 #[test]
 fn a_chat_shows_what_wakes_by_itself_and_asks_at_once() {
+    annals_tests::needs!("python3");
     let (model, person) = asking();
     let mut chat = Terminal::open(&person, &["chat", "--plain"]);
     chat.expect("/help");
@@ -139,6 +140,7 @@ fn a_chat_shows_what_wakes_by_itself_and_asks_at_once() {
 
 #[test]
 fn a_line_that_was_begun_before_a_question_is_a_prompt() {
+    annals_tests::needs!("python3");
     let (model, person) = asking();
     let mut chat = Terminal::open(&person, &["chat", "--plain"]);
     chat.expect("/help");
@@ -168,6 +170,7 @@ fn a_line_that_was_begun_before_a_question_is_a_prompt() {
 
 #[test]
 fn who_leaves_a_chat_is_told_which_tasks_are_cancelled() {
+    annals_tests::needs!("python3");
     let (_model, person) = story([Says::Text("Four files.").held()]);
     let mut chat = Terminal::open(&person, &["chat", "--plain"]);
     chat.expect("/help");
@@ -181,6 +184,7 @@ fn who_leaves_a_chat_is_told_which_tasks_are_cancelled() {
 
 #[test]
 fn a_word_that_is_typed_while_the_model_works_is_for_the_chat_and_waits_for_the_end_of_the_turn() {
+    annals_tests::needs!("python3");
     let model = Model::start([Says::Text("Done.").held()]).expect("a port");
     let person = Person::with_model(model.url(), CHAT);
     let mut chat = Terminal::open(&person, &["chat", "--plain"]);
@@ -198,6 +202,7 @@ fn a_word_that_is_typed_while_the_model_works_is_for_the_chat_and_waits_for_the_
 
 #[test]
 fn a_chat_shows_that_the_model_is_at_work_and_what_a_tool_says() {
+    annals_tests::needs!("python3");
     let count = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo last";
     let calls = Says::Calls("", vec![("c1", "bash", json!({"command": count}))]).held();
     let model = Model::start([calls, Says::Text("Done.")]).expect("a port");
@@ -217,6 +222,7 @@ fn a_chat_shows_that_the_model_is_at_work_and_what_a_tool_says() {
 
 #[test]
 fn a_run_on_a_terminal_shows_that_the_model_is_at_work_and_breaks_no_word() {
+    annals_tests::needs!("python3");
     let text = "The quick brown fox jumps over the lazy dog and runs along the river until the evening comes at last.";
     let model = Model::start([Says::Text(text).held()]).expect("a port");
     let person = Person::with_model(model.url(), CHAT);
@@ -232,6 +238,7 @@ fn a_run_on_a_terminal_shows_that_the_model_is_at_work_and_breaks_no_word() {
 
 #[test]
 fn all_of_a_long_change_can_be_seen_before_it_is_allowed() {
+    annals_tests::needs!("python3");
     let content: String = (1..=60).map(|number| format!("line {number} of the plan\n")).collect();
     let write = vec![("c1", "write", json!({"path": "plan.md", "content": content}))];
     let model = Model::start([Says::Calls("", write), Says::Text("Written.")]).expect("a port");

@@ -26,6 +26,7 @@ fn left(mut chat: Terminal) {
 
 #[test]
 fn a_question_is_answered_by_a_key_and_its_command_is_seen_as_it_runs() {
+    annals_tests::needs!("python3");
     let count = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo last; exit 3";
     let calls = Says::Calls("", vec![("c1", "bash", json!({"command": count}))]);
     let model = Model::start([calls, Says::Text("It **failed**.")]).expect("a port");
@@ -46,6 +47,7 @@ fn a_question_is_answered_by_a_key_and_its_command_is_seen_as_it_runs() {
 
 #[test]
 fn a_message_that_is_typed_while_the_model_works_is_recorded_and_shown_until_it_is_read() {
+    annals_tests::needs!("python3");
     let calls = Says::Calls("", vec![("c1", "ls", json!({}))]).held();
     let model = Model::start([calls, Says::Text("Both are done.")]).expect("a port");
     let (person, mut chat) = open(&model, &[]);
@@ -64,6 +66,7 @@ fn a_message_that_is_typed_while_the_model_works_is_recorded_and_shown_until_it_
 
 #[test]
 fn esc_interrupts_and_the_conversation_continues() {
+    annals_tests::needs!("python3");
     let model = Model::start([Says::Text("Never read.").held(), Says::Text("As I said.")]).expect("a port");
     let (_person, mut chat) = open(&model, &[]);
     chat.send("think\r");
@@ -78,6 +81,7 @@ fn esc_interrupts_and_the_conversation_continues() {
 
 #[test]
 fn several_lines_are_one_prompt_and_files_are_completed() {
+    annals_tests::needs!("python3");
     let model = Model::start([Says::Text("I see.")]).expect("a port");
     let (person, mut chat) = open(&model, &[]);
     person.write("notes-of-the-day.txt", "remember the milk");
@@ -95,6 +99,7 @@ fn several_lines_are_one_prompt_and_files_are_completed() {
 
 #[test]
 fn another_session_is_resumed_from_the_list() {
+    annals_tests::needs!("python3");
     let model = Model::start([Says::Text("Hello."), Says::Text("Again.")]).expect("a port");
     let person = Person::with_model(model.url(), CHAT);
     person.annals(&["run", "an earlier question"]);
@@ -115,6 +120,7 @@ fn another_session_is_resumed_from_the_list() {
 
 #[test]
 fn sigterm_and_a_closed_terminal_end_a_chat_and_restore_the_terminal() {
+    annals_tests::needs!("python3");
     let model = Model::start([Says::Text("Never read.").held(), Says::Text("Never read.").held()]).expect("a port");
     let (person, mut chat) = open(&model, &[]);
     chat.send("think\r");
@@ -132,6 +138,7 @@ fn sigterm_and_a_closed_terminal_end_a_chat_and_restore_the_terminal() {
 
 #[test]
 fn what_a_model_writes_cannot_steer_the_terminal() {
+    annals_tests::needs!("python3");
     let evil = "red \u{1b}]0;title\u{7}\u{1b}[2J \u{202e}end";
     let calls = Says::Calls("", vec![("c1", "bash", json!({"command": format!("echo '{evil}'")}))]);
     let model = Model::start([calls, Says::Text(evil)]).expect("a port");

@@ -313,6 +313,7 @@ fn an_answer_steers_nothing_unless_its_bytes_are_asked_for() {
 
 #[test]
 fn a_question_on_a_terminal_shows_what_is_asked_for_and_steers_nothing() {
+    annals_tests::needs!("python3");
     let command = "ls #\u{202e} gnihton\u{202c} \u{1b}]52;c;b3du\u{7}\u{200b}";
     let calls = vec![("c1", "bash", json!({"command": command}))];
     let model = model([Says::Calls(HOSTILE, calls), Says::Text(HOSTILE)]);

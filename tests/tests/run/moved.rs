@@ -153,6 +153,7 @@ fn a_run_whose_store_is_removed_fails_and_makes_nothing_again() {
 
 #[test]
 fn a_chat_keeps_its_lines_in_its_store_when_that_is_moved() {
+    annals_tests::needs!("python3");
     let model = Model::start([Says::Text("Hello."), Says::Text("Hello again.")]).expect("a port");
     let person = Person::with_model(model.url(), CHAT);
     let mut chat = Terminal::open(&person, &["chat", "--plain"]);

@@ -131,6 +131,7 @@ fn too_wide(person: &Person, args: &[&str]) -> Vec<String> {
 
 #[test]
 fn no_answer_is_wider_than_a_terminal_of_60_columns() {
+    annals_tests::needs!("python3");
     let person = user();
     let sessions = person.json(&["sessions", "--all", "--json"]);
     let sessions = sessions.as_array().expect("a list");

@@ -18,6 +18,7 @@ fn newcomer() -> Person {
 
 #[test]
 fn a_newcomer_imports_with_one_key_picks_a_session_and_resumes_it_in_its_agent() {
+    annals_tests::needs!("python3");
     let person = newcomer();
     let mut screen = Terminal::open(&person, &[]);
     screen.expect("found 1 session of 1 agent (1 project); import them? [Y/n]");
@@ -50,6 +51,7 @@ fn a_newcomer_imports_with_one_key_picks_a_session_and_resumes_it_in_its_agent()
 
 #[test]
 fn who_says_no_has_no_store_afterwards() {
+    annals_tests::needs!("python3");
     let person = newcomer();
     let mut screen = Terminal::open(&person, &[]);
     screen.expect("[Y/n]");
@@ -61,6 +63,7 @@ fn who_says_no_has_no_store_afterwards() {
 
 #[test]
 fn a_machine_without_sessions_shows_how_to_begin() {
+    annals_tests::needs!("python3");
     let person = Person::new();
     let mut screen = Terminal::open(&person, &[]);
     screen.expect("No session of OpenCode, Codex CLI or Claude Code was found");

@@ -57,6 +57,7 @@ fn message_named(stream: &mut BufReader<TcpStream>, name: &str) -> Value {
 
 #[test]
 fn a_question_that_a_terminal_asks_is_answered_over_http_and_the_terminal_says_so() {
+    annals_tests::needs!("python3");
     let script = [writes("c1", "a.txt"), writes("c2", "b.txt"), Says::Text("Done.")];
     let model = Model::start(script).expect("a port");
     let person = Person::with_model(model.url(), CHAT);

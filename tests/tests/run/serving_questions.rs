@@ -76,6 +76,7 @@ fn a_question_of_a_session_that_the_server_runs_is_answered_or_left_to_the_model
 
 #[test]
 fn a_question_that_a_terminal_asks_is_answered_over_http_or_there() {
+    annals_tests::needs!("python3");
     let script = [asks("c1", "Which colours?"), asks("c2", "And the lid?"), Says::Text("Done.")];
     let model = Model::start(script).expect("a port");
     let person = Person::with_model(model.url(), CHAT);

@@ -101,6 +101,7 @@ fn verified(person: &Person) -> String {
 
 #[test]
 fn a_session_is_signed_after_each_run_and_no_other_one() {
+    annals_tests::needs!("ssh-keygen");
     let (_model, person) = signing(4, "");
     let imported = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/codex/one-turn.rollout.jsonl");
     assert_eq!(person.annals(&["import", imported]).status, Some(0));
@@ -125,6 +126,7 @@ fn a_session_is_signed_after_each_run_and_no_other_one() {
 
 #[test]
 fn a_key_that_cannot_sign_is_one_warning_and_the_answer_counts() {
+    annals_tests::needs!("ssh-keygen");
     for (key_file, vector, told) in [
         ("../../.ssh/none", None, "/.ssh/none: No such file or directory"),
         ("~/.ssh/locked", Some("locked"), "/.ssh/locked: the key is protected by a passphrase"),
@@ -154,6 +156,7 @@ fn a_key_that_cannot_sign_is_one_warning_and_the_answer_counts() {
 
 #[test]
 fn nothing_is_signed_without_the_setting_and_the_key_of_the_configuration_signs_by_hand() {
+    annals_tests::needs!("ssh-keygen");
     let (_model, person) = signing(1, "key = \"own\"\n");
     let file = person.home().join(".config/annals/config.toml");
     let config = fs::read_to_string(&file).expect("a file").replace("automatically = true\n", "");
@@ -170,6 +173,7 @@ fn nothing_is_signed_without_the_setting_and_the_key_of_the_configuration_signs_
 
 #[test]
 fn a_key_in_an_agent_signs_by_its_file_or_by_its_public_part_alone() {
+    annals_tests::needs!("ssh-keygen");
     for key_file in ["~/.ssh/locked", "~/.ssh/locked.pub"] {
         let (_model, mut person) = signing(2, &format!("key = {key_file:?}\n"));
         key(&person, "locked", ".ssh/locked");
@@ -198,6 +202,7 @@ fn a_key_in_an_agent_signs_by_its_file_or_by_its_public_part_alone() {
 
 #[test]
 fn ssh_keygen_asks_for_the_passphrase_and_only_when_a_person_signs() {
+    annals_tests::needs!("ssh-keygen");
     let (_model, mut person) = signing(1, "key = \"~/.ssh/locked\"\n");
     key(&person, "locked", ".ssh/locked");
     publish_locked(&person);
@@ -218,6 +223,7 @@ fn ssh_keygen_asks_for_the_passphrase_and_only_when_a_person_signs() {
 
 #[test]
 fn without_ssh_keygen_ed25519_is_verified_and_everything_else_says_what_is_needed() {
+    annals_tests::needs!("ssh-keygen");
     let (_model, mut person) = signing(1, "");
     person.annals(&["run", "first"]);
     assert_eq!(checkpoints(&person), [1]);

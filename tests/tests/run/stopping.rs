@@ -41,6 +41,7 @@ fn events(person: &Person) -> u64 {
 
 #[test]
 fn an_import_shows_how_far_it_is_and_continues_after_ctrl_c() {
+    annals_tests::needs!("python3");
     let person = Person::new();
     person.write("long.jsonl", &transcript(6_000));
     let mut import = Terminal::open(&person, &["import", "long.jsonl"]);
@@ -65,6 +66,7 @@ fn an_import_shows_how_far_it_is_and_continues_after_ctrl_c() {
 
 #[test]
 fn a_chat_that_continues_a_session_shows_that_the_model_works_and_is_interrupted_by_ctrl_c() {
+    annals_tests::needs!("python3");
     let slow = Says::Text("Never read.").held();
     let model = Model::start([Says::Text("Hello."), slow, Says::Text("As I said.")]).expect("a port");
     let person = Person::with_model(model.url(), CHAT);
@@ -87,6 +89,7 @@ fn a_chat_that_continues_a_session_shows_that_the_model_works_and_is_interrupted
 
 #[test]
 fn ctrl_c_is_for_the_pager_while_it_has_the_terminal() {
+    annals_tests::needs!("python3");
     let mut person = Person::new();
     person.set("PAGER", "sh -c 'trap \"\" INT; cat; read line < /dev/tty; echo \"left: $line\"'");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/claude-code/one-turn.jsonl");

@@ -17,6 +17,7 @@ fn person() -> Person {
 
 #[test]
 fn a_session_is_opened_and_the_terminal_is_restored() {
+    annals_tests::needs!("python3");
     let person = person();
     let mut tui = Terminal::open(&person, &["tui", "--all"]);
     tui.expect("inventory.csv");
@@ -31,6 +32,7 @@ fn a_session_is_opened_and_the_terminal_is_restored() {
 
 #[test]
 fn a_signal_restores_the_terminal() {
+    annals_tests::needs!("python3");
     let person = person();
     let mut tui = Terminal::open(&person, &["tui", "@last", "--all"]);
     tui.expect("Changes");
@@ -48,6 +50,7 @@ fn without_a_terminal_it_is_an_error() {
 
 #[test]
 fn a_terminal_that_is_gone_ends_it() {
+    annals_tests::needs!("python3");
     let person = person();
     let mut tui = Terminal::open(&person, &["tui", "--all"]);
     tui.expect("inventory.csv");
@@ -57,6 +60,7 @@ fn a_terminal_that_is_gone_ends_it() {
 
 #[test]
 fn a_session_that_another_process_runs_is_followed_while_the_model_answers() {
+    annals_tests::needs!("python3");
     let model =
         Model::start([Says::Text("Hello."), Says::Begins("Seven jars, I").to("jars are there")]).expect("a port");
     let person = Person::with_model(model.url(), "openai-chat");

@@ -148,6 +148,7 @@ fn person(model: &Model, settings: &str) -> Person {
 
 #[test]
 fn a_day_of_work_in_a_sandbox_asks_fewer_than_ten_questions() {
+    annals_tests::needs!("python3");
     let model = Model::start([]).expect("a port");
     let person = person(&model, "[sandbox]\nmode = \"workspace-write\"\n");
     let steps = day();
@@ -168,6 +169,7 @@ fn a_day_of_work_in_a_sandbox_asks_fewer_than_ten_questions() {
 
 #[test]
 fn a_day_without_a_sandbox_asks_once_for_each_kind_of_command_and_the_next_day_not_at_all() {
+    annals_tests::needs!("python3");
     let model = Model::start([]).expect("a port");
     let person = person(&model, "");
     let commands = || {

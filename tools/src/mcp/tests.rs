@@ -86,6 +86,7 @@ impl Started {
 
 #[tokio::test]
 async fn other_tools_are_offered_from_the_next_epoch_on() -> Tested {
+    crate::needs!("python3");
     let started = Started::new("plain", |server| server).await?;
     let before = started.names();
     let directory = started.folder.path().display().to_string();
@@ -100,6 +101,7 @@ async fn other_tools_are_offered_from_the_next_epoch_on() -> Tested {
 
 #[tokio::test]
 async fn all_pages_of_tools_are_offered_but_those_that_are_denied() -> Tested {
+    crate::needs!("python3");
     let denied = |server| McpServer { denied_tools: vec!["secret".into()], ..server };
     let started = Started::new("plain", denied).await?;
     assert_eq!(started.remarks, Vec::<String>::new());
@@ -129,6 +131,7 @@ async fn all_pages_of_tools_are_offered_but_those_that_are_denied() -> Tested {
 
 #[tokio::test]
 async fn results_are_texts_values_and_images() -> Tested {
+    crate::needs!("python3");
     let set = |server| McpServer { environment: vec![("GIVEN".into(), "1".into())], ..server };
     let started = Started::new("plain", set).await?;
     assert_eq!(started.text("echo", r#"{"n": 12345678901234567890}"#).await, r#"{"n": 12345678901234567890}"#);
@@ -149,6 +152,7 @@ async fn results_are_texts_values_and_images() -> Tested {
 
 #[tokio::test]
 async fn a_server_that_ends_is_started_again_and_the_call_is_not_repeated() -> Tested {
+    crate::needs!("python3");
     let started = Started::new("plain", |server| server).await?;
     let told = "MCP server test: the server ended; it wrote: out of luck. Whether the call had an effect is not known.";
     assert_eq!(started.text("crash", "{}").await, told);
@@ -160,6 +164,7 @@ async fn a_server_that_ends_is_started_again_and_the_call_is_not_repeated() -> T
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_is_cancelled() -> Tested {
+    crate::needs!("python3");
     let limited = |server| McpServer { timeout: Duration::from_millis(50), ..server };
     let started = Started::new("plain", limited).await?;
     let told = "MCP server test: no answer to tools/call within 50 ms. Whether the call had an effect is not known.";
@@ -170,6 +175,7 @@ async fn a_call_that_takes_too_long_is_cancelled() -> Tested {
 
 #[tokio::test]
 async fn an_interrupted_call_is_cancelled_at_the_server() -> Tested {
+    crate::needs!("python3");
     let started = Started::new("plain", |server| server).await?;
     let interrupt = async {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -183,6 +189,7 @@ async fn an_interrupted_call_is_cancelled_at_the_server() -> Tested {
 
 #[tokio::test]
 async fn servers_that_cannot_be_used_are_named() -> Tested {
+    crate::needs!("python3");
     let absent = |server| McpServer { program: "/nowhere/server".into(), ..server };
     let slow = |server| McpServer { start_timeout: Duration::from_millis(50), ..server };
     let told = async |mode: &str, change: fn(McpServer) -> McpServer| {

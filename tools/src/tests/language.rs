@@ -40,6 +40,7 @@ fn bench(program: &[&str]) -> std::io::Result<Bench> {
 
 #[tokio::test]
 async fn an_edit_names_the_errors_that_are_new_and_no_others() -> Tested {
+    crate::needs!("python3");
     let bench = bench(&["python3", "-c", SERVER])?;
     bench.put("a.txt", "BAD\nfine\n")?;
     let output = bench.call("edit", json!({"path": "a.txt", "old_string": "fine", "new_string": "x\nBAD too"})).await?;

@@ -63,6 +63,7 @@ fn a_key_of_a_witness_and_what_is_no_key_sign_nothing() -> Tested {
 
 #[test]
 fn ssh_keygen_signs_with_a_file_and_its_public_part_names_the_signer() -> Tested {
+    crate::needs!("ssh-keygen");
     let folder = tempfile::tempdir()?;
     let plain = copy("plain", folder.path())?;
     assert_eq!(signature_file(&sign(&plain)?).as_deref(), Some(SIGNATURE));
@@ -80,6 +81,7 @@ fn ssh_keygen_signs_with_a_file_and_its_public_part_names_the_signer() -> Tested
 
 #[test]
 fn keys_of_other_types_sign_and_verify() -> Tested {
+    crate::needs!("ssh-keygen");
     let folder = tempfile::tempdir()?;
     sign(&copy("rsa", folder.path())?)?;
     for (kind, bits) in [("ecdsa", "256"), ("ecdsa", "521")] {
@@ -94,6 +96,7 @@ fn keys_of_other_types_sign_and_verify() -> Tested {
 
 #[test]
 fn a_key_that_cannot_sign_says_why() -> Tested {
+    crate::needs!("ssh-keygen");
     let folder = tempfile::tempdir()?;
     let refused = |path: &Path| match SigningKey::load(path).and_then(|key| key.sign_unattended(NAME, TEXT)) {
         Ok(_) => "signed".to_owned(),
