@@ -20,9 +20,8 @@ fn repository(folder: &Path, ran: &Path, bare: bool) -> Tested {
     let config = if bare { folder.join("config") } else { folder.join(".git/config") };
     put(&folder.join("file"), "x")?;
     if bare {
-        let worktree = folder.display();
-        let text =
-            format!("[core]\n\tbare = false\n\tworktree = {worktree}\n\tfsmonitor = \"touch {} #\"\n", ran.display());
+        let core = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n";
+        let text = format!("{core}\tfsmonitor = \"touch {} #\"\n", ran.display());
         std::fs::write(config, text)?;
     } else {
         git(&["add", "file"])?;
