@@ -88,7 +88,7 @@ mod tests {
         ];
         let id = |number: u8| SessionId([number; 16]);
         let sessions = (0..).map(id).zip(all).collect();
-        let catalogue = Catalogue { sessions };
+        let catalogue = Catalogue { sessions, ..Catalogue::default() };
         assert_eq!(recordings(&catalogue), BTreeMap::from([(id(1), id(0)), (id(4), id(3))]));
         assert_eq!(transcript_of(&catalogue, id(0)), Some(id(1)));
         assert_eq!(transcript_of(&catalogue, id(5)), None);

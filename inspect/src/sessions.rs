@@ -203,7 +203,7 @@ mod tests {
         let entry = |title: &str, turns| CatalogueEntry { title: title.into(), turns, ..CatalogueEntry::default() };
         let ids = [1, 2, 3].map(|n| SessionId::from_parts(n, 0));
         let sessions = [(ids[0], entry("Fix the Parser", 1)), (ids[1], entry("other", 9)), (ids[2], entry("fix", 2))];
-        let catalogue = Catalogue { sessions: sessions.into_iter().collect() };
+        let catalogue = Catalogue { sessions: sessions.into_iter().collect(), ..Catalogue::default() };
         let pricing = Pricing::new(annals_providers::catalog::Catalog::built_in());
         let of = |words: &[&str], order| {
             let filter = SessionFilter {

@@ -7,7 +7,9 @@ use crate::usage::Unpriced;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use annals_core::event::{CompactionEvent, ErasureEvent, InputEvent, Parent, ProcessInfo, SessionEvent, StepEvent};
+use annals_core::event::{
+    ChildEvent, CompactionEvent, ErasureEvent, InputEvent, Parent, ProcessInfo, SessionEvent, StepEvent,
+};
 use annals_core::{AgentName, Event, ModelName, Record, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +68,8 @@ pub struct CatalogueEntry {
 pub struct Catalogue {
     /// By id.
     pub sessions: BTreeMap<SessionId, CatalogueEntry>,
+    /// Who began a session that does not name its parent: one that was imported before its parent was known.
+    pub began: BTreeMap<SessionId, Parent>,
 }
 
 impl Catalogue {
@@ -108,7 +112,7 @@ impl Catalogue {
                     entry.origin_form = Some(origin.form.clone());
                 }
                 (entry.branch, entry.commit) = created.process.as_ref().map(git).unwrap_or_default();
-                entry.parent = created.parent.clone();
+                entry.parent = created.parent.clone().or_else(|| self.began.remove(&record.session));
                 if let Some(title) = &created.title {
                     entry.title = title.clone();
                     entry.titled = true;
@@ -174,8 +178,16 @@ impl Catalogue {
             | Event::Permission(_)
             | Event::Message(_)
             | Event::Files(_)
-            | Event::Child(_)
+            | Event::Child(ChildEvent::Settled(_))
             | Event::Erasure(ErasureEvent::TextsErased(_)) => {}
+            Event::Child(ChildEvent::Started(started)) => {
+                let parent = Parent { session: record.session, call: started.call.clone() };
+                match self.sessions.get_mut(&started.child) {
+                    Some(child) if child.parent.is_none() && child.fork.is_none() => child.parent = Some(parent),
+                    Some(_) => {}
+                    None => drop(self.began.insert(started.child, parent)),
+                }
+            }
         }
     }
 }
@@ -196,7 +208,7 @@ mod tests {
     use super::*;
     use crate::facts;
     use alloc::vec;
-    use annals_core::event::{GitState, Location, ProcessAttached, SessionForked, SessionMoved, Switch};
+    use annals_core::event::{ChildStarted, GitState, Location, ProcessAttached, SessionForked, SessionMoved, Switch};
     use annals_core::{Digest, SessionKey};
 
     fn attached(branch: Option<&str>) -> Event {
@@ -218,6 +230,21 @@ mod tests {
             last = catalogue.sessions.get(&session).cloned().unwrap_or_default();
         }
         last
+    }
+
+    #[test]
+    fn a_child_that_names_no_parent_belongs_to_the_session_that_began_it() {
+        let (parent, child) = (SessionId::from_parts(1, 1), SessionId::from_parts(1, 2));
+        let began = ChildStarted { child, call: None, agent: AgentName("look".into()), background: false };
+        let created = facts::created(Switch::Keep, Switch::Keep);
+        let events = [(parent, 0, created.clone()), (parent, 1, began.into()), (child, 0, created)];
+        for order in [[0, 1, 2], [2, 0, 1]] {
+            let mut catalogue = Catalogue::default();
+            for (session, seq, event) in order.map(|at| &events[at]) {
+                catalogue.apply(&Record { session: *session, seq: Seq(*seq), at: Time(0), event });
+            }
+            assert_eq!(catalogue.sessions[&child].parent, Some(Parent { session: parent, call: None }), "{order:?}");
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ const WHOLE: FoldVersion<'static> = FoldVersion { name: "whole", version: Sessio
 /// A view for looking: bounded by what is shown ([`SessionView::evict`]).
 const BOUNDED: FoldVersion<'static> = FoldVersion { name: "bounded", version: SessionView::VERSION };
 /// The catalogue of the store, with the cursor of where it ends; kept under the nil id.
-const CATALOGUE: FoldVersion<'static> = FoldVersion { name: "catalogue", version: 8 };
+const CATALOGUE: FoldVersion<'static> = FoldVersion { name: "catalogue", version: 9 };
 /// What all sessions used, likewise.
 const SPENDING: FoldVersion<'static> = FoldVersion { name: "spending", version: 3 };
 const NO_SESSION: SessionId = SessionId([0; 16]);

@@ -35,7 +35,7 @@ fn sessions() -> Vec<SessionOverview> {
         entry(3, "hidden \u{202e}txet\u{1b}[31m red\nsecond line", "/work/blog", "opencode"),
         entry(4, "今日の天気を教えてください", "/work/blog", "opencode"),
     ];
-    let catalogue = Catalogue { sessions: all.into_iter().collect() };
+    let catalogue = Catalogue { sessions: all.into_iter().collect(), ..Catalogue::default() };
     list(catalogue, &SessionFilter::default(), SessionOrder::Updated, &Pricing::new(Catalog::built_in()))
 }
 
