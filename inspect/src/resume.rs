@@ -14,7 +14,7 @@ pub fn command(origin: &Origin) -> Option<String> {
     match origin.agent.as_str() {
         "claude-code" => Some(format!("claude --resume {id}")),
         "codex" => Some(format!("codex resume {id}")),
-        "opencode" => Some(format!("opencode -s {id}")),
+        program @ ("opencode" | "kilo") => Some(format!("{program} -s {id}")),
         _ => None,
     }
 }
@@ -38,6 +38,7 @@ mod tests {
         assert_eq!(command(&origin("claude-code", "4ba0-9f")).as_deref(), Some("claude --resume 4ba0-9f"));
         assert_eq!(command(&origin("codex", "0199")).as_deref(), Some("codex resume 0199"));
         assert_eq!(command(&origin("opencode", "ses_1")).as_deref(), Some("opencode -s ses_1"));
+        assert_eq!(command(&origin("kilo", "ses_1")).as_deref(), Some("kilo -s ses_1"));
         for id in ["", "a b", "$(touch x)", "a/b", "--help", "a;b"] {
             assert_eq!(command(&origin("codex", id)), None, "{id:?}");
         }

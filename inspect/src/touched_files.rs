@@ -74,9 +74,25 @@ fn of_call(called: &ToolCalled, blobs: &dyn Blobs) -> Vec<TouchedFile> {
     if let Some(patch) = patch_of(&name, &input) {
         return of_patch(patch);
     }
+    if let Some(changes) = input.get("changes").and_then(Value::as_object) {
+        return of_changes(changes);
+    }
     let action = action(&name);
     let named = MEMBERS.iter().filter_map(|member| input.get(member)?.as_str());
     named.filter(|path| !path.is_empty()).map(|path| TouchedFile { path: path.to_owned(), action }).collect()
+}
+
+/// The files of a change as Codex records it: `{PATH: {"type": "add", ...}}`.
+fn of_changes(changes: &serde_json::Map<String, Value>) -> Vec<TouchedFile> {
+    let mut found = Vec::new();
+    for (path, change) in changes {
+        let Some(kind) = change.get("type").and_then(Value::as_str) else { continue };
+        let action = if kind == "add" { FileAction::Write } else { FileAction::Edit };
+        let moved = change.get("move_path").and_then(Value::as_str);
+        found
+            .extend(moved.into_iter().chain([path.as_str()]).map(|path| TouchedFile { path: path.to_owned(), action }));
+    }
+    found
 }
 
 fn action(tool: &str) -> FileAction {

@@ -52,7 +52,8 @@ impl FileToolCall {
     pub(super) fn of(called: &ToolCalled, blobs: &dyn Blobs) -> Option<Self> {
         let input = called.input.value(blobs);
         let call = Self { tool: called.name.clone(), input };
-        let concerns = call.path().is_some() || call.patch().is_some() || call.is_command();
+        let has_changes = call.input.get("changes").is_some_and(Value::is_object);
+        let concerns = has_changes || call.path().is_some() || call.patch().is_some() || call.is_command();
         concerns.then_some(call)
     }
 
@@ -113,7 +114,7 @@ impl FileToolCall {
     /// What it did to files, once it is settled.
     pub(super) fn changes(&self, settled: &ToolSettled, directory: &str, blobs: &dyn Blobs) -> Vec<FileChange> {
         let structured = settled.structured.as_ref().map(|value| value.value(blobs)).unwrap_or_default();
-        if let Some(changes) = file_change(&structured, directory) {
+        if let Some(changes) = file_change(&structured, directory).or_else(|| file_change(&self.input, directory)) {
             return changes;
         }
         if let Some(patch) = self.patch() {

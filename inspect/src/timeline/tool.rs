@@ -30,6 +30,11 @@ pub fn input_in_brief(input: &Json, directory: &str, blobs: &dyn Blobs) -> Strin
             if let Some(files) = fields.get("patch").and_then(Value::as_str).and_then(patched) {
                 return one_line(&files);
             }
+            // A change of files as Codex records it: by path.
+            if let Some(changes) = fields.get("changes").and_then(Value::as_object) {
+                let files: Vec<String> = changes.keys().map(|path| below(path, directory)).collect();
+                return one_line(&files.join(", "));
+            }
             let told = TELLING.iter().find_map(|name| Some((*name, fields.get(*name)?)));
             match told {
                 Some((name, value)) => {

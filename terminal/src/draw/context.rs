@@ -54,6 +54,7 @@ fn product(agent: &str) -> &str {
         "claude-code" => "Claude Code",
         "codex" => "Codex",
         "opencode" => "OpenCode",
+        "kilo" => "Kilo",
         other => other,
     }
 }
