@@ -4,6 +4,7 @@ mod answer;
 mod blocks;
 mod mapping;
 mod process;
+mod queue;
 mod related;
 mod results;
 mod system;
@@ -12,9 +13,10 @@ mod tree;
 use super::foreign::{JsonObject, Notes, moment};
 use super::identity::IMPORTER;
 use super::lines::{LineReader, SourceLine};
-use super::sink::{ImportSink, ReadSourceError, SourceItem};
+use super::sink::{ImportSink, ReadSourceError, RecordedStart, SourceItem};
 use annals_core::Time;
 use annals_core::event::{Origin, ProcessInfo};
+use queue::PromptQueue;
 use related::RelatedTranscripts;
 use std::path::Path;
 use tree::TranscriptTree;
@@ -124,9 +126,13 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     // The kind of a subagent is in its first answer.
     let unanswered = || sink.prompts && header.prompt.is_some() && !header.sidechain;
     // A session that was created before its first answer keeps the model that it was created with.
-    let created_with = header.model.as_ref().and_then(|_| (sink.first_model)(session));
+    let recorded = match (sink.start)(session) {
+        Some(RecordedStart::Created(created)) => Some(created),
+        Some(RecordedStart::Forked(_)) | None => None,
+    };
+    let created_with = recorded.as_ref().map(|created| created.model.as_str());
     let model = match &header.model {
-        Some(_) if created_with.is_some_and(|model| model.as_str() == format!("anthropic/{UNKNOWN}")) => UNKNOWN,
+        Some(_) if created_with.is_some_and(|model| model == format!("anthropic/{UNKNOWN}")) => UNKNOWN,
         Some(model) => model,
         None if unanswered() => UNKNOWN,
         None => return Ok(()),
@@ -140,15 +146,20 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
         importer: IMPORTER,
     };
     (sink.send)(SourceItem::Started { session, title: header.prompt.clone(), origin: origin.clone() })?;
-    let parent = if header.sidechain {
-        let created = related.parent(&header.session);
-        if created.is_none() {
-            sink.damaged(Some(session), 0, "the transcript of the parent is missing")?;
+    let parent = match recorded {
+        // The transcript of the parent may have come since, or be gone: a parent that comes later names its child.
+        Some(created) => created.parent.map(|parent| parent.session),
+        None if header.sidechain => {
+            let created = related.parent(&header.session);
+            if created.is_none() {
+                let what = "agentId: the transcript of the parent is missing".to_owned();
+                (sink.send)(SourceItem::Lost { session, line: 0, what, original: None })?;
+            }
+            created.map(|created| sink.editions.session(AGENT, &header.session, created))
         }
-        created.map(|created| sink.editions.session(AGENT, &header.session, created))
-    } else {
-        None
+        None => None,
     };
+    let mut queue = PromptQueue::default();
     let mut tree = TranscriptTree::begin(sink, session, &header, model, parent, origin)?;
     let notes = Notes::default();
     let mut at = Time(header.created);
@@ -161,12 +172,17 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
         };
         object.rename(object.text("type").unwrap_or_default());
         at = object.text("timestamp").as_deref().and_then(moment).map_or(at, Time);
+        queue.line(number, &object);
         tree.line(sink, &mut related, number, at, &object)?;
         drop(object);
         sink.lost(tree.last_session(), number, &notes, &text)?;
         if number % 256 == 0 {
             (sink.send)(SourceItem::Progress { done, total })?;
         }
+    }
+    for line in queue.never_sent() {
+        let what = "queue-operation: a prompt that was never sent".to_owned();
+        (sink.send)(SourceItem::Lost { session, line, what, original: None })?;
     }
     Ok(tree.end(sink)?)
 }

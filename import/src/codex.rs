@@ -1,20 +1,34 @@
-//! Codex CLI: rollouts, one JSON object a line: `{timestamp, type, payload}`.
+//! Codex CLI: rollouts, one JSON object a line. A thread may be in several files: see `codex/thread.rs`.
 
+mod agents;
 mod context;
+mod continued;
+mod copies;
 mod header;
+mod items;
+mod library;
 mod mapping;
 mod message;
+mod names;
+mod record;
+mod shown;
 mod step;
+mod thread;
+mod usage;
 
-use super::foreign::{JsonObject, Notes, moment};
-use super::identity::{IMPORTER, uuid_created};
+use super::foreign::Notes;
+use super::identity::uuid_created;
 use super::lines::{LineReader, SourceLine};
-use super::sink::{BatchWriter, ImportSink, ReadSourceError, SourceItem};
-use annals_core::Time;
-use annals_core::event::Origin;
+use super::sink::{ImportSink, ReadSourceError};
 use header::RolloutHeader;
-use mapping::RolloutMapper;
-use std::path::Path;
+use record::RolloutRecord;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thread::{RolloutThread, ThreadReader};
+
+pub use library::{RolloutLibrary, has_rollout_name};
+pub use record::is_bare_header;
 
 /// The name of the agent in every `origin`.
 pub const AGENT: &str = "codex";
@@ -22,120 +36,122 @@ pub const AGENT: &str = "codex";
 /// The form in `origin`.
 const FORM: &str = "rollout";
 
-/// Reads up to the first turn: the header of the rollout and the model.
-fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>) -> std::io::Result<(Option<RolloutHeader>, Option<String>)> {
+/// Reads up to the first turn: the model, and the directory where the header has none. `None` before the first turn.
+fn survey(path: &Path) -> io::Result<Option<(String, Option<String>)>> {
+    let mut lines = LineReader::open(path)?;
     let quiet = Notes::default();
-    let mut meta: Option<RolloutHeader> = None;
+    let mut directory = None;
     while let Some(line) = lines.next()? {
         let SourceLine::Text { text, .. } = line else { continue };
-        let Ok(object) = JsonObject::parse(&text, "", &quiet) else { continue };
-        let Some(payload) = object.object("payload") else { continue };
-        match object.text("type").as_deref() {
-            Some("session_meta") if meta.is_none() => {
-                let at = object.text("timestamp").as_deref().and_then(moment).unwrap_or_default();
-                meta = Some(RolloutHeader::read(&payload, at));
-            }
-            Some("turn_context") => {
+        let Some(record) = RolloutRecord::parse(&text, &quiet) else { continue };
+        let payload = &record.payload;
+        let has_role = |role: &str| payload.text("role").as_deref() == Some(role);
+        match record.kind.as_str() {
+            "turn_context" => {
                 if let Some(model) = payload.text("model") {
-                    return Ok((meta, Some(model)));
+                    return Ok(Some((model, directory)));
                 }
             }
             // A turn without a `turn_context`: older versions did not record it.
-            Some("response_item") if payload.text("role").as_deref() == Some("assistant") => {
-                return Ok((meta, Some("unknown".into())));
+            "response_item" if has_role("assistant") => return Ok(Some(("unknown".into(), directory))),
+            "response_item" if has_role("user") && directory.is_none() => {
+                directory = message::items(payload).iter().find_map(|item| directory_in(&item.text));
             }
             _ => {}
         }
+        drop(record);
         quiet.take();
     }
-    Ok((meta, None))
+    Ok(None)
 }
 
-/// The header of a rollout and its first prompt, for lists.
-pub fn header(path: &Path) -> std::io::Result<Option<(RolloutHeader, Option<String>)>> {
+/// The directory that a text about the environment names.
+fn directory_in(text: &str) -> Option<String> {
+    let named = text.split_once("<cwd>").and_then(|(_, rest)| rest.split_once("</cwd>")).map(|(path, _)| path);
+    let named = named.or_else(|| text.split_once("Current working directory: ")?.1.lines().next());
+    named.map(|path| path.trim().to_owned())
+}
+
+/// The header of a rollout, among its first lines.
+fn header_of(path: &Path) -> io::Result<Option<RolloutHeader>> {
+    Ok(header(path, 64)?.map(|(header, _)| header))
+}
+
+/// The header of a rollout and its first prompt in so many lines.
+fn header(path: &Path, lines_max: usize) -> io::Result<Option<(RolloutHeader, Option<String>)>> {
     let mut lines = LineReader::open(path)?;
     let quiet = Notes::default();
-    let mut found = None;
-    for _ in 0..64 {
+    let mut found: Option<(RolloutHeader, Option<String>)> = None;
+    for _ in 0..lines_max {
         let Some(line) = lines.next()? else { break };
         let SourceLine::Text { text, .. } = line else { continue };
-        let Ok(object) = JsonObject::parse(&text, "", &quiet) else { continue };
-        let Some(payload) = object.object("payload") else { continue };
-        if object.text("type").as_deref() == Some("session_meta") && found.is_none() {
-            let at = object.text("timestamp").as_deref().and_then(moment).unwrap_or_default();
-            found = Some((RolloutHeader::read(&payload, at), None));
-        }
-        let prompt = message::items(&payload).into_iter().find(|item| item.kind == message::PieceKind::Input);
-        if let (Some(prompt), Some(found)) = (prompt, &mut found)
-            && payload.text("role").as_deref() == Some("user")
-        {
-            found.1 = prompt.text.lines().next().map(|line| line.chars().take(100).collect());
-            break;
+        let Some(record) = RolloutRecord::parse(&text, &quiet) else { continue };
+        let payload = &record.payload;
+        match (&mut found, record.kind.as_str()) {
+            (None, "session_meta") => {
+                found = Some((RolloutHeader::read(payload, record.at.unwrap_or_default()), None));
+            }
+            (Some((found, _)), "session_meta") => {
+                let other = RolloutHeader::read(payload, 0).id;
+                found.copied = Some(other).filter(|other| *other != found.id);
+            }
+            (Some(found), "response_item") if payload.text("role").as_deref() == Some("user") => {
+                let items = message::items(payload);
+                if let Some(prompt) = items.iter().find(|item| item.kind == message::PieceKind::Input) {
+                    found.1 = prompt.text.lines().next().map(|line| line.chars().take(100).collect());
+                    break;
+                }
+            }
+            _ => {}
         }
     }
     Ok(found)
 }
 
-/// Reads a rollout. One whose first turn has not started is empty.
+/// A thread in a list.
+pub struct ListedThread {
+    /// The thread's id.
+    pub id: String,
+    /// The directory that it works in.
+    pub directory: String,
+    /// When it was created (ms).
+    pub created: u64,
+    /// Its name, or the start of its first prompt.
+    pub title: Option<String>,
+    /// Its files.
+    pub files: Vec<PathBuf>,
+}
+
+/// The thread of a rollout, for lists; `None` for a file that is none.
+pub fn list(path: &Path, library: Option<&Arc<RolloutLibrary>>) -> io::Result<Option<ListedThread>> {
+    let library = library.cloned().unwrap_or_else(|| RolloutLibrary::around(path));
+    let Some(thread) = RolloutThread::of(path, &library)? else { return Ok(None) };
+    let (Some(header), Some(first)) = (thread.header(), thread.files().next()) else { return Ok(None) };
+    let (mut directory, title) = (header.cwd.clone(), thread.title(&library)?);
+    if directory.is_empty() {
+        directory = survey(first)?.and_then(|(_, directory)| directory).unwrap_or_default();
+    }
+    let files = thread.files().map(Path::to_owned).collect();
+    Ok(Some(ListedThread { id: header.id.clone(), directory, created: header.created, title, files }))
+}
+
+/// Reads the thread of a rollout. One whose first turn has not started is empty.
 ///
 /// # Errors
-/// When the file cannot be read.
-pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
+/// When a file cannot be read.
+pub fn read(
+    path: &Path,
+    library: Option<&Arc<RolloutLibrary>>,
+    sink: &mut ImportSink<'_>,
+) -> Result<(), ReadSourceError> {
     let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
-    let mut lines = LineReader::open(path).map_err(io)?;
-    let total = lines.bytes();
-    let (meta, model) = survey(&mut lines).map_err(io)?;
-    lines.rewind().map_err(io)?;
-    let Some(model) = model else { return Ok(()) };
-    let Some(meta) = meta else {
-        sink.damaged(None, 0, "a rollout without session_meta")?;
-        return Ok(());
-    };
-    let session = sink.editions.session(AGENT, &meta.id, meta.created);
-    let origin = Origin {
-        agent: AGENT.into(),
-        version: meta.process.version.clone(),
-        id: meta.id.clone(),
-        form: FORM.into(),
-        importer: IMPORTER,
-    };
-    let title = header(path).map_err(io)?.and_then(|(_, prompt)| prompt);
-    (sink.send)(SourceItem::Started { session, title, origin: origin.clone() })?;
-    let mut writer = BatchWriter::new(session);
-    let mut state = RolloutMapper::new(meta, &model, sink.editions, origin);
-    let notes = Notes::default();
-    let mut at = Time::default();
-    let mut done = 0;
-    while let Some((number, text)) = sink.next_line(&mut lines, session, path)? {
-        done += text.len() as u64 + 1;
-        let Ok(object) = JsonObject::parse(&text, "line", &notes) else {
-            sink.damaged(Some(session), number, "a line that is not a JSON object")?;
-            continue;
-        };
-        object.skip(&["ordinal", "metadata"]);
-        let kind = object.text("type").unwrap_or_default();
-        at = object.text("timestamp").as_deref().and_then(moment).map_or(at, Time);
-        match object.object("payload") {
-            Some(mut payload) => {
-                payload.rename(kind.clone());
-                state.line(writer.next(), number, at, &kind, &payload);
-            }
-            None => sink.damaged(Some(session), number, "a line without a payload")?,
-        }
-        for (line, at, events) in state.out.drain(..) {
-            writer.batch(sink, line, at, events)?;
-        }
-        drop(object);
-        sink.lost(session, number, &notes, &text)?;
-        if number % 256 == 0 {
-            (sink.send)(SourceItem::Progress { done, total })?;
-        }
+    let library = library.cloned().unwrap_or_else(|| RolloutLibrary::around(path));
+    match RolloutThread::of(path, &library).map_err(io)? {
+        Some(thread) => ThreadReader::new(&library).read(sink, &thread, &Default::default()).map(|_| ()),
+        // Without a turn there is nothing to import.
+        None if survey(path).map_err(io)?.is_none() => Ok(()),
+        None => Ok(sink.damaged(None, 0, "a rollout without session_meta")?),
     }
-    state.end(writer.next());
-    for (line, at, events) in state.out.drain(..) {
-        writer.batch(sink, line, at, events)?;
-    }
-    Ok(())
 }
 
 /// The creation time of a thread (ms): contained in its id if that is a UUID of version 7.

@@ -1,8 +1,10 @@
 //! Finds the sessions that agents keep on this machine.
 
+use super::codex::{self, RolloutLibrary};
+use super::folders::{NotRead, walk};
 use super::foreign::moment;
 use super::recognise::{ImportSource, RecogniseError, SourceForm, recognise};
-use super::{claude, codex, opencode};
+use super::{claude, opencode};
 use annals_core::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
@@ -12,8 +14,11 @@ use std::time::UNIX_EPOCH;
 /// The folders where agents keep their sessions; `None` for one that does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Homes {
-    /// OpenCode's database: `$XDG_DATA_HOME/opencode/opencode.db`, by default below `~/.local/share`.
-    pub opencode: Option<PathBuf>,
+    /// The databases of OpenCode and Kilo: `$OPENCODE_DB`, and `opencode/opencode*.db` and `kilo/kilo*.db` below `$XDG_DATA_HOME`, by
+    /// default below `~/.local/share`.
+    pub opencode: Vec<PathBuf>,
+    /// The files of OpenCode before its database: `storage/session`, before that `project`, in the same folder.
+    pub opencode_storage: Vec<PathBuf>,
     /// Codex's rollouts: `$CODEX_HOME/sessions`, by default `~/.codex/sessions`; and `archived_sessions` next to it.
     pub codex: Vec<PathBuf>,
     /// Claude Code's transcripts: `$CLAUDE_CONFIG_DIR/projects`, by default `~/.claude/projects`.
@@ -28,8 +33,25 @@ impl Homes {
         let below = |name: &str, default: &str| set(name).or_else(|| home.as_ref().map(|home| home.join(default)));
         let there = |path: PathBuf| path.exists().then_some(path);
         let codex = below("CODEX_HOME", ".codex");
+        let data = below("XDG_DATA_HOME", ".local/share");
+        let opencode = data.as_ref().map(|data| data.join(opencode::AGENT));
+        // `opencode.db`, and `opencode-CHANNEL.db` of other release channels; those of Kilo in its own folder.
+        let folders = opencode.iter().cloned().chain(data.iter().map(|data| data.join(opencode::KILO)));
+        let mut databases: Vec<PathBuf> = folders
+            .flat_map(std::fs::read_dir)
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.file_name().and_then(|it| it.to_str()).is_some_and(opencode::is_database_name))
+            .collect();
+        databases.extend(set("OPENCODE_DB").and_then(|named| there(opencode.clone().unwrap_or_default().join(named))));
+        databases.sort();
+        databases.dedup();
         Self {
-            opencode: below("XDG_DATA_HOME", ".local/share").and_then(|it| there(it.join("opencode/opencode.db"))),
+            opencode: databases,
+            opencode_storage: ["storage/session", "project"]
+                .iter()
+                .filter_map(|name| opencode.as_ref().and_then(|opencode| there(opencode.join(name))))
+                .collect(),
             codex: ["sessions", "archived_sessions"]
                 .iter()
                 .filter_map(|name| codex.as_ref().and_then(|codex| there(codex.join(name))))
@@ -43,18 +65,52 @@ impl Homes {
         Self::of(|name| std::env::var_os(name).map(PathBuf::from))
     }
 
-    /// Every file below them that may contain sessions.
-    pub(super) fn files(&self) -> Vec<PathBuf> {
-        let mut found: Vec<PathBuf> = self.opencode.clone().into_iter().collect();
-        for root in self.codex.iter().chain(&self.claude) {
-            walk(root, &mut |path| {
-                if path.extension().is_some_and(|extension| extension == "jsonl") {
-                    found.push(path.to_owned());
-                }
+    /// Every file below them that may contain sessions, and what is not looked into.
+    pub(super) fn files(&self) -> (Vec<PathBuf>, Vec<RecogniseError>) {
+        let mut found: Vec<PathBuf> = self.opencode.clone();
+        let mut skipped = Vec::new();
+        let roots = self.codex.iter().chain(&self.claude).chain(&self.opencode_storage);
+        for root in roots {
+            // Codex compresses what is idle. The messages of a stored session are read with the file that describes it.
+            let wanted = |path: &Path| has_ending(path, &["jsonl", "zst"]) || opencode::is_stored_session(path);
+            walk(root, &mut |path| found.extend(wanted(path).then(|| path.to_owned())), &mut |path, why| {
+                skipped.push(not_looked_into(path, why));
             });
         }
-        found
+        (found, skipped)
     }
+}
+
+fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    path.extension().and_then(|it| it.to_str()).is_some_and(|it| endings.contains(&it))
+}
+
+fn not_looked_into(path: &Path, why: NotRead) -> RecogniseError {
+    let path = path.to_owned();
+    match why {
+        NotRead::Unreadable(source) => RecogniseError::Io { path, source },
+        NotRead::Link => RecogniseError::Link { path },
+    }
+}
+
+/// Recognises files, each with the rollouts among them. Files that are read with another one are left out, and files that were just
+/// created or are not for this program; others that cannot be recognised are errors.
+fn recognise_all(files: &[PathBuf], errors: &mut Vec<RecogniseError>) -> Vec<ImportSource> {
+    let mut found = Vec::new();
+    for path in files {
+        match recognise(path) {
+            Ok(source) => found.push(source),
+            Err(error) if error.is_foreign() => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    let is_rollout = |source: &ImportSource| source.form == SourceForm::CodexRollout;
+    let library = RolloutLibrary::of(found.iter().filter(|it| is_rollout(it)).map(|it| it.path.as_path()));
+    found.retain(|source| !is_rollout(source) || !library.is_read_with_another(&source.path));
+    for source in found.iter_mut().filter(|source| is_rollout(source)) {
+        source.library = Some(library.clone());
+    }
+    found
 }
 
 /// A foreign session in a list.
@@ -82,18 +138,21 @@ pub struct ListedSession {
 
 /// Lists every session below these folders, newest first, and the files that could not be read.
 pub fn discover(homes: &Homes) -> (Vec<ListedSession>, Vec<RecogniseError>) {
-    let (mut listed, mut errors) = (Vec::new(), Vec::new());
-    for path in homes.files() {
-        match recognise(&path) {
-            Ok(source) => match list(&source) {
-                Ok(found) => listed.extend(found),
-                Err(error) => errors.push(error),
-            },
-            // A file that was just created.
-            Err(RecogniseError::Unknown { .. }) => {}
+    let mut listed = Vec::new();
+    let (files, mut errors) = homes.files();
+    for source in recognise_all(&files, &mut errors) {
+        match list(&source) {
+            Ok(found) => listed.extend(found),
             Err(error) => errors.push(error),
         }
     }
+    // OpenCode moved stored sessions to its database, and left the files.
+    let in_database: BTreeSet<String> = listed
+        .iter()
+        .filter(|it| it.source.form == SourceForm::OpenCodeDatabase)
+        .map(|it| it.foreign.clone())
+        .collect();
+    listed.retain(|it| it.source.form != SourceForm::OpenCodeStorage || !in_database.contains(&it.foreign));
     listed.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.foreign.cmp(&b.foreign)));
     (listed, errors)
 }
@@ -131,7 +190,7 @@ pub fn list(source: &ImportSource) -> Result<Vec<ListedSession>, RecogniseError>
         return Ok(rows
             .into_iter()
             .map(|row| ListedSession {
-                agent: opencode::AGENT,
+                agent: row.info.agent_name(),
                 foreign: row.info.id.clone(),
                 title: row.info.title.clone(),
                 directory: row.info.directory.clone(),
@@ -143,14 +202,13 @@ pub fn list(source: &ImportSource) -> Result<Vec<ListedSession>, RecogniseError>
             })
             .collect());
     }
+    if source.form == SourceForm::CodexRollout {
+        return rollout(source).map_err(io);
+    }
     let (changed, bytes) = state_of(path).map_err(io)?;
     // A copy of a file is younger than what it contains.
     let updated = last_moment(path, bytes).map_err(io)?.filter(|moment| *moment < changed).unwrap_or(changed);
     let (agent, foreign, directory, created, title) = match source.form {
-        SourceForm::CodexRollout => match codex::header(path).map_err(io)? {
-            Some((header, prompt)) => (codex::AGENT, header.id, header.cwd, header.created, prompt),
-            None => return Ok(Vec::new()),
-        },
         SourceForm::ClaudeTranscript => {
             let header = claude::header(path).map_err(io)?;
             (claude::AGENT, header.foreign(), header.cwd, header.created, header.prompt)
@@ -159,11 +217,39 @@ pub fn list(source: &ImportSource) -> Result<Vec<ListedSession>, RecogniseError>
             let (info, _, _) = opencode::export_header(path).map_err(|error| io(error.into()))?;
             (opencode::AGENT, info.id, info.directory, info.created, info.title)
         }
-        SourceForm::OpenCodeEvents | SourceForm::OpenCodeDatabase | SourceForm::Annals => return Ok(Vec::new()),
+        SourceForm::OpenCodeStorage => {
+            let info = opencode::stored_session(path).map_err(io)?;
+            (opencode::AGENT, info.id, info.directory, info.created, info.title)
+        }
+        SourceForm::CodexRollout | SourceForm::OpenCodeEvents | SourceForm::OpenCodeDatabase | SourceForm::Annals => {
+            return Ok(Vec::new());
+        }
     };
     let (created, updated) = (Time(created), Time(updated));
     let (bytes, source) = (Some(bytes), source.clone());
     Ok(vec![ListedSession { agent, foreign, title, directory, created, updated, bytes, rows: None, source }])
+}
+
+/// The thread of a rollout. Its files together are its size; the newest says when it changed.
+fn rollout(source: &ImportSource) -> std::io::Result<Vec<ListedSession>> {
+    let Some(thread) = codex::list(&source.path, source.library.as_ref())? else { return Ok(Vec::new()) };
+    let (mut updated, mut size) = (0, 0);
+    for path in &thread.files {
+        let (changed, bytes) = state_of(path)?;
+        updated = last_moment(path, bytes)?.filter(|moment| *moment < changed).unwrap_or(changed).max(updated);
+        size += bytes;
+    }
+    Ok(vec![ListedSession {
+        agent: codex::AGENT,
+        foreign: thread.id,
+        title: thread.title,
+        directory: thread.directory,
+        created: Time(thread.created),
+        updated: Time(updated),
+        bytes: Some(size),
+        rows: None,
+        source: source.clone(),
+    }])
 }
 
 /// A selection of listed sessions.
@@ -212,41 +298,16 @@ pub fn sources(path: &Path) -> Result<(Vec<ImportSource>, Vec<RecogniseError>), 
     if !path.is_dir() {
         return Ok((vec![recognise(path)?], Vec::new()));
     }
-    let (mut found, mut errors) = (Vec::new(), Vec::new());
-    walk(path, &mut |path| {
-        let wanted = path.extension().and_then(|it| it.to_str());
-        if !matches!(wanted, Some("jsonl" | "json" | "db")) || opencode::is_projection(path) {
-            return;
-        }
-        match recognise(path) {
-            Ok(source) => found.push(source),
-            Err(RecogniseError::Unknown { .. } | RecogniseError::Projection { .. }) => {}
-            Err(error) => errors.push(error),
-        }
-    });
+    let (mut files, mut errors) = (Vec::new(), Vec::new());
+    walk(
+        path,
+        &mut |path| {
+            if has_ending(path, &["jsonl", "json", "db", "zst"]) && !opencode::is_projection(path) {
+                files.push(path.to_owned());
+            }
+        },
+        &mut |path, why| errors.push(not_looked_into(path, why)),
+    );
+    let found = recognise_all(&files, &mut errors);
     Ok((found, errors))
-}
-
-/// Calls `each` for every file below a folder, ordered by path. Folders that cannot be read are skipped. Links to folders, and
-/// to files outside of this folder, are not followed.
-fn walk(folder: &Path, each: &mut dyn FnMut(&Path)) {
-    if let Ok(root) = std::fs::canonicalize(folder) {
-        walk_below(&root, folder, each);
-    }
-}
-
-fn walk_below(root: &Path, folder: &Path, each: &mut dyn FnMut(&Path)) {
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
-        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
-        .unwrap_or_default();
-    paths.sort();
-    for path in paths {
-        let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
-        let leads_in = || std::fs::canonicalize(&path).is_ok_and(|target| target.starts_with(root) && !target.is_dir());
-        if meta.is_dir() {
-            walk_below(root, &path, each);
-        } else if !meta.is_symlink() || leads_in() {
-            each(&path);
-        }
-    }
 }

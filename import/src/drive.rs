@@ -3,7 +3,7 @@
 mod driver;
 mod erased;
 
-use super::known_context::{first_model, recall};
+use super::known_context::{recall, start};
 use super::recognise::RecogniseError;
 use super::report::{ImportReport, SessionReport};
 use super::sink::{ImportSink, ReadSourceError, ReceiverGone, SourceItem};
@@ -83,14 +83,14 @@ pub(super) async fn once(
                 sender.blocking_send((item, held)).map_err(|_| ReceiverGone)
             };
             let recall = |session| handle.block_on(recall(&*log, session));
-            let first_model = |session| handle.block_on(first_model(&*log, session));
+            let start = |session| handle.block_on(start(&*log, session));
             let mut sink = ImportSink {
                 send: &mut send,
                 recall: &recall,
                 editions: &options.editions,
                 keep_originals: options.keep_originals,
                 prompts: options.prompts,
-                first_model: &first_model,
+                start: &start,
             };
             source.read(&mut sink)
         }

@@ -66,6 +66,7 @@ fn session_report(session: ImportedSession) -> SessionReport {
         form: FORM.to_owned(),
         title: None,
         instead_of: None,
+        former: None,
         new: session.new,
         events: 0,
         lost: 0,

@@ -1,5 +1,6 @@
 //! Continuous import: one round at a time, cheap when nothing changed.
 
+use super::codex::{RolloutLibrary, has_rollout_name};
 use super::discover::{Homes, Selection, list, state_of};
 use super::drive::SourceImportError;
 use super::import_source::import;
@@ -48,17 +49,24 @@ impl ImportFollower {
         progress: &mut (dyn FnMut(ImportProgress<'_>) + Send),
     ) -> Result<ImportReport, SourceImportError> {
         let mut report = ImportReport::default();
-        let mut files = self.homes.files();
+        // What is not looked into was named by the first import.
+        let (mut files, _) = self.homes.files();
         files.extend(self.files.iter().cloned());
-        for path in files {
-            let Some(looks) = looks(&path) else { continue };
-            if self.seen.get(&path) == Some(&looks) {
+        let mut library = None;
+        for path in &files {
+            let Some(looks) = looks(path) else { continue };
+            if self.seen.get(path) == Some(&looks) {
                 continue;
             }
             // A file that is not recognised yet may be one whose first line is being written.
-            if let Ok(source) = recognise(&path)
-                && let Some((source, rows)) = self.changed(source)
-            {
+            let mut source = recognise(path).ok();
+            if let Some(source) = source.as_mut().filter(|source| source.form == SourceForm::CodexRollout) {
+                // In the folders of Codex every file has a name that Codex gave it.
+                let named = files.iter().filter(|path| has_rollout_name(path) || self.files.contains(path));
+                let library = library.get_or_insert_with(|| RolloutLibrary::of(named.map(PathBuf::as_path)));
+                source.library = Some(library.clone());
+            }
+            if let Some((source, rows)) = source.and_then(|source| self.changed(source)) {
                 match import(log, &source, &self.options, progress).await {
                     Ok(imported) => {
                         report.extend(imported);
@@ -71,7 +79,7 @@ impl ImportFollower {
                     Err(error) => return Err(error),
                 }
             }
-            self.seen.insert(path, looks);
+            self.seen.insert(path.clone(), looks);
         }
         for session in &mut report.sessions {
             session.damage.remove(TORN);

@@ -137,6 +137,16 @@ impl<'a> JsonObject<'a> {
         self.typed(name, |raw| raw.parse().ok()).unwrap_or(false)
     }
 
+    /// A time in milliseconds since 1970: RFC 3339, or a number of seconds or milliseconds.
+    pub fn moment(&self, name: &str) -> Option<u64> {
+        /// The year 5138 in seconds, or March 1973 in milliseconds.
+        const SECONDS_MAX: u64 = 100_000_000_000;
+        self.text(name).as_deref().and_then(moment).or_else(|| {
+            let number = self.number(name)?;
+            Some(if number < SECONDS_MAX { number * 1000 } else { number })
+        })
+    }
+
     /// JSON as received, without insignificant whitespace.
     pub fn json(&self, name: &str) -> Option<Json> {
         self.raw(name).map(|raw| Json::received(compact(raw.get())))

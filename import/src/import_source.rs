@@ -3,16 +3,19 @@
 use super::changed::is_of;
 use super::drive::{SourceImportError, once};
 use super::exports::import_export;
+use super::identity::Editions;
 use super::report::{ImportOutcome, ImportReport, SessionReport};
 use super::{ImportOptions, ImportProgress, ImportSource, SourceForm};
+use annals_core::SessionId;
 use annals_store::EventLog;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How many times a source may be read again to import diverged sessions as second sessions.
 const EDITIONS_MAX: usize = 64;
 
 /// Imports one source. Batches that the log contains already are known; new ones are appended. Nothing is appended when the
-/// source does not continue the earlier import.
+/// source does not continue the earlier import, unless it is to be a second session ([`ImportOptions::as_new`]) or is one already.
 ///
 /// # Errors
 /// When the source or the log cannot be read, or an export of Annals does not verify. Other damage in a source is not an
@@ -28,18 +31,41 @@ pub async fn import(
     }
     let mut editions = options.editions.clone();
     let mut report = ImportReport::default();
+    let mut former: BTreeMap<(String, String), (SessionId, u64)> = BTreeMap::new();
     for _ in 0..EDITIONS_MAX {
         let options = ImportOptions { editions: editions.clone(), ..options.clone() };
         report = once(log, source, &options, None, progress).await?;
-        let diverged = |it: &&SessionReport| matches!(it.outcome, ImportOutcome::Diverged { .. });
-        if !options.as_new || !report.sessions.iter().any(|it| diverged(&it)) {
+        let mut renewed = false;
+        for session in &report.sessions {
+            let ImportOutcome::Diverged { line, other_form } = &session.outcome else { continue };
+            let is_wanted = options.as_new || options.follows && other_form.is_none();
+            if is_wanted || other_form.is_none() && has_next_edition(log, &editions, session).await? {
+                let key = (session.agent.clone(), session.foreign.clone());
+                editions.renew(&key.0, &key.1);
+                former.insert(key, (session.session, *line));
+                renewed = true;
+            }
+        }
+        if !renewed {
             break;
         }
-        for session in report.sessions.iter().filter(diverged) {
-            editions.renew(&session.agent, &session.foreign);
-        }
+    }
+    for session in &mut report.sessions {
+        session.former = former.get(&(session.agent.clone(), session.foreign.clone())).copied();
     }
     continue_changed(log, source, &ImportOptions { editions, ..options.clone() }, report, progress).await
+}
+
+/// Whether a session whose source was rewritten is in the log a further time already: that one is continued.
+async fn has_next_edition(
+    log: &Arc<dyn EventLog>,
+    editions: &Editions,
+    session: &SessionReport,
+) -> Result<bool, SourceImportError> {
+    let mut next = editions.clone();
+    next.renew(&session.agent, &session.foreign);
+    let next = next.session(&session.agent, &session.foreign, session.session.millis());
+    Ok(log.head(next).await?.is_some())
 }
 
 /// Imports the sources of sessions that Annals extended, as second sessions. In the report these replace the first ones.

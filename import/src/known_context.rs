@@ -1,8 +1,8 @@
 //! Reads from the log what an earlier import recorded, for readers that must not contradict it.
 
-use super::sink::KnownContext;
+use super::sink::{ForkPoint, KnownContext, RecordedStart};
 use annals_core::event::{ContextEvent, InputEvent, SessionEvent};
-use annals_core::{Event, ModelName, Seq, SessionId};
+use annals_core::{Event, Seq, SessionId};
 use annals_store::EventLog;
 
 /// The recorded context of a session. Errors are ignored here: appending to the session reports them.
@@ -30,12 +30,26 @@ pub async fn recall(log: &dyn EventLog, session: SessionId) -> KnownContext {
     recalled
 }
 
-/// The model that a session of the log was created with.
-pub async fn first_model(log: &dyn EventLog, session: SessionId) -> Option<ModelName> {
-    log.head(session).await.ok()??;
-    let first = log.batch_at(session, Seq::ZERO).await.ok()??;
+/// How a session of the log begins; `None` if it is new. Errors are ignored here: appending to the session reports them.
+pub async fn start(log: &dyn EventLog, session: SessionId) -> Option<RecordedStart> {
+    let next = log.head(session).await.ok()??.next;
+    // Where its own events begin, by bisection: at 0, or at the cut of a fork.
+    let (mut from, mut until) = (0, next.0.saturating_sub(1));
+    let mut at = 0;
+    let first = loop {
+        let slice = log.batch_at(session, Seq(at)).await.ok()??;
+        match slice.batch.session == session {
+            true if from >= at => break slice,
+            true => until = slice.batch.first.0,
+            false => from = at + 1,
+        }
+        at = from + (until - from) / 2;
+    };
     match first.batch.events.first()? {
-        Event::Session(SessionEvent::Created(created)) => Some(created.model.clone()),
+        Event::Session(SessionEvent::Created(created)) => Some(RecordedStart::Created(created.clone())),
+        Event::Session(SessionEvent::Forked(forked)) => {
+            Some(RecordedStart::Forked(ForkPoint { parent: forked.parent, cut: forked.cut }))
+        }
         _ => None,
     }
 }

@@ -27,9 +27,11 @@
 mod changed;
 mod claude;
 mod codex;
+mod compressed;
 mod discover;
 mod drive;
 mod exports;
+mod folders;
 mod follow;
 mod foreign;
 mod identity;
@@ -41,6 +43,7 @@ mod listing;
 mod open_file;
 mod opencode;
 mod recognise;
+mod recovery;
 mod report;
 mod report_file;
 mod sink;
@@ -58,7 +61,7 @@ pub use lines::{LINE_MAX, TORN};
 pub use listing::list_sessions;
 pub use open_file::{FileLog, OpenFileError, open_file};
 pub use recognise::{ImportSource, RecogniseError, SourceForm, recognise};
-pub use report::{FilledSession, ImportOutcome, ImportReport, Loss, PLACES_MAX, SessionReport};
+pub use report::{FilledSession, ImportOutcome, ImportReport, Loss, LossKind, PLACES_MAX, SessionReport};
 pub use report_file::{EXPORT_LINE, REPORT_BEGINNING};
 pub use sink::ReadSourceError;
 pub use text::TextFile;
@@ -70,6 +73,8 @@ use annals_core::{ImportSecret, SessionId};
 pub struct ImportOptions {
     /// Imports a diverged session as a second session. Doing so again appends nothing.
     pub as_new: bool,
+    /// Whether the import follows sources that are being written. A session whose source was rewritten is then imported as a second session.
+    pub follows: bool,
     /// Stores every record with a loss as a blob that the report names. No event refers to it, so that the log is the same either
     /// way; a clean-up of unreferenced blobs removes it.
     pub keep_originals: bool,

@@ -1,11 +1,14 @@
 //! The report of an import: what was appended, and what could not be imported.
 
 mod json;
+mod kind;
 
-use super::lines::TORN;
+use super::lines::is_harmless;
 use annals_core::{BlobHash, Seq, SessionId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+
+pub use kind::LossKind;
 
 /// How many lines are listed for one kind of loss; the count is always exact.
 pub const PLACES_MAX: usize = 20;
@@ -74,6 +77,8 @@ pub struct SessionReport {
     pub title: Option<String>,
     /// The first session of this source, which Annals extended from that event on: this one is imported instead.
     pub instead_of: Option<(SessionId, Seq)>,
+    /// The session that was imported before the source was rewritten, and the first line that differs from it.
+    pub former: Option<(SessionId, u64)>,
     /// Appended batches.
     pub new: u64,
     /// Events in the appended batches.
@@ -82,7 +87,7 @@ pub struct SessionReport {
     pub known: u64,
     /// The outcome.
     pub outcome: ImportOutcome,
-    /// How many of `losses` are in appended batches; the others were reported by an earlier import.
+    /// How many of `losses` are in appended batches, those of display aside; the others were reported by an earlier import.
     pub lost: u64,
     /// Fields that no event contains, by name.
     pub losses: BTreeMap<String, Loss>,
@@ -117,6 +122,16 @@ pub struct FilledSession {
 }
 
 impl SessionReport {
+    /// Takes in a further import of the same session.
+    fn again(&mut self, other: Self) {
+        self.new += other.new;
+        self.events += other.events;
+        if other.new > 0 || self.outcome == ImportOutcome::Imported && other.outcome != ImportOutcome::Imported {
+            let Self { outcome, losses, lost, damage, .. } = other;
+            (self.outcome, self.losses, self.lost, self.damage) = (outcome, losses, lost, damage);
+        }
+    }
+
     /// Whether it makes the import fail: see [`ImportReport::has_bad_news`].
     pub fn is_bad_news(&self) -> bool {
         match &self.outcome {
@@ -126,9 +141,9 @@ impl SessionReport {
         }
     }
 
-    /// Whether its source is damaged: more than a last line that is still being written.
+    /// Whether something in its source could not be read: more than a last line that is still being written.
     pub fn is_damaged(&self) -> bool {
-        self.damage.keys().any(|what| what != TORN)
+        self.damage.keys().any(|what| !is_harmless(what))
     }
 }
 
@@ -147,7 +162,7 @@ impl ImportReport {
     /// count (the file is being written), nor does a session that was imported from another form.
     pub fn has_bad_news(&self) -> bool {
         !self.refused.is_empty()
-            || self.damage.keys().any(|(_, what)| what != TORN)
+            || self.damage.keys().any(|(_, what)| !is_harmless(what))
             || self.sessions.iter().any(SessionReport::is_bad_news)
     }
 
@@ -169,7 +184,13 @@ impl ImportReport {
 
     /// Adds another import to this one.
     pub fn extend(&mut self, other: Self) {
-        self.sessions.extend(other.sessions);
+        for session in other.sessions {
+            // A thread is read again with each one that continues it.
+            match self.sessions.iter_mut().find(|it| it.session == session.session) {
+                Some(before) => before.again(session),
+                None => self.sessions.push(session),
+            }
+        }
         self.refused.extend(other.refused);
         self.is_fuller |= other.is_fuller;
         self.filled.extend(other.filled);

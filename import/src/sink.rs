@@ -3,8 +3,8 @@
 use super::foreign::{JsonObject, Notes};
 use super::identity::Editions;
 use super::lines::{LineReader, SourceLine, TORN};
-use annals_core::event::{EpochStarted, Origin, SnapshotAdvanced};
-use annals_core::{Event, ModelName, Seq, SessionId, Time};
+use annals_core::event::{EpochStarted, Origin, SessionCreated, SnapshotAdvanced};
+use annals_core::{Event, Seq, SessionId, Time};
 use annals_store::Draft;
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -17,6 +17,15 @@ pub struct ForkPoint {
     pub parent: SessionId,
     /// The first sequence number that is not inherited.
     pub cut: Seq,
+}
+
+/// How a session of the log begins. What an earlier import recorded stays, also if the source says more or less by now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordedStart {
+    /// By itself.
+    Created(Box<SessionCreated>),
+    /// As a fork.
+    Forked(ForkPoint),
 }
 
 /// One item of a source.
@@ -124,8 +133,8 @@ pub struct KnownContext {
 pub struct ImportSink<'a> {
     /// Receives items; blocks while too many wait for the log.
     pub send: &'a mut dyn FnMut(SourceItem) -> Result<(), ReceiverGone>,
-    /// The model that a session of the log was created with; `None` if it is new.
-    pub first_model: &'a dyn Fn(SessionId) -> Option<ModelName>,
+    /// How a session of the log begins; `None` if it is new.
+    pub start: &'a dyn Fn(SessionId) -> Option<RecordedStart>,
     /// Reads the recorded context of a session from the log.
     pub recall: &'a dyn Fn(SessionId) -> KnownContext,
     /// Maps foreign ids to session ids.
@@ -163,18 +172,25 @@ impl ImportSink<'_> {
     pub fn next_line<R: BufRead>(
         &mut self,
         lines: &mut LineReader<R>,
-        session: SessionId,
+        session: impl Into<Option<SessionId>>,
         path: &Path,
     ) -> Result<Option<(u64, String)>, ReadSourceError> {
-        let session = Some(session);
+        let session = session.into();
         while let Some(line) = lines.next().map_err(|source| ReadSourceError::Io { path: path.to_owned(), source })? {
-            let (number, text, lossy, last) = match line {
+            let (number, text, lossy, last, repaired) = match line {
+                SourceLine::Lost { number, what } => {
+                    self.damaged(session, number, what)?;
+                    continue;
+                }
                 SourceLine::TooLong { number, bytes } => {
                     self.damaged(session, number, format!("a line of {bytes} bytes, longer than the limit"))?;
                     continue;
                 }
-                SourceLine::Text { number, text, lossy, last } => (number, text, lossy, last),
+                SourceLine::Text { number, text, lossy, last, repaired } => (number, text, lossy, last, repaired),
             };
+            if let Some(repaired) = repaired {
+                self.damaged(session, number, repaired)?;
+            }
             if lossy {
                 self.damaged(session, number, "invalid UTF-8, replaced")?;
             }

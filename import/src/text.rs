@@ -1,5 +1,7 @@
-//! Text files of other programs: UTF-8 with or without a byte order mark, and UTF-16 with one. Read in bounded memory.
+//! Text files of other programs: UTF-8 with or without a byte order mark, UTF-16 with one, and such files compressed with zstd. Read
+//! in bounded memory.
 
+use super::compressed::{self, ZstdFrames};
 use super::report_file::{self, EmbeddedExport};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -13,7 +15,7 @@ pub const NOT_REGULAR: &str = "not a regular file (a pipe, device or socket)";
 
 /// A text file of any encoding, read as UTF-8. In UTF-16, half of a surrogate pair or of a unit reads as the byte 0xFF,
 /// which is not UTF-8: readers replace and count it like any other such byte.
-/// A report (`annals report`) reads as the export in it.
+/// A report (`annals report`) reads as the export in it, a file compressed with zstd as its content.
 #[derive(Debug)]
 pub struct TextFile {
     file: File,
@@ -30,6 +32,7 @@ pub struct TextFile {
 enum TextSource {
     Plain(BufReader<File>),
     Report(Box<BufReader<EmbeddedExport>>),
+    Compressed(Box<BufReader<ZstdFrames>>),
 }
 
 impl TextFile {
@@ -82,6 +85,11 @@ impl TextFile {
             (self.source, self.utf16) = (TextSource::Report(Box::new(export)), None);
             return Ok(());
         }
+        if !self.as_it_is && compressed::is_zstd(file.fill_buf()?) {
+            let frames = BufReader::with_capacity(CHUNK, ZstdFrames::new(file));
+            (self.source, self.utf16) = (TextSource::Compressed(Box::new(frames)), None);
+            return Ok(());
+        }
         let (skipped, utf16) = match file.fill_buf()? {
             _ if self.as_it_is => (0, None),
             [0xEF, 0xBB, 0xBF, ..] => (3, None),
@@ -101,6 +109,7 @@ impl BufRead for TextFile {
             (TextSource::Plain(file), None) => file.fill_buf(),
             (TextSource::Plain(file), Some(utf16)) => utf16.fill(file),
             (TextSource::Report(export), _) => export.fill_buf(),
+            (TextSource::Compressed(frames), _) => frames.fill_buf(),
         }
     }
 
@@ -109,6 +118,7 @@ impl BufRead for TextFile {
             (TextSource::Plain(file), None) => file.consume(amount),
             (TextSource::Plain(_), Some(utf16)) => utf16.at += amount,
             (TextSource::Report(export), _) => export.consume(amount),
+            (TextSource::Compressed(frames), _) => frames.consume(amount),
         }
     }
 }

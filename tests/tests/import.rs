@@ -11,4 +11,6 @@ mod oracle;
 mod processes;
 mod recognition;
 mod sessions;
+mod sources;
+mod threads;
 mod tree;

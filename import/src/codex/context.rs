@@ -58,7 +58,16 @@ impl RolloutMapper {
             }
             item.skip_all();
         }
-        payload.skip(&["window_number", "window_id", "first_window_id", "previous_window_id"]);
+        payload.skip(&[
+            "window_number",
+            "window_id",
+            "first_window_id",
+            "previous_window_id",
+            "compaction_response_id",
+            "latest_token_usage_record",
+            "replacement_history_metadata",
+            "resume_metadata",
+        ]);
         // A rollout does not record who requested it.
         let reason = CompactionReason::Auto;
         let ended = CompactionEnded {
@@ -66,7 +75,7 @@ impl RolloutMapper {
             summary: summary.into(),
             recent: kept.join("\n\n").into(),
             estimate: 0,
-            usage: None,
+            usage: self.unassigned.take(),
             cost: 0,
         };
         let started = CompactionStarted { reason, model: Some(ModelName(self.model.clone())), estimate: 0 };

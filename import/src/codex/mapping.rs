@@ -3,33 +3,41 @@
 //! | Codex | Annals |
 //! |---|---|
 //! | `session_meta`, the first `turn_context` | `session.created`; the agent is `codex` |
+//! | `session_meta` with a `history_base` in another thread | `session.forked` |
+//! | `session_meta` with a `history_base` in its own thread (a rewind) | `revert.committed` |
 //! | developer and context messages before the first prompt | `epoch.started`, one part per piece |
 //! | such messages later | `context.admitted` with `snapshot.advanced` |
-//! | a user message | `input.admitted` with `input.promoted` |
+//! | a user message, the task of an agent | `input.admitted` with `input.promoted` |
+//! | other messages between agents | `synthetic.added`; the last one of an agent with `child.settled` |
 //! | `reasoning`, `message`, calls | `step.started` before the first of an answer; `reasoning.ended`, `text.ended`, `tool.called` |
 //! | outputs | `tool.settled`; a spawned agent as `child.started` |
+//! | `item_completed` of a call that a script made | `tool.called` with `tool.settled` |
 //! | `token_usage_record`, `token_count` | the usage of `step.ended`, which the next answer, prompt or end of a task shows |
 //! | a changed model in `turn_context` | `model.switched` |
 //! | a later `session_meta` of another program, version or git state | `process.attached` |
 //! | `compacted` | `compaction.started`, `compaction.ended`, and a new epoch |
-//! | `thread_rolled_back`, `turn_aborted`, `error` | `revert.committed`, `step.failed` |
-//! | other `event_msg`, `world_state` | nothing: they repeat other lines for display |
+//! | `thread_rolled_back`; `turn_aborted`, `error`, an error in `task_complete` | `revert.committed`; `step.failed` |
+//! | a name in `session_index.jsonl` | `session.titled` |
+//! | events that repeat other lines for display, `world_state` | nothing |
 
 use super::super::foreign::{JsonObject, compact, quote};
 use super::super::identity::{Editions, UniqueIds};
 use super::super::sink::MappedBatch;
+use super::agents::StartedAgent;
 use super::header::RolloutHeader;
 use super::message::{MessagePiece, PieceKind, items};
-use super::step::{RolloutStep, tokens};
+use super::step::RolloutStep;
+use super::usage::{ThreadTotal, tokens};
 use super::{AGENT, created};
 use annals_core::event::*;
 use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, ModelName, Seq, StoredKey, Time};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// How long Codex may take to copy lines into a fork, in milliseconds. No model answers so fast.
 const COPYING: u64 = 1_000;
 
 /// One session.
+#[derive(Clone)]
 pub struct RolloutMapper {
     /// Batches that are ready to be appended.
     pub out: Vec<MappedBatch>,
@@ -37,7 +45,8 @@ pub struct RolloutMapper {
     pub(super) model: String,
     pub(super) editions: Editions,
     pub(super) origin: Origin,
-    pub(super) next: Seq,
+    /// The number of the next event.
+    pub next: Seq,
     pub(super) begun: bool,
     /// The baseline of the next epoch so far, by piece; `gathered` is the line and time of the last piece.
     pub(super) pieces: Vec<(String, String)>,
@@ -48,9 +57,24 @@ pub struct RolloutMapper {
     pub(super) shown: HashMap<String, Json>,
     pub(super) unique: UniqueIds,
     pub(super) inputs: Vec<Seq>,
-    policies: [Option<Digest>; 2],
-    /// In a fork: until when its lines are copies. Copies keep their times, or have that of the fork.
-    copied_until: Option<Time>,
+    /// Threads that this one started, by their path.
+    pub(super) children: HashMap<String, StartedAgent>,
+    /// Foreign ids of calls, those with a result included.
+    pub(super) seen_calls: HashSet<String>,
+    pub(super) policies: [Option<Digest>; 2],
+    pub(super) total: ThreadTotal,
+    /// What was used without an answer: it belongs to the compaction or the answer that follows.
+    pub(super) unassigned: Option<Usage>,
+    /// The usage of a repeated count since the last answer.
+    pub(super) repeated: Option<Usage>,
+    /// Whether the current turn failed already.
+    pub(super) failed: bool,
+    /// The last line that is a copy, if that is known.
+    pub(super) copied_lines: Option<u64>,
+    /// In a fork of an unknown thread: until when its lines are copies. Copies keep their times, or have that of the fork.
+    pub(super) copied_until: Option<Time>,
+    /// Whether the first event was `session.forked`: nothing in its file is a copy.
+    pub(super) is_forked: bool,
 }
 
 impl RolloutMapper {
@@ -74,9 +98,23 @@ impl RolloutMapper {
             shown: HashMap::new(),
             unique: UniqueIds::default(),
             inputs: Vec::new(),
+            children: HashMap::new(),
+            seen_calls: HashSet::new(),
             policies: [None; 2],
+            total: ThreadTotal::default(),
+            unassigned: None,
+            repeated: None,
+            failed: false,
+            copied_lines: None,
             copied_until: None,
+            is_forked: false,
         }
+    }
+
+    /// Names the last line that is a copy of another thread.
+    pub fn with_copies(mut self, until: Option<u64>) -> Self {
+        self.copied_lines = until;
+        self
     }
 
     pub(super) fn push(&mut self, line: u64, at: Time, events: Vec<Event>) -> Seq {
@@ -88,17 +126,19 @@ impl RolloutMapper {
         first
     }
 
-    /// Maps one line; `next` is the next sequence number of the log.
-    pub fn line(&mut self, next: Seq, line: u64, at: Time, kind: &str, payload: &JsonObject<'_>) {
-        self.next = next;
+    /// Maps one line.
+    pub fn line(&mut self, line: u64, at: Time, kind: &str, payload: &JsonObject<'_>) {
         match kind {
             "session_meta" => self.meta(line, at, payload),
             "turn_context" => self.turn(line, at, payload),
             "response_item" => self.item(line, at, payload),
             "token_usage_record" => {
-                let usage = payload.object("usage").map(|usage| tokens(&usage));
+                let used = |name| payload.object(name).map(|usage| tokens(&usage));
+                let (usage, total) = (used("usage"), used("thread_token_usage"));
                 let thread = payload.text("thread_id").filter(|thread| !thread.is_empty());
                 payload.skip_all();
+                self.total.record(usage, total);
+                // What a fork continues without a copy keeps the id of its thread.
                 match thread {
                     Some(thread) if thread != self.meta.id => self.spent_elsewhere(payload),
                     thread => {
@@ -110,7 +150,7 @@ impl RolloutMapper {
             }
             "compacted" => self.compacted(line, at, payload),
             "event_msg" => self.message(line, at, payload),
-            "world_state" => payload.skip_all(),
+            "world_state" | "inter_agent_communication_metadata" | "state" => payload.skip_all(),
             _ => {
                 payload.skip_all();
                 payload.note("not recognised");
@@ -124,7 +164,7 @@ impl RolloutMapper {
 
     fn meta(&mut self, line: u64, at: Time, payload: &JsonObject<'_>) {
         let read = RolloutHeader::read(payload, 0);
-        if self.begun {
+        if self.begun || self.is_forked {
             if read.id != self.meta.id {
                 payload.skip_all();
                 payload.note("the header of another thread");
@@ -136,8 +176,10 @@ impl RolloutMapper {
             return;
         }
         self.begun = true;
-        if payload.text("forked_from_id").is_some_and(|thread| !thread.is_empty()) {
+        if read.forked_from.is_some() && read.parent.is_none() {
             payload.note("the thread that it was forked from");
+        }
+        if read.forked_from.is_some() && self.copied_lines.is_none() {
             self.copied_until = Some(at.max(Time(self.meta.created)).plus(COPYING));
         }
         let parent = self.meta.parent.clone().map(|parent| Parent {
@@ -149,7 +191,7 @@ impl RolloutMapper {
             agent: AgentName(AGENT.into()),
             model: ModelName(self.model.clone()),
             policy: Policy::default(),
-            title: None,
+            title: self.meta.title(),
             parent,
             origin: Some(self.origin.clone()),
             process: Some(self.meta.process.clone()),
@@ -218,6 +260,7 @@ impl RolloutMapper {
                 let foreign = payload.text("call_id").or_else(|| payload.text("id")).unwrap_or_default();
                 let index = self.content(line, at);
                 let call = CallId(self.unique.next(&foreign));
+                self.seen_calls.insert(foreign.clone());
                 self.calls.insert(foreign, (call.clone(), name.clone()));
                 if let Some(step) = &mut self.step {
                     step.calls = true;
@@ -238,6 +281,7 @@ impl RolloutMapper {
                 let settled = ToolSettled { hosted_result: result, ..ToolSettled::bare(call, ToolOutcome::Completed) };
                 self.push(line, at, vec![called.into(), settled.into()]);
             }
+            "agent_message" => self.agent_message(line, at, payload),
             _ if kind.ends_with("_output") => self.output(line, at, payload),
             "ghost_snapshot" => payload.skip_all(),
             _ => {
@@ -277,70 +321,44 @@ impl RolloutMapper {
             return;
         }
         self.close();
-        self.epoch();
         let foreign = payload.text("id").unwrap_or_else(|| format!("line-{line}"));
-        let id = InputId(self.unique.next(&foreign));
-        let text = texts.join("\n\n").into();
-        let admitted = InputAdmitted { input: id.clone(), text, attachments, delivery: Delivery::Steer };
+        self.input(line, at, &foreign, texts.join("\n\n"), attachments);
+    }
+
+    pub(super) fn input(&mut self, line: u64, at: Time, foreign: &str, text: String, attachments: Vec<Attachment>) {
+        self.epoch();
+        self.failed = false;
+        let id = InputId(self.unique.next(foreign));
+        let admitted = InputAdmitted { input: id.clone(), text: text.into(), attachments, delivery: Delivery::Steer };
         let first = self.push(line, at, vec![admitted.into(), InputPromoted { input: id }.into()]);
         self.inputs.push(first.plus(1));
     }
 
-    fn message(&mut self, line: u64, at: Time, payload: &JsonObject<'_>) {
-        let kind = payload.text("type").unwrap_or_default();
-        match kind.as_str() {
-            "token_count" => {
-                let info = payload.object("info");
-                let usage = info.as_ref().and_then(|info| info.object("last_token_usage")).map(|usage| tokens(&usage));
-                info.iter().for_each(JsonObject::skip_all);
-                match usage {
-                    // What a fork copied was used by the thread that it was forked from.
-                    Some(_) if self.copied_until.is_some_and(|until| at <= until) => self.spent_elsewhere(payload),
-                    Some(_) => self.spent(line, at, usage),
-                    None => {}
-                }
-            }
-            "task_complete" | "turn_complete" => self.close(),
-            "item_completed" => {
-                // Exit status and full output of a command, or the changes of a file: the structured value of the next result.
-                let item = payload.object("item");
-                let known = item.as_ref().and_then(|item| item.text("id")).filter(|id| self.calls.contains_key(id));
-                if let (Some(id), Some(json)) = (known, payload.json("item")) {
-                    self.shown.insert(id, json);
-                }
-                item.iter().for_each(JsonObject::skip_all);
-            }
-            "turn_aborted" => {
-                let reason = payload.text("reason").unwrap_or_else(|| "interrupted".into());
-                self.fail(line, at, Failure { kind: reason, message: "turn aborted".into(), status: None }, false);
-            }
-            "error" => {
-                let message = payload.text("message").unwrap_or_default().into();
-                self.fail(line, at, Failure { kind: "error".into(), message, status: None }, true);
-            }
-            "thread_rolled_back" => {
-                let turns = payload.number("num_turns").and_then(|it| usize::try_from(it).ok()).unwrap_or(0);
-                self.close();
-                let from = self.inputs.len().saturating_sub(turns);
-                let first_removed = self.inputs.get(from).copied();
-                self.inputs.truncate(from);
-                if let Some(first_removed) = first_removed {
-                    self.push(line, at, vec![RevertCommitted { first_removed }.into()]);
-                }
-            }
-            _ => {}
+    /// Whether a line was copied from another thread.
+    pub(super) fn is_copy(&self, line: u64, at: Time) -> bool {
+        match self.copied_lines {
+            Some(last) => line <= last,
+            None => self.copied_until.is_some_and(|until| at <= until),
         }
-        payload.skip_all();
+    }
+
+    /// Whether the thread begins with copies of another one.
+    pub(super) fn has_copies(&self) -> bool {
+        self.copied_lines.is_some() || self.copied_until.is_some()
+    }
+
+    /// Whether a call has this foreign id.
+    pub(super) fn had_call(&self, foreign: &str) -> bool {
+        self.seen_calls.contains(foreign)
     }
 
     /// The end of the source: ends an answer that is complete.
-    pub fn end(&mut self, next: Seq) {
-        self.next = next;
+    pub fn end(&mut self) {
         self.close_complete();
     }
 
     /// Ends an answer that is complete, also where the source could end.
-    fn close_complete(&mut self) {
+    pub(super) fn close_complete(&mut self) {
         if self.step.as_ref().is_some_and(|step| step.open == 0 && (step.usage.is_some() || step.copied)) {
             self.close();
         }

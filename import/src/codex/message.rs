@@ -57,6 +57,9 @@ pub fn items(payload: &JsonObject<'_>) -> Vec<MessagePiece> {
             name: None,
             uri: uri.into(),
         });
+        if is_image_tag(&text) {
+            continue;
+        }
         if text.is_empty() && attachment.is_none() && !form.contains("text") {
             item.skip_all();
             item.note(&form);
@@ -66,6 +69,14 @@ pub fn items(payload: &JsonObject<'_>) -> Vec<MessagePiece> {
         found.push(MessagePiece { kind, text, attachment });
     }
     found
+}
+
+/// Whether a text is a tag that Codex puts around an image: the image itself is an attachment.
+fn is_image_tag(text: &str) -> bool {
+    let tag = text.trim();
+    tag == "</image>"
+        || tag == "<image>"
+        || tag.starts_with("<image name=") && tag.ends_with('>') && !tag.contains('\n')
 }
 
 fn kind(role: &str, named: Option<&str>, text: &str) -> PieceKind {

@@ -1,12 +1,14 @@
 //! Answers of a rollout: their start and end, calls and results. See the table in `mapping.rs`.
 
 use super::super::foreign::{JsonObject, Notes, string};
+use super::AGENT;
 use super::mapping::RolloutMapper;
-use super::{AGENT, created};
+use super::usage::plus;
 use annals_core::event::*;
 use annals_core::{AgentName, CallId, Event, ModelName, Text, Time};
 
 /// An answer that is being read.
+#[derive(Clone)]
 pub(super) struct RolloutStep {
     pub(super) next: u32,
     pub(super) calls: bool,
@@ -53,13 +55,40 @@ impl RolloutMapper {
         index
     }
 
+    /// The index of a call that a script made while its own call is open.
+    pub(super) fn nested_content(&mut self, line: u64, at: Time) -> u32 {
+        match &mut self.step {
+            Some(step) if step.open > 0 => {
+                (step.line, step.at) = (line, at);
+                step.next += 1;
+                step.next - 1
+            }
+            _ => self.content(line, at),
+        }
+    }
+
     pub(super) fn spent(&mut self, line: u64, at: Time, usage: Option<Usage>) {
-        if let (Some(step), Some(usage)) = (&mut self.step, usage) {
-            step.sealed = true;
-            if step.usage.is_none() && !step.copied {
-                step.usage = Some(usage);
+        let Some(usage) = usage else { return };
+        self.repeated = None;
+        let sum = self.unassigned.take().map_or(usage, |before| plus(before, usage));
+        match &mut self.step {
+            Some(step) if step.usage.is_none() && !step.copied => {
+                step.sealed = true;
+                step.usage = Some(sum);
                 (step.line, step.at) = (line, at);
             }
+            step => {
+                step.iter_mut().for_each(|step| step.sealed = true);
+                self.unassigned = Some(sum);
+            }
+        }
+    }
+
+    /// A repeated count. In a thread with copies it may be the first own answer's, where totals start anew: it is used if no other
+    /// count follows.
+    pub(super) fn counted_again(&mut self, line: u64, at: Time, last: Option<Usage>) {
+        if self.has_copies() && !self.is_copy(line, at) && self.step.as_ref().is_some_and(|step| step.usage.is_none()) {
+            self.repeated = last.filter(|usage| *usage != Usage::default());
         }
     }
 
@@ -76,7 +105,8 @@ impl RolloutMapper {
     pub(super) fn close(&mut self) {
         let Some(step) = self.step.take() else { return };
         let finish = if step.calls { Finish::ToolCalls } else { Finish::Stop };
-        let ended = StepEnded { finish, usage: step.usage, cost: 0, files: None, changed: Vec::new() };
+        let usage = step.usage.or(self.repeated.take().filter(|_| !step.copied));
+        let ended = StepEnded { finish, usage, cost: 0, files: None, changed: Vec::new() };
         self.push(step.line, step.at, vec![ended.into()]);
     }
 
@@ -115,9 +145,7 @@ impl RolloutMapper {
         if name == "spawn_agent"
             && let Some(child) = settled.output.inline().and_then(spawned)
         {
-            let session = self.editions.session(AGENT, &child, created(&child, at.millis()));
-            let agent = AgentName(AGENT.into());
-            events.push(ChildStarted { child: session, call: Some(call.clone()), agent, background: true }.into());
+            events.extend(self.child_started(&child, &child, Some(call.clone()), at));
         }
         settled.call = call;
         settled.structured = self.shown.remove(&foreign);
@@ -128,6 +156,24 @@ impl RolloutMapper {
             (step.line, step.at) = (line, at);
         }
         self.push(line, at, events);
+    }
+
+    /// A turn that ended with an error: `{message, codex_error_info}`.
+    pub(super) fn failed_turn(&mut self, line: u64, at: Time, error: &JsonObject<'_>) {
+        let message = error.text("message").unwrap_or_default().into();
+        let (mut kind, mut status) = (error.text("codex_error_info"), None);
+        if let Some(info) = error.object("codex_error_info") {
+            kind = info.names().next().map(str::to_owned);
+            let detail = kind.as_deref().and_then(|kind| info.object(kind));
+            status = detail.as_ref().and_then(|detail| detail.number("http_status_code"));
+            detail.iter().for_each(JsonObject::skip_all);
+            info.skip_all();
+        }
+        error.skip_all();
+        let kind = kind.unwrap_or_else(|| "error".into());
+        let status = status.and_then(|status| u16::try_from(status).ok());
+        self.fail(line, at, Failure { kind, message, status }, true);
+        self.failed = true;
     }
 
     pub(super) fn fail(&mut self, line: u64, at: Time, error: Failure, start: bool) {
@@ -145,19 +191,4 @@ pub(super) fn spawned(output: &str) -> Option<String> {
     let notes = Notes::default();
     let object = JsonObject::parse(output, "", &notes).ok()?;
     object.raw("agent_id").or_else(|| object.raw("new_thread_id")).and_then(|raw| string(raw.get()))
-}
-
-/// Token counts. Codex includes cached input in input, and reasoning in output.
-pub(super) fn tokens(usage: &JsonObject<'_>) -> Usage {
-    let count = |name| usage.number(name).unwrap_or(0);
-    let (cached, written, reasoning) =
-        (count("cached_input_tokens"), count("cache_write_input_tokens"), count("reasoning_output_tokens"));
-    usage.skip_all();
-    Usage {
-        input: count("input_tokens").saturating_sub(cached).saturating_sub(written),
-        output: count("output_tokens").saturating_sub(reasoning),
-        reasoning,
-        cache_read: cached,
-        cache_write: written,
-    }
 }

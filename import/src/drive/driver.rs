@@ -4,7 +4,7 @@ use super::erased::{ErasureEvents, disclose};
 use super::{SourceImportError, TextPermit};
 use crate::changed::{changed_here, is_of};
 use crate::known_context::first_prompt;
-use crate::report::{ImportOutcome, ImportReport, SessionReport};
+use crate::report::{ImportOutcome, ImportReport, LossKind, SessionReport};
 use crate::sink::{ForkPoint, SourceItem};
 use crate::{ImportProgress, ImportSource};
 use annals_core::event::SessionEvent;
@@ -101,6 +101,7 @@ impl<'a> Driver<'a> {
                     form: origin.form,
                     title,
                     instead_of: None,
+                    former: None,
                     new: 0,
                     events: 0,
                     lost: 0,
@@ -134,7 +135,8 @@ impl<'a> Driver<'a> {
                     None => None,
                 };
                 if let Some(running) = self.running.get_mut(&session) {
-                    running.report.lost += u64::from(running.reached > running.head || running.head == Seq::ZERO);
+                    let is_new = running.reached > running.head || running.head == Seq::ZERO;
+                    running.report.lost += u64::from(is_new && LossKind::of(&what) != LossKind::Display);
                     running.report.losses.entry(what).or_default().at(line, blob);
                 }
             }
@@ -166,6 +168,12 @@ impl<'a> Driver<'a> {
         if let Some(cut) = fork {
             // The inherited batches must be appended first.
             self.settle_all(progress).await;
+            if let Some(parent) = self.running.get(&cut.parent)
+                && parent.report.outcome != ImportOutcome::Imported
+            {
+                let reason = format!("its parent {} is not imported", cut.parent);
+                self.end(session, ImportOutcome::Failed { line, reason });
+            }
             let parent = self.log.read_back(cut.parent, cut.cut, 1).await;
             match (parent.ok().and_then(|slices| slices.into_iter().next()), draft.events.first_mut()) {
                 (Some(slice), Some(Event::Session(SessionEvent::Forked(forked)))) => {

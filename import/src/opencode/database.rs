@@ -3,6 +3,7 @@
 use super::super::foreign::Notes;
 use super::super::sink::{ImportSink, ReadSourceError, SourceItem};
 use super::epochs::EpochRow;
+use super::fork_source::ForkSource;
 use super::info::{OpenCodeSession, is_placeholder};
 use super::projection::ProjectionRows;
 use super::rows::{EventRow, RowMapper, Survey};
@@ -65,6 +66,14 @@ fn open(path: &Path) -> rusqlite::Result<(Connection, bool)> {
     Connection::open_with_flags(uri, flags).map(|connection| (connection, refused))
 }
 
+/// Whether a database has the sessions of OpenCode. One that cannot be opened now may have them.
+pub fn is_database(path: &Path) -> bool {
+    const QUERY: &str =
+        "SELECT count(*) FROM pragma_table_info('session') WHERE name IN ('id', 'directory', 'time_created')";
+    let columns = open(path).and_then(|(connection, _)| connection.query_row(QUERY, [], |row| row.get::<_, i64>(0)));
+    columns.map_or(true, |columns| columns == 3)
+}
+
 /// Lists the sessions of a database, oldest first.
 ///
 /// # Errors
@@ -72,7 +81,7 @@ fn open(path: &Path) -> rusqlite::Result<(Connection, bool)> {
 pub fn list(path: &Path) -> Result<Vec<SessionRow>, ReadSourceError> {
     let failed = |source| ReadSourceError::Database { path: path.to_owned(), source };
     let (connection, _) = open(path).map_err(failed)?;
-    let mut rows = sessions(&connection).map_err(failed)?;
+    let mut rows = sessions(&connection, program(path)).map_err(failed)?;
     for row in rows.iter_mut().filter(|row| row.info.title.is_none()) {
         row.info.title = first_prompt(&connection, &row.info.id);
     }
@@ -97,7 +106,17 @@ fn first_prompt(connection: &Connection, session: &str) -> Option<String> {
     Some(line.join(" ").chars().take(PROMPT).collect())
 }
 
-fn sessions(connection: &Connection) -> rusqlite::Result<Vec<SessionRow>> {
+/// The program of a database, by its name; empty for OpenCode. Kilo has the same tables.
+fn program(path: &Path) -> &'static str {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name.starts_with("kilo") || path.parent().is_some_and(|folder| folder.ends_with("kilo")) {
+        super::KILO
+    } else {
+        ""
+    }
+}
+
+fn sessions(connection: &Connection, program: &'static str) -> rusqlite::Result<Vec<SessionRow>> {
     let has = |column: &str| -> rusqlite::Result<bool> {
         let found = connection
             .query_row("SELECT 1 FROM pragma_table_info('session') WHERE name = ?1", [column], |_| Ok(()))
@@ -132,6 +151,7 @@ fn sessions(connection: &Connection) -> rusqlite::Result<Vec<SessionRow>> {
                 agent: text(6)?,
                 model,
                 created: number(row.get_ref(9)?),
+                program,
             },
             updated: number(row.get_ref(10)?),
             rows: row.get::<_, Option<i64>>(11)?.and_then(|seq| u64::try_from(seq + 1).ok()),
@@ -166,12 +186,12 @@ pub fn read(path: &Path, only: Option<&BTreeSet<String>>, sink: &mut ImportSink<
         sink.damaged(None, 0, "the write-ahead log could not be read: the newest records may be missing")?;
     }
     connection.execute_batch("BEGIN").map_err(failed)?;
-    let rows = sessions(&connection).map_err(failed)?;
+    let rows = sessions(&connection, program(path)).map_err(failed)?;
     let wanted: Vec<&SessionRow> =
         rows.iter().filter(|row| only.is_none_or(|only| only.contains(&row.info.id))).collect();
     let total = wanted.len() as u64;
     for (done, row) in wanted.into_iter().enumerate() {
-        let reading = DatabaseSession { connection: &connection, path, row };
+        let reading = DatabaseSession { connection: &connection, path, row, rows: &rows, depth: 0 };
         reading.read(sink)?;
         (sink.send)(SourceItem::Progress { done: done as u64 + 1, total })?;
     }
@@ -182,7 +202,12 @@ struct DatabaseSession<'a> {
     connection: &'a Connection,
     path: &'a Path,
     row: &'a SessionRow,
+    rows: &'a [SessionRow],
+    depth: u32,
 }
+
+/// How many forks of forks are followed.
+const DEPTH_MAX: u32 = 16;
 
 impl DatabaseSession<'_> {
     fn failed(&self, source: rusqlite::Error) -> ReadSourceError {
@@ -195,19 +220,52 @@ impl DatabaseSession<'_> {
         found.map(|found| found.is_some()).map_err(|error| self.failed(error))
     }
 
+    /// The session that this one is a fork of: one with the first message that was copied. It is read without being imported.
+    fn source(&self, sink: &ImportSink<'_>) -> Result<Option<ForkSource>, ReadSourceError> {
+        let failed = |error| self.failed(error);
+        let info = &self.row.info;
+        if self.depth >= DEPTH_MAX || !self.table("message")? {
+            return Ok(None);
+        }
+        const TIME: &str = "json_extract(data, '$.time.created')";
+        let first = format!("SELECT min({TIME}) FROM message WHERE session_id = ?1");
+        let first: Option<i64> = self.connection.query_row(&first, [&info.id], |row| row.get(0)).map_err(failed)?;
+        let Some(first) = first.filter(|first| u64::try_from(*first).is_ok_and(|first| first < info.created)) else {
+            return Ok(None);
+        };
+        let query = format!(
+            "SELECT session.id FROM message JOIN session ON session.id = message.session_id
+             WHERE {TIME} = ?1 AND session.id != ?2 AND session.time_created < ?3 ORDER BY session.time_created DESC",
+            TIME = "json_extract(message.data, '$.time.created')"
+        );
+        let near = i64::try_from(info.created).unwrap_or(i64::MAX);
+        let found = self.connection.query_row(&query, params![first, info.id, near], |row| row.get::<_, String>(0));
+        let Some(found) = found.optional().map_err(failed)? else { return Ok(None) };
+        let Some(row) = self.rows.iter().find(|row| row.info.id == found) else { return Ok(None) };
+        let mut unheard = |_| Ok(());
+        let mut quiet = ImportSink { send: &mut unheard, ..*sink };
+        DatabaseSession { row, depth: self.depth + 1, ..*self }.read_as_source(&mut quiet)
+    }
+
     fn read(&self, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
+        self.read_as_source(sink).map(|_| ())
+    }
+
+    /// Reads the session. Returns it as one that another may be a fork of.
+    fn read_as_source(&self, sink: &mut ImportSink<'_>) -> Result<Option<ForkSource>, ReadSourceError> {
         let id = &self.row.info.id;
         if self.table("event")? {
             let (survey, from_start) = self.survey(id).map_err(|error| self.failed(error))?;
             if survey.v2 {
                 let projection = self.projection(id)?;
-                return self.rows(
+                return self.event_rows(
                     sink,
                     RowMapper::V2(Box::new(v2_rows::V2RowReader::new(id, projection, survey.last_update))),
                 );
             }
             if from_start {
-                return self.rows(sink, RowMapper::V1(Box::new(v1_rows::V1RowReader::new(id))));
+                let reading = v1_rows::V1RowReader::new(id, self.row.info.program);
+                return self.event_rows(sink, RowMapper::V1(Box::new(reading)));
             }
         }
         self.tables(sink)
@@ -257,9 +315,14 @@ impl DatabaseSession<'_> {
     }
 
     /// Reads event rows. The line of a row is its position from 1, as in a file of rows.
-    fn rows(&self, sink: &mut ImportSink<'_>, mut reading: RowMapper) -> Result<(), ReadSourceError> {
+    fn event_rows(
+        &self,
+        sink: &mut ImportSink<'_>,
+        mut reading: RowMapper,
+    ) -> Result<Option<ForkSource>, ReadSourceError> {
         let failed = |error| self.failed(error);
         let notes = Notes::default();
+        let mut is_found = false;
         let query = "SELECT seq, type, data FROM event WHERE aggregate_id = ?1 ORDER BY seq";
         let mut statement = self.connection.prepare_cached(query).map_err(failed)?;
         let mut rows = statement.query([&self.row.info.id]).map_err(failed)?;
@@ -268,16 +331,27 @@ impl DatabaseSession<'_> {
             let kind = text_of(row.get_ref(1).map_err(failed)?).unwrap_or_default();
             let data = text_of(row.get_ref(2).map_err(failed)?).unwrap_or_default();
             let row = EventRow { line: seq + 1, seq, kind: v2::bare(&kind), data: &data };
+            if !is_found
+                && let RowMapper::V1(fork) = &mut reading
+                && fork.copied(&row).is_some()
+            {
+                is_found = true;
+                self.source(sink)?.into_iter().for_each(|source| fork.set_source(source));
+            }
             reading.row(sink, &row, &notes)?;
         }
-        Ok(())
+        Ok(match reading {
+            RowMapper::V1(read) => read.as_source(),
+            RowMapper::V2(_) => None,
+        })
     }
 
     /// Reads the tables `message` and `part`, the only ones of older versions.
-    fn tables(&self, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
+    fn tables(&self, sink: &mut ImportSink<'_>) -> Result<Option<ForkSource>, ReadSourceError> {
         let failed = |error| self.failed(error);
         let notes = Notes::default();
         let mut session = FinalStateReader::begin(sink, self.row.info.clone(), FORM_ROWS)?;
+        self.source(sink)?.into_iter().for_each(|source| session.set_source(source));
         let query = "SELECT id, data FROM message WHERE session_id = ?1 ORDER BY time_created, id";
         let mut messages = self.connection.prepare_cached(query).map_err(failed)?;
         let query = "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id";
@@ -294,6 +368,6 @@ impl DatabaseSession<'_> {
             let found: Vec<(String, &str)> = found.iter().map(|(id, data)| (id.clone(), data.as_str())).collect();
             session.message(sink, &id, &info, &found, next.is_none(), &notes)?;
         }
-        Ok(session.end(sink, self.row.revert.as_deref(), Time(self.row.updated), &notes)?)
+        Ok(Some(session.end(sink, self.row.revert.as_deref(), Time(self.row.updated), &notes)?))
     }
 }

@@ -27,6 +27,8 @@ pub struct OpenCodeSession {
     pub parent: Option<String>,
     /// Its creation time (ms).
     pub created: u64,
+    /// The program whose session it is; empty for OpenCode itself.
+    pub program: &'static str,
 }
 
 /// A model reference as `provider/id`. The variant `default` means none; any other is noted.
@@ -66,6 +68,7 @@ impl OpenCodeSession {
             version: info.text("version"),
             parent: info.text("parentID"),
             created: time.and_then(|time| time.number("created")).unwrap_or_default(),
+            program: "",
         }
     }
 
@@ -81,12 +84,23 @@ impl OpenCodeSession {
             version: row.text("version"),
             parent: row.text("parent_id"),
             created: row.number("time_created").unwrap_or_default(),
+            program: "",
         }
+    }
+
+    /// The name of its agent in `origin`.
+    pub fn agent_name(&self) -> &'static str {
+        if self.program.is_empty() { AGENT } else { self.program }
     }
 
     /// Its session id in the log.
     pub fn session(&self, editions: &Editions) -> SessionId {
-        session_id(editions, &self.id, self.created)
+        self.other(editions, &self.id, self.created)
+    }
+
+    /// The id in the log of a session of the same program that existed around a time (ms).
+    pub fn other(&self, editions: &Editions, foreign: &str, near: u64) -> SessionId {
+        editions.session(self.agent_name(), foreign, opencode_created(foreign, near).unwrap_or(near))
     }
 
     /// Its location.
@@ -97,7 +111,7 @@ impl OpenCodeSession {
     /// The origin that its log records.
     pub fn origin(&self, form: &str) -> Origin {
         Origin {
-            agent: AGENT.into(),
+            agent: self.agent_name().into(),
             version: self.version.clone(),
             id: self.id.clone(),
             form: form.into(),
@@ -116,19 +130,14 @@ impl OpenCodeSession {
             parent: self
                 .parent
                 .as_deref()
-                .map(|parent| Parent { session: session_id(editions, parent, self.created), call: None }),
+                .map(|parent| Parent { session: self.other(editions, parent, self.created), call: None }),
             origin: Some(self.origin(form)),
             process: Some(ProcessInfo {
-                program: AGENT.into(),
+                program: self.agent_name().into(),
                 version: self.version.clone(),
                 ..ProcessInfo::default()
             }),
             key: StoredKey::NONE,
         }
     }
-}
-
-/// The session id of an OpenCode session that existed around a time (ms).
-pub fn session_id(editions: &Editions, foreign: &str, near: u64) -> SessionId {
-    editions.session(AGENT, foreign, opencode_created(foreign, near).unwrap_or(near))
 }

@@ -16,6 +16,11 @@ pub struct NoSessionRow {
     pub rows: Option<u64>,
 }
 
+/// Whether a database may be OpenCode's: this build does not know.
+pub fn is_database(_: &Path) -> bool {
+    true
+}
+
 /// Lists nothing.
 ///
 /// # Errors

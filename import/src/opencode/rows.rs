@@ -1,8 +1,9 @@
 //! Rows of OpenCode's table `event`, one a line: `{id, aggregate_id, seq, type, data}`.
 
 use super::super::foreign::Notes;
-use super::super::lines::{LineReader, SourceLine, TORN};
+use super::super::lines::{LineReader, SourceLine};
 use super::super::sink::{ImportSink, ReadSourceError, SourceItem};
+use super::fork_source::ForkSource;
 use super::{projection, v1_rows, v2, v2_rows};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -72,6 +73,23 @@ impl RowMapper {
             Self::V1(log) => Ok(log.row(sink, row, notes)?),
         }
     }
+
+    /// See [`v1_rows::V1RowReader::copied`].
+    pub fn copied(&self, row: &EventRow<'_>) -> Option<u64> {
+        match self {
+            Self::V1(log) => log.copied(row),
+            Self::V2(_) => None,
+        }
+    }
+}
+
+/// The session among those of a file that a fork was made of: one with a message of that time. Of several, the newest.
+fn source_of(sessions: &HashMap<String, RowMapper>, fork: &str, created: u64) -> Option<ForkSource> {
+    let others = sessions.iter().filter(|(id, _)| *id != fork).filter_map(|(_, reading)| match reading {
+        RowMapper::V1(log) => log.as_source(),
+        RowMapper::V2(_) => None,
+    });
+    others.filter(|source| source.message(created).is_some()).max_by_key(|source| source.session)
 }
 
 /// Reads a file of rows, which may belong to several sessions.
@@ -96,24 +114,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     let notes = Notes::default();
     let mut sessions: HashMap<String, RowMapper> = HashMap::new();
     let mut done = 0;
-    while let Some(line) = lines.next().map_err(io)? {
-        let (number, text) = match line {
-            SourceLine::TooLong { number, bytes } => {
-                sink.damaged(None, number, format!("a line of {bytes} bytes, longer than the limit"))?;
-                continue;
-            }
-            SourceLine::Text { number, text, lossy, last } => {
-                if lossy {
-                    sink.damaged(None, number, "invalid UTF-8, replaced")?;
-                }
-                let torn = last && serde_json::from_str::<EventRowJson<'_>>(&text).is_err();
-                if torn {
-                    sink.damaged(None, number, TORN)?;
-                    break;
-                }
-                (number, text)
-            }
-        };
+    while let Some((number, text)) = sink.next_line(&mut lines, None, path)? {
         done += text.len() as u64 + 1;
         let Ok(envelope) = serde_json::from_str::<EventRowJson<'_>>(&text) else {
             sink.damaged(None, number, "a line that is no event row")?;
@@ -129,13 +130,18 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
                     survey.last_update,
                 )))
             } else {
-                RowMapper::V1(Box::new(v1_rows::V1RowReader::new(&envelope.aggregate_id)))
+                RowMapper::V1(Box::new(v1_rows::V1RowReader::new(&envelope.aggregate_id, "")))
             };
             sessions.insert(envelope.aggregate_id.clone(), reading);
         }
+        let kind = v2::bare(&envelope.kind);
+        let row = EventRow { line: number, seq: envelope.seq, kind, data: envelope.data.get() };
+        let copied = sessions.get(&envelope.aggregate_id).and_then(|reading| reading.copied(&row));
+        let source = copied.and_then(|created| source_of(&sessions, &envelope.aggregate_id, created));
         if let Some(reading) = sessions.get_mut(&envelope.aggregate_id) {
-            let kind = v2::bare(&envelope.kind);
-            let row = EventRow { line: number, seq: envelope.seq, kind, data: envelope.data.get() };
+            if let (RowMapper::V1(fork), Some(source)) = (&mut *reading, source) {
+                fork.set_source(source);
+            }
             reading.row(sink, &row, &notes)?;
         }
         if number % 256 == 0 {

@@ -3,6 +3,7 @@
 //!
 //! | OpenCode | Annals |
 //! |---|---|
+//! | copies of another session's messages in a fork | `session.forked`; without that session, messages whose usage counts there |
 //! | `info` | `session.created`; a changed title, agent, model or directory is a separate event; `revert` as `revert.*` |
 //! | user message and its parts | `input.admitted` with `input.promoted`, once the next record shows that it is complete |
 //! | a `synthetic` text part | `synthetic.added` |
@@ -15,26 +16,15 @@
 
 use super::super::foreign::JsonObject;
 use super::super::identity::{Editions, UniqueIds};
-use super::super::sink::MappedBatch;
-use super::content::{file_part, files, finish, usage};
+use super::super::sink::{ForkPoint, MappedBatch, RecordedStart};
+use super::content::{files, finish, usage};
+use super::fork_source::{ForkSource, MessageSpan};
 use super::info::{OpenCodeSession, model};
 use super::v1_answer::V1Answer;
+use super::v1_user::OpenUserMessage;
 use annals_core::event::*;
 use annals_core::{AgentName, CallId, Event, InputId, ModelName, Seq, Text, Time};
 use std::collections::{HashMap, HashSet};
-
-/// A user message whose parts are being read.
-struct OpenUserMessage {
-    id: String,
-    line: u64,
-    at: Time,
-    agent: Option<String>,
-    model: Option<String>,
-    texts: Vec<String>,
-    synthetic: Vec<String>,
-    attachments: Vec<Attachment>,
-    compaction: Option<CompactionReason>,
-}
 
 /// Maps one session.
 pub struct V1Mapper {
@@ -51,11 +41,21 @@ pub struct V1Mapper {
     pub(super) reason: CompactionReason,
     /// The line of the record that created it.
     pub created_at_line: u64,
-    form: &'static str,
-    begun: bool,
+    /// How an earlier import recorded it.
+    pub start: Option<RecordedStart>,
+    /// The session that it is a fork of, if that is known: its copies of messages are left out.
+    pub(super) source: Option<ForkSource>,
+    /// The parent and the cut of a fork, once it has begun.
+    pub fork: Option<ForkPoint>,
+    /// Messages that are left out.
+    pub(super) copies: HashSet<String>,
+    /// Where in the source its own events begin.
+    pub(super) cut: Option<Seq>,
+    pub(super) form: &'static str,
+    pub(super) begun: bool,
     user: Option<OpenUserMessage>,
     answer: Option<V1Answer>,
-    messages: Vec<(String, Seq)>,
+    pub(super) messages: Vec<(String, MessageSpan)>,
     pruned: HashSet<String>,
     staged: Option<Seq>,
 }
@@ -73,6 +73,11 @@ impl V1Mapper {
             children: HashSet::new(),
             reason: CompactionReason::Auto,
             created_at_line: 1,
+            start: None,
+            source: None,
+            fork: None,
+            copies: HashSet::new(),
+            cut: None,
             form,
             begun: false,
             user: None,
@@ -93,8 +98,9 @@ impl V1Mapper {
         first
     }
 
-    pub(super) fn remember(&mut self, message: &str, seq: Seq) {
-        self.messages.push((message.to_owned(), seq));
+    /// Whether its first event is known.
+    pub fn has_begun(&self) -> bool {
+        self.begun
     }
 
     /// Creates the session, with the agent and model of its first message if its own record has none.
@@ -103,6 +109,9 @@ impl V1Mapper {
             return;
         }
         self.begun = true;
+        if self.begins_as_fork() {
+            return;
+        }
         self.info.agent = agent.cloned().or(self.info.agent.take());
         self.info.model = model.cloned().or(self.info.model.take());
         let created = self.info.creation(&self.editions, self.form);
@@ -148,7 +157,7 @@ impl V1Mapper {
             return;
         };
         let boundary = revert.text("messageID").unwrap_or_default();
-        let first = self.messages.iter().rfind(|(id, _)| *id == boundary).map(|(_, seq)| *seq);
+        let first = self.messages.iter().rfind(|(id, _)| *id == boundary).map(|(_, span)| span.first);
         let staged = RevertStaged {
             first_removed: first.unwrap_or(self.next),
             original: revert.text("snapshot"),
@@ -175,7 +184,7 @@ impl V1Mapper {
             Some(first_removed) => {
                 self.push(line, at, vec![RevertCommitted { first_removed }.into()]);
             }
-            None if self.messages.iter().skip(at_message).all(|(_, seq)| *seq >= self.removed_from()) => {}
+            None if self.messages.iter().skip(at_message).all(|(_, span)| span.first >= self.removed_from()) => {}
             None => data.note("a message removed without a revert"),
         }
         self.messages.remove(at_message);
@@ -214,6 +223,10 @@ impl V1Mapper {
         let completed = time.as_ref().and_then(|time| time.number("completed")).map(Time);
         let agent = info.text("agent").or_else(|| info.text("mode"));
         let named = info.object("model").and_then(|object| model(&object)).or_else(|| model(info));
+        if self.leaves_out(id, created, agent.as_ref(), named.as_ref()) {
+            info.skip_all();
+            return;
+        }
         if user {
             let again = self.user.as_ref().is_some_and(|pending| pending.id == id);
             self.flush_user();
@@ -245,8 +258,9 @@ impl V1Mapper {
             self.settle_answer();
             self.begin(agent.as_ref(), named.as_ref());
             let summary = info.raw("summary").is_some_and(|raw| raw.get() == "true");
-            self.answer =
-                Some(V1Answer::new(id, created, agent.unwrap_or_default(), named.unwrap_or_default(), summary));
+            let is_copy = self.is_copy(created.millis());
+            let (agent, model) = (agent.unwrap_or_default(), named.unwrap_or_default());
+            self.answer = Some(V1Answer::new(id, created, agent, model, summary, is_copy));
         }
         let (error, tokens) = (info.object("error"), info.object("tokens"));
         let spent = tokens.map(|tokens| usage(&tokens));
@@ -257,6 +271,7 @@ impl V1Mapper {
         }
         if let Some(mut answer) = self.answer.take() {
             answer.complete(self, line, completed.unwrap_or(created), error.as_ref(), spent, cost, word);
+            self.extend(&answer.id);
             self.answer = Some(answer);
         }
     }
@@ -264,6 +279,10 @@ impl V1Mapper {
     /// Maps a new value of a part. `whole`: no later record changes it.
     pub fn part(&mut self, line: u64, id: &str, message: &str, part: &JsonObject<'_>, at: Option<Time>, whole: bool) {
         part.skip(&["id", "messageID", "sessionID"]);
+        if self.copies.contains(message) {
+            part.skip_all();
+            return;
+        }
         if let Some(user) = self.user.as_mut().filter(|user| user.id == message) {
             user.part(part);
             return;
@@ -272,6 +291,7 @@ impl V1Mapper {
         match self.answer.take() {
             Some(mut answer) if answer.id == message => {
                 answer.part(self, line, id, part, at, whole);
+                self.extend(&answer.id);
                 self.answer = Some(answer);
             }
             other => {
@@ -324,15 +344,16 @@ impl V1Mapper {
             seq = seq.or(Some(self.next.plus(events.len() as u64)));
             events.push(SyntheticAdded { text: text.into() }.into());
         }
-        let next = self.next;
-        self.messages.push((user.id, seq.unwrap_or(next)));
+        let (id, first) = (user.id, seq.unwrap_or(self.next));
         self.push(user.line, user.at, events);
+        self.remember(&id, user.at, first);
     }
 
     /// Appends the rest of the open answer.
     pub fn settle_answer(&mut self) {
         if let Some(mut answer) = self.answer.take() {
             answer.settle(self);
+            self.extend(&answer.id);
             self.answer = Some(answer);
         }
     }
@@ -349,39 +370,5 @@ impl V1Mapper {
         self.flush_user();
         self.settle_answer();
         self.begin(None, None);
-    }
-}
-
-impl OpenUserMessage {
-    fn part(&mut self, part: &JsonObject<'_>) {
-        match part.text("type").as_deref() {
-            Some("text") => {
-                part.object("time").iter().for_each(JsonObject::skip_all);
-                let (synthetic, ignored) = (part.flag("synthetic"), part.flag("ignored"));
-                let text = part.text("text").unwrap_or_default();
-                match (synthetic, ignored) {
-                    (_, true) => part.note("text that is not sent to the model"),
-                    (true, false) => self.synthetic.push(text),
-                    (false, false) => self.texts.push(text),
-                }
-            }
-            Some("file") => {
-                part.skip(&["source"]);
-                self.attachments.extend(file_part(part));
-            }
-            Some("compaction") => {
-                let auto = part.flag("auto");
-                let overflow = part.flag("overflow");
-                self.compaction = Some(match (auto, overflow) {
-                    (true, true) => CompactionReason::Overflow,
-                    (true, false) => CompactionReason::Auto,
-                    _ => CompactionReason::Manual,
-                });
-            }
-            _ => {
-                part.skip_all();
-                part.note(&format!("a {} part of a user message", part.text("type").unwrap_or_default()));
-            }
-        }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::super::foreign::JsonObject;
 use super::content::{StepSlots, file_part, finish, names, todo_items, usage};
-use super::info::session_id;
 use super::v1::V1Mapper;
 use annals_core::event::*;
 use annals_core::{AgentName, CallId, Event, ModelName, Text, Time};
@@ -21,11 +20,15 @@ struct AnswerCall {
 pub struct V1Answer {
     /// Its foreign id.
     pub id: String,
+    created: Time,
+    /// The time of its last part.
     at: Time,
     agent: String,
     model: String,
     /// Whether it is the summary of a compaction.
     summary: bool,
+    /// Whether it was copied from another session, which counts what it used.
+    is_copy: bool,
     summarised: String,
     started: bool,
     ended: bool,
@@ -41,13 +44,15 @@ pub struct V1Answer {
 
 impl V1Answer {
     /// An answer that begins.
-    pub fn new(id: &str, at: Time, agent: String, model: String, summary: bool) -> Self {
+    pub fn new(id: &str, at: Time, agent: String, model: String, summary: bool, is_copy: bool) -> Self {
         Self {
             id: id.to_owned(),
+            created: at,
             at,
             agent,
             model,
             summary,
+            is_copy,
             summarised: String::new(),
             started: false,
             ended: false,
@@ -70,7 +75,7 @@ impl V1Answer {
         };
         let seq = mapper.push(line, at, vec![started.into()]);
         if !self.started {
-            mapper.remember(&self.id, seq);
+            mapper.remember(&self.id, self.created, seq);
         }
         self.started = true;
         self.ended = false;
@@ -111,7 +116,16 @@ impl V1Answer {
         let time = part.object("time");
         let stamp = |name: &str| time.as_ref().and_then(|time| time.number(name)).map(Time);
         let (begun, done) = (stamp("start"), stamp("end"));
-        let at = at.or(done).or(begun).unwrap_or(self.at);
+        let ran = part.object("state").and_then(|state| {
+            state.skip_all();
+            let time = state.object("time")?;
+            time.skip_all();
+            time.number("end").or_else(|| time.number("start")).map(Time)
+        });
+        // The time of a copied record is that of the copying.
+        let own = done.or(begun).or(ran);
+        let at = at.filter(|_| !self.is_copy).or(own).unwrap_or(self.at).max(self.created);
+        self.at = at;
         if self.summary {
             self.summary_part(&kind, part);
             return;
@@ -145,11 +159,14 @@ impl V1Answer {
             "step-finish" => {
                 let ended = StepEnded {
                     finish: finish(&part.text("reason").unwrap_or_default(), part),
-                    usage: part.object("tokens").map(|tokens| usage(&tokens)),
-                    cost: part.money("cost").unwrap_or(0),
+                    usage: part.object("tokens").map(|tokens| usage(&tokens)).filter(|_| !self.is_copy),
+                    cost: part.money("cost").filter(|_| !self.is_copy).unwrap_or(0),
                     files: part.text("snapshot"),
                     changed: Vec::new(),
                 };
+                if self.is_copy {
+                    part.note("usage of the session that it was forked from");
+                }
                 self.ended = true;
                 self.finishing = Some((line, at, ended));
             }
@@ -220,7 +237,7 @@ impl V1Answer {
             events.push(called.into());
         }
         let child = metadata.as_ref().and_then(|metadata| metadata.text("sessionId")).filter(|_| name == "task");
-        let child = child.map(|child| (session_id(&mapper.editions, &child, at.millis()), child));
+        let child = child.map(|child| (mapper.info.other(&mapper.editions, &child, at.millis()), child));
         if let Some((session, foreign)) = &child
             && mapper.children.insert(foreign.clone())
         {
@@ -282,6 +299,7 @@ impl V1Answer {
         word: Option<Finish>,
     ) {
         self.settle(mapper);
+        let (usage, cost) = if self.is_copy { (None, 0) } else { (usage, cost) };
         if self.summary {
             if !std::mem::replace(&mut self.ended, true) {
                 let reason = mapper.reason;
@@ -293,7 +311,7 @@ impl V1Answer {
                     }
                 };
                 let seq = mapper.push(line, at, vec![event]);
-                mapper.remember(&self.id, seq);
+                mapper.remember(&self.id, self.created, seq);
             }
             return;
         }

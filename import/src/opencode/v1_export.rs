@@ -4,13 +4,14 @@ use super::super::foreign::{JsonObject, Notes};
 use super::super::sink::{BatchWriter, ImportSink, ReadSourceError, ReceiverGone, SourceItem};
 use super::super::text::TextFile;
 use super::super::utf8::Utf8;
+use super::fork_source::ForkSource;
 use super::info::OpenCodeSession;
 use super::v1::V1Mapper;
 use annals_core::{SessionId, Time};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
-use std::io::BufReader;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 /// The form in `origin`.
@@ -28,7 +29,14 @@ impl FinalStateReader {
     pub fn begin(sink: &mut ImportSink<'_>, info: OpenCodeSession, form: &'static str) -> Result<Self, ReceiverGone> {
         let session = info.session(sink.editions);
         (sink.send)(SourceItem::Started { session, title: info.title.clone(), origin: info.origin(form) })?;
-        Ok(Self { writer: BatchWriter::new(session), mapper: V1Mapper::new(info, form, sink.editions), number: 0 })
+        let mut mapper = V1Mapper::new(info, form, sink.editions);
+        mapper.start = (sink.start)(session);
+        Ok(Self { writer: BatchWriter::new(session), mapper, number: 0 })
+    }
+
+    /// Names the session that this one is a fork of.
+    pub fn set_source(&mut self, source: ForkSource) {
+        self.mapper.set_source(source);
     }
 
     /// Its session id.
@@ -87,6 +95,9 @@ impl FinalStateReader {
     }
 
     fn flush(&mut self, sink: &mut ImportSink<'_>) -> Result<(), ReceiverGone> {
+        if let Some(fork) = self.mapper.fork.take() {
+            self.writer = BatchWriter::forked(self.writer.session, fork);
+        }
         for (line, at, events) in self.mapper.out.drain(..) {
             self.writer.batch(sink, line, at, events)?;
         }
@@ -100,13 +111,14 @@ impl FinalStateReader {
         revert: Option<&str>,
         at: Time,
         notes: &Notes,
-    ) -> Result<(), ReceiverGone> {
+    ) -> Result<ForkSource, ReceiverGone> {
         self.mapper.end();
         if let Some(Ok(revert)) = revert.map(|revert| JsonObject::parse(revert, "info.revert", notes)) {
             self.mapper.revert(self.number, Some(&revert), at);
         }
         self.flush(sink)?;
-        sink.lost(self.session(), self.number, notes, revert.unwrap_or_default())
+        sink.lost(self.session(), self.number, notes, revert.unwrap_or_default())?;
+        Ok(ForkSource { session: self.session(), messages: self.mapper.spans(), cut: None })
     }
 }
 
@@ -133,12 +145,27 @@ fn without_end(info: &str) -> String {
     serde_json::Value::Object(fields).to_string()
 }
 
+/// Opens an export, past lines that OpenCode printed before it (`opencode export ID > FILE 2>&1`).
+fn open(path: &Path) -> io::Result<TextFile> {
+    const LINES_MAX: usize = 16;
+    let mut file = TextFile::open(path)?;
+    for _ in 0..LINES_MAX {
+        let start = file.fill_buf()?;
+        if start.is_empty() || start.trim_ascii_start().starts_with(b"{") {
+            break;
+        }
+        let skipped = start.iter().position(|byte| *byte == b'\n').map_or(start.len(), |at| at + 1);
+        file.consume(skipped);
+    }
+    Ok(file)
+}
+
 /// The `info` of an export, its revert, and the time of its last change.
 ///
 /// # Errors
 /// When the file is not an export.
 pub fn header(path: &Path) -> Result<(OpenCodeSession, Option<String>, Time), serde_json::Error> {
-    let file = TextFile::open(path).map_err(serde_json::Error::io)?;
+    let file = open(path).map_err(serde_json::Error::io)?;
     let mut found = None;
     let mut reading = serde_json::Deserializer::from_reader(BufReader::new(Utf8::new(file)));
     let walked = ExportSeed { info: &mut found, each: None }.deserialize(&mut reading);
@@ -158,7 +185,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     let (info, revert, at) = header(path).map_err(|error| io(error.into()))?;
     let notes = Notes::default();
     let mut session = FinalStateReader::begin(sink, info, FORM)?;
-    let reader = Utf8::new(TextFile::open(path).map_err(io)?);
+    let reader = Utf8::new(open(path).map_err(io)?);
     let replaced = reader.replaced();
     let mut stopped = None;
     // Which message is the last one shows only at the end.

@@ -66,6 +66,7 @@ impl V2RowReader {
                 info.created = at.unwrap_or_default().0;
             }
             info.id.clone_from(&self.foreign);
+            info.program = self.projection.info.as_ref().map_or("", |info| info.program);
             self.begin(sink, row.line, info)?;
             if created {
                 data.skip(&["sessionID"]);

@@ -1,14 +1,22 @@
 //! An import report for programs.
 
-use super::{FilledSession, ImportOutcome, ImportReport, Loss};
+use super::{FilledSession, ImportOutcome, ImportReport, Loss, LossKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 impl ImportReport {
     /// The whole report in its public form.
     pub fn to_json(&self) -> Value {
+        let damage = |damage: &BTreeMap<String, Loss>| -> Value {
+            damage.iter().map(|(what, loss)| (what.clone(), loss_json(loss))).collect::<serde_json::Map<_, _>>().into()
+        };
         let losses = |losses: &BTreeMap<String, Loss>| -> Value {
-            losses.iter().map(|(what, loss)| (what.clone(), loss_json(loss))).collect::<serde_json::Map<_, _>>().into()
+            let with_kind = |(what, loss): (&String, &Loss)| {
+                let mut value = loss_json(loss);
+                value["kind"] = LossKind::of(what).name().into();
+                (what.clone(), value)
+            };
+            losses.iter().map(with_kind).collect::<serde_json::Map<_, _>>().into()
         };
         let sessions: Vec<Value> = self
             .sessions
@@ -25,11 +33,12 @@ impl ImportReport {
                     }
                 };
                 let instead_of = session.instead_of.map(|(changed, seq)| json!({"session": changed, "seq": seq}));
+                let former = session.former.map(|(former, line)| json!({"session": former, "line": line}));
                 json!({
                     "session": session.session, "agent": session.agent, "id": session.foreign, "form": session.form,
                     "title": session.title, "new": session.new, "known": session.known, "events": session.events,
-                    "lost": session.lost, "instead_of": instead_of, "result": outcome,
-                    "losses": losses(&session.losses), "damage": losses(&session.damage),
+                    "lost": session.lost, "instead_of": instead_of, "former": former, "result": outcome,
+                    "losses": losses(&session.losses), "damage": damage(&session.damage),
                 })
             })
             .collect();

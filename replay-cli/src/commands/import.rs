@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = ago)]
     since: Option<u64>,
     /// Only sessions of this agent.
-    #[arg(long, value_name = "NAME", value_parser = ["opencode", "codex", "claude-code"])]
+    #[arg(long, value_name = "NAME", value_parser = ["opencode", "kilo", "codex", "claude-code"])]
     agent: Option<String>,
     /// Continue to import what is written, until interrupted.
     #[arg(long, short = 'f')]
@@ -129,6 +129,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     let options = ImportOptions {
         as_new: args.as_new,
+        follows: args.follow,
         keep_originals: args.keep_originals,
         prompts: true,
         secret: import_secret::obtain(&cli.environment)?,

@@ -3,7 +3,7 @@
 use crate::layout::{columns, hanging, name, pad, plain, wrap};
 use crate::shown_title::shown_title;
 use crate::style::{Emphasis, Style, counted, thousands};
-use annals_import::{ImportOutcome, ImportReport, Loss, SessionReport};
+use annals_import::{ImportOutcome, ImportReport, Loss, LossKind, SessionReport};
 use annals_inspect::reader::short_ids;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -31,8 +31,11 @@ pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> io::Re
             _ => writeln!(out, "filled in {texts} of session {session}")?,
         }
     }
-    if let Some(lost) = lost(report) {
-        writeln!(out, "{}", style.paint(Emphasis::Dim, &hanging(&format!("  not imported: {lost}"), 4, style.width)))?;
+    for (kind, emphasis) in [(LossKind::Content, Emphasis::Warn), (LossKind::Settings, Emphasis::Dim)] {
+        if let Some(lost) = lost(report, kind) {
+            let line = hanging(&format!("  {} not imported: {lost}", kind.name()), 4, style.width);
+            writeln!(out, "{}", style.paint(emphasis, &line))?;
+        }
     }
     writeln!(out, "{}", style.paint(Emphasis::Strong, &total(report)))?;
     Ok(())
@@ -41,14 +44,16 @@ pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> io::Re
 /// How many kinds of losses are named; more are counted.
 const LOSSES: usize = 4;
 
-/// What was lost most often, of sessions that are new; `None` without losses. Of a session that is continued only the number is known.
-fn lost(report: &ImportReport) -> Option<String> {
+/// What was lost most often of a kind, of sessions that are new; `None` without losses. Of a session that is continued only the number
+/// is known.
+fn lost(report: &ImportReport, kind: LossKind) -> Option<String> {
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
-    let is_new = |session: &&SessionReport| {
-        session.new > 0 && session.losses.values().map(|loss| loss.count).sum::<u64>() == session.lost
+    let counted = |session: &SessionReport| -> u64 {
+        let losses = session.losses.iter().filter(|(what, _)| LossKind::of(what) != LossKind::Display);
+        losses.map(|(_, loss)| loss.count).sum()
     };
-    for session in report.sessions.iter().filter(is_new) {
-        for (what, loss) in &session.losses {
+    for session in report.sessions.iter().filter(|session| session.new > 0 && counted(session) == session.lost) {
+        for (what, loss) in session.losses.iter().filter(|(what, _)| LossKind::of(what) == kind) {
             *kinds.entry(what).or_default() += loss.count;
         }
     }
@@ -170,6 +175,10 @@ fn remarks(session: &SessionReport) -> Vec<(Emphasis, String)> {
         ImportOutcome::Failed { line, reason } => {
             remarks.push((Emphasis::Bad, format!("stopped at line {line}: {}", plain(reason))));
         }
+    }
+    if let (Some((former, line)), 1..) = (session.former, session.new) {
+        let what = format!("its source was rewritten at line {line}: imported as a second session beside {former}");
+        remarks.push((Emphasis::Warn, what));
     }
     if let (Some((changed, seq)), 1..) = (session.instead_of, session.new) {
         let what = "imported as a second session; later imports continue that one";

@@ -335,8 +335,10 @@ fn only_sessions_that_changed_are_shown() {
     insta::assert_snapshot!(first + "\n" + &second, @r"
     ✓ 01M7ZX045Q  8 events          hello there
     ✓ 01M7ZX1X00  86 events         What does inventory.csv hold
-      not imported: attachment: file (3), attachment: agent_listing_delta (2),
-        attachment: task_reminder (2), attachment: skill_listing, 4 more
+      content not imported: attachment: file (3), attachment: agent_listing_delta
+        (2), attachment: task_reminder (2), attachment: skill_listing, 1 more
+      settings not imported: turn_context: approval_policy, turn_context:
+        sandbox_policy, user: permissionMode
     2 sessions, 94 new events; 12 fields were not imported (--report FILE lists them)
 
     ✓ 01M7ZX1X00  9 new events      What does inventory.csv hold

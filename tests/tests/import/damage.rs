@@ -187,3 +187,30 @@ async fn a_step_that_changed_more_files_than_an_event_holds_loses_names_and_says
     });
     assert!(kept.is_some_and(|kept| kept > 300 && kept < 5000), "{kept:?}");
 }
+
+#[tokio::test]
+async fn records_in_damaged_lines_are_all_read() {
+    for name in [V2, "codex/one-turn.rollout.jsonl", "claude-code/one-turn.jsonl"] {
+        let (whole, folder, text) = (memory(), scratch(), text(name));
+        let all: Vec<String> = lines(&text).into_iter().map(str::to_owned).collect();
+        let session = run(&whole, &write(&folder, "it.jsonl", &text)).await.sessions[0].session;
+        let expected = events(&whole, session).await;
+        let mut glued = all.clone();
+        let second = glued.remove(6);
+        glued[5] = format!("{}{second}", glued[5].trim_end());
+        let mut zeros = all.clone();
+        zeros[5] = format!("\0\0\0{}", zeros[5]);
+        let mut torn = all.clone();
+        torn[5] = format!("{}{}", &all[4][..all[4].len() / 3], all[5]);
+        for (damaged, is_harmless) in [(glued, true), (zeros, false), (torn, false)] {
+            let log = memory();
+            let report = run(&log, &write(&folder, "damaged.jsonl", &damaged.concat())).await;
+            assert_eq!(report.has_bad_news(), !is_harmless, "{name}: {report:#?}");
+            let found = events(&log, session).await;
+            assert!(
+                found.iter().map(|(_, event)| event.kind()).eq(expected.iter().map(|(_, event)| event.kind())),
+                "{name}"
+            );
+        }
+    }
+}

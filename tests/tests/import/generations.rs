@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// Messages as a person reads them, without places and times.
-async fn messages(log: &Arc<dyn EventLog>, session: SessionId) -> Vec<Value> {
+async fn messages(log: &Arc<dyn EventLog>, session: SessionId, is_fork: bool) -> Vec<Value> {
     let mut messages = Messages::default();
     for slice in log.read(session, Seq::ZERO, usize::MAX).await.unwrap() {
         for record in slice.records() {
@@ -19,6 +19,10 @@ async fn messages(log: &Arc<dyn EventLog>, session: SessionId) -> Vec<Value> {
     let blobs = log.blobs();
     let plain = |mut json: Value| {
         let fields = json.as_object_mut().unwrap();
+        if is_fork {
+            // A fork continues messages that an export of it has as copies, which count elsewhere.
+            fields.retain(|name, _| !["id", "usage", "cost"].contains(&name.as_str()));
+        }
         fields.remove("seq");
         fields.remove("at");
         // A number of an event, which differs like `seq`.
@@ -57,10 +61,10 @@ async fn v1_rows_tables_and_exports_tell_the_same_messages() {
     for name in V1 {
         let from_export = memory();
         let session = run(&from_export, &fixture(&format!("opencode/v1/{name}.json"))).await.sessions[0].session;
-        let expected = messages(&from_export, session).await;
+        let expected = messages(&from_export, session, name == "fork").await;
         assert!(expected.len() > 1, "{name}");
-        assert_eq!(messages(&from_tables, session).await, expected, "{name}: tables");
-        let rows = messages(&from_rows, session).await;
+        assert_eq!(messages(&from_tables, session, name == "fork").await, expected, "{name}: tables");
+        let rows = messages(&from_rows, session, name == "fork").await;
         // A staged revert and its files apart, rows may tell more of what happened between.
         assert_eq!(rows.len(), expected.len(), "{name}: rows");
         for (at, (rows, expected)) in rows.iter().zip(&expected).enumerate() {

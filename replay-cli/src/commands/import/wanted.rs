@@ -5,12 +5,12 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, ImportCommandError};
 use crate::import_into::shown_by;
 use crate::json;
-use crate::layout::{clip, columns, name, pad};
+use crate::layout::{clip, columns, name, pad, plain};
 use crate::progress::Bar;
 use crate::shown_title::{shown_title, without_keys};
 use crate::style::{Emphasis, counted};
 use annals_host::project::{root, short_paths};
-use annals_import::{Homes, ImportSource, ListedSession, Selection, discover, list_sessions, sources};
+use annals_import::{Homes, ImportSource, ListedSession, RecogniseError, Selection, discover, list_sessions, sources};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl Wanted {
                         refused.push((path.clone(), ImportCommandError::NothingThere { path: path.clone() }.into()));
                     }
                     found.extend(sources);
-                    refused.extend(errors.into_iter().map(|error| (error.path().to_owned(), error.into())));
+                    refused.extend(failures(errors, cli));
                 }
                 Err(error) => refused.push((path.clone(), error.into())),
             }
@@ -55,7 +55,7 @@ impl Wanted {
         let homes = cli.homes();
         let (mut listed, errors) = discover(&homes);
         listed.retain(|one| selection.takes(one));
-        let refused = errors.into_iter().map(|error| (error.path().to_owned(), error.into())).collect();
+        let refused = failures(errors, cli);
         Self { sources: selection.sources(&listed), refused, listed, homes, named: false }
     }
 
@@ -132,6 +132,13 @@ impl Wanted {
         json::list(out, self.listed.iter().map(item))?;
         Ok(())
     }
+}
+
+/// The errors that make an import fail, each with its file. The others are said.
+fn failures(errors: Vec<RecogniseError>, cli: &CommandContext) -> Vec<(PathBuf, CliError)> {
+    let (remarks, failures): (Vec<_>, Vec<_>) = errors.into_iter().partition(RecogniseError::is_remark);
+    remarks.iter().for_each(|remark| cli.remark(&plain(&remark.to_string())));
+    failures.into_iter().map(|error| (error.path().to_owned(), error.into())).collect()
 }
 
 /// The most columns of a project.
