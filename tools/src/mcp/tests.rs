@@ -7,8 +7,11 @@ use annals_runtime::tools::{
 };
 use rustix::process::{Pid, test_kill_process};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// How long something may take: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
@@ -69,8 +72,10 @@ impl Started {
 
     /// Waits until the log of the server has a line that begins so, and returns its rest.
     async fn logged(&self, beginning: &str) -> String {
+        let until = Instant::now() + PATIENCE;
         loop {
             let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+            assert!(Instant::now() < until, "the server wrote no line that begins with {beginning:?}: {log}");
             if let Some(rest) = log.lines().rev().find_map(|line| line.strip_prefix(beginning)) {
                 return rest.to_owned();
             }
@@ -211,13 +216,16 @@ async fn servers_that_cannot_be_used_are_named() -> Tested {
 
 #[tokio::test]
 async fn a_server_ends_with_its_host() -> Tested {
+    crate::needs!("python3");
     let started = Started::new("plain", |server| server).await?;
     let process = Pid::from_raw(started.logged("started ").await.parse()?).ok_or("no process")?;
     assert!(test_kill_process(process).is_ok());
     drop(started);
     let status = format!("/proc/{}/stat", process.as_raw_nonzero());
     let dead = || std::fs::read_to_string(&status).map_or(true, |stat| stat.contains(") Z "));
+    let until = Instant::now() + PATIENCE;
     while !dead() {
+        assert!(Instant::now() < until, "the server has not ended after {PATIENCE:?}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(())
