@@ -68,7 +68,7 @@ fn fixtures() -> Vec<Value> {
     // With a pause between chunks they are under way before the connection is cut.
     cut["truncateAfterChunks"] = json!(8);
     cut["latency"] = json!(20);
-    let mut rest = says("broke off", "and it came back.");
+    let mut rest = says("cut off", "and it came back.");
     rest["response"]["usage"] = usage(120, 6);
     all.extend([there, cut, rest]);
     all
