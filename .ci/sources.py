@@ -18,7 +18,7 @@ ARROWS = {
     "projections": ("core",),
     "store": ("core", "projections"),
     "providers": ("core", "projections"),
-    "import": ("core", "store"),
+    "import": ("core", "projections", "store"),
     "inspect": ("core", "projections", "providers", "store"),
     "rules": ("core", "inspect", "projections", "store"),
     "index": ("core", "inspect", "projections", "store"),

@@ -27,8 +27,11 @@ pub enum ProjectScope {
 }
 
 /// The folder of the project that a directory belongs to. A directory that does not exist any more belongs to the repository
-/// that contained it, if that still exists.
+/// that contained it, if that still exists; a worktree that Claude Code made within a project belongs to that.
 pub fn root(directory: &Path) -> PathBuf {
+    let is_worktree = |folder: &&Path| folder.ends_with(".claude/worktrees");
+    let of_worktree = directory.ancestors().skip(1).find(is_worktree).and_then(|folder| folder.parent()?.parent());
+    let directory = of_worktree.unwrap_or(directory);
     let repository = directory.ancestors().find(|folder| folder.is_absolute() && folder.join(".git").exists());
     repository.unwrap_or(directory).to_owned()
 }
@@ -147,6 +150,8 @@ mod tests {
         assert_eq!(root(&below), repository);
         assert_eq!(root(&repository.join("gone/long ago")), repository);
         assert_eq!(root(Path::new("/gone/long ago")), Path::new("/gone/long ago"));
+        assert_eq!(root(Path::new("/gone/shop/.claude/worktrees/calm-sea/src")), Path::new("/gone/shop"));
+        assert_eq!(root(Path::new("/gone/.claude/worktrees")), Path::new("/gone/.claude/worktrees"));
         let text = |path: &Path| path.to_str().unwrap().to_owned();
         let project = ProjectFolder::around(&below);
         assert!(project.contains(&text(&repository)) && project.contains(&text(&below)));

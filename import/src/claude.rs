@@ -1,14 +1,23 @@
 //! Claude Code: transcripts, one JSON object per line. Lines name their parents and form a tree.
 
 mod answer;
+mod background;
 mod blocks;
+mod body;
+mod compaction;
+mod context;
+mod file;
+mod fork;
 mod mapping;
 mod process;
 mod queue;
 mod related;
+mod requests;
 mod results;
+mod sent;
 mod system;
 mod tree;
+mod user;
 
 use super::foreign::{JsonObject, Notes, moment};
 use super::identity::IMPORTER;
@@ -16,9 +25,9 @@ use super::lines::{LineReader, SourceLine};
 use super::sink::{ImportSink, ReadSourceError, RecordedStart, SourceItem};
 use annals_core::Time;
 use annals_core::event::{Origin, ProcessInfo};
+use file::{TranscriptFile, TranscriptLines};
 use queue::PromptQueue;
-use related::RelatedTranscripts;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tree::TranscriptTree;
 
 /// The name of the agent in every `origin`.
@@ -49,6 +58,12 @@ pub struct TranscriptHeader {
     pub cwd: String,
     process: ProcessInfo,
     sidechain: bool,
+    /// The id of the first line of the conversation.
+    first: String,
+    /// The session that its first lines were copied from, if they say so.
+    forked_from: Option<String>,
+    /// Whether its first lines were copied from another transcript.
+    is_copied: bool,
 }
 
 impl TranscriptHeader {
@@ -65,7 +80,7 @@ impl TranscriptHeader {
 fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>, lines_max: usize) -> std::io::Result<TranscriptHeader> {
     let quiet = Notes::default();
     let mut header = TranscriptHeader::default();
-    let mut seen = false;
+    let (mut seen, mut requests) = (false, Vec::new());
     for _ in 0..lines_max {
         let Some(line) = lines.next()? else { break };
         let SourceLine::Text { text, .. } = line else { continue };
@@ -78,6 +93,9 @@ fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>, lines_max: usize) -> s
             header.session = object.text("sessionId").unwrap_or_default();
         }
         if !object.has("uuid") {
+            if object.text("type").as_deref() == Some("api-request") {
+                requests.extend(object.text("id"));
+            }
             continue;
         }
         if !seen {
@@ -86,6 +104,11 @@ fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>, lines_max: usize) -> s
             header.process = process::of_line(&object, &ProcessInfo::default());
             header.sidechain = object.flag("isSidechain");
             header.agent = object.text("agentId");
+            header.first = object.text("uuid").unwrap_or_default();
+            header.forked_from = object.object("forkedFrom").and_then(|from| from.text("sessionId"));
+            let said = object.text("timestamp").as_deref().and_then(moment).unwrap_or(header.created);
+            // What the program notes first of a session of its own precedes the first prompt.
+            header.is_copied = header.forked_from.is_some() || said < header.created;
         }
         header.kind = header.kind.or_else(|| object.text("attributionAgent"));
         if header.prompt.is_none() && object.text("type").as_deref() == Some("user") && !object.flag("isMeta") {
@@ -99,6 +122,7 @@ fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>, lines_max: usize) -> s
         if object.text("type").as_deref() == Some("assistant") {
             let model = object.object("message").and_then(|message| message.text("model"));
             header.model = model.filter(|model| !model.starts_with('<'));
+            header.is_copied |= object.text("requestRef").is_some_and(|request| !requests.contains(&request));
             if header.model.is_some() {
                 break;
             }
@@ -118,10 +142,14 @@ pub fn header(path: &Path) -> std::io::Result<TranscriptHeader> {
 /// When the file cannot be read.
 pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
     let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
-    let mut lines = LineReader::open(path).map_err(io)?;
+    let header = survey(&mut LineReader::open(path).map_err(io)?, usize::MAX).map_err(io)?;
+    let parts = related::parts(path, header);
+    let paths: Vec<PathBuf> = parts.iter().map(|(path, _)| path.clone()).collect();
+    let answered = parts.iter().find(|(_, header)| header.model.is_some()).map(|(_, header)| header.model.clone());
+    let Some((path, oldest)) = parts.into_iter().next() else { return Ok(()) };
+    let header = TranscriptHeader { model: oldest.model.clone().or(answered.flatten()), ..oldest };
+    let mut lines = TranscriptLines::open(&paths)?;
     let total = lines.bytes();
-    let header = survey(&mut lines, usize::MAX).map_err(io)?;
-    lines.rewind().map_err(io)?;
     let session = sink.editions.session(AGENT, &header.foreign(), header.created);
     // The kind of a subagent is in its first answer.
     let unanswered = || sink.prompts && header.prompt.is_some() && !header.sidechain;
@@ -137,7 +165,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
         None if unanswered() => UNKNOWN,
         None => return Ok(()),
     };
-    let mut related = RelatedTranscripts::of(path);
+    let mut file = TranscriptFile::of(paths);
     let origin = Origin {
         agent: AGENT.into(),
         version: header.process.version.clone(),
@@ -145,12 +173,16 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
         form: FORM.into(),
         importer: IMPORTER,
     };
+    let mut continued = None;
+    if header.is_copied && !header.sidechain {
+        continued = fork::continued(&path, &header, session, &file, sink, 0)?;
+    }
     (sink.send)(SourceItem::Started { session, title: header.prompt.clone(), origin: origin.clone() })?;
     let parent = match recorded {
         // The transcript of the parent may have come since, or be gone: a parent that comes later names its child.
         Some(created) => created.parent.map(|parent| parent.session),
         None if header.sidechain => {
-            let created = related.parent(&header.session);
+            let created = file.related.parent(&header.session);
             if created.is_none() {
                 let what = "agentId: the transcript of the parent is missing".to_owned();
                 (sink.send)(SourceItem::Lost { session, line: 0, what, original: None })?;
@@ -160,11 +192,14 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
         None => None,
     };
     let mut queue = PromptQueue::default();
-    let mut tree = TranscriptTree::begin(sink, session, &header, model, parent, origin)?;
+    let mut tree = match continued {
+        Some(parent) => parent.fork(sink, session, &header, origin)?,
+        None => TranscriptTree::begin(sink, &file, session, &header, model, parent, origin)?,
+    };
     let notes = Notes::default();
     let mut at = Time(header.created);
     let mut done = 0;
-    while let Some((number, text)) = sink.next_line(&mut lines, session, path)? {
+    while let Some((number, text)) = lines.next(sink, session)? {
         done += text.len() as u64 + 1;
         let Ok(mut object) = JsonObject::parse(&text, "line", &notes) else {
             sink.damaged(Some(session), number, "a line that is not a JSON object")?;
@@ -173,7 +208,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
         object.rename(object.text("type").unwrap_or_default());
         at = object.text("timestamp").as_deref().and_then(moment).map_or(at, Time);
         queue.line(number, &object);
-        tree.line(sink, &mut related, number, at, &object)?;
+        tree.line(sink, &mut file, number, at, &object)?;
         drop(object);
         sink.lost(tree.last_session(), number, &notes, &text)?;
         if number % 256 == 0 {

@@ -21,8 +21,9 @@ pub struct Homes {
     pub opencode_storage: Vec<PathBuf>,
     /// Codex's rollouts: `$CODEX_HOME/sessions`, by default `~/.codex/sessions`; and `archived_sessions` next to it.
     pub codex: Vec<PathBuf>,
-    /// Claude Code's transcripts: `$CLAUDE_CONFIG_DIR/projects`, by default `~/.claude/projects`.
-    pub claude: Option<PathBuf>,
+    /// Claude Code's transcripts: `projects` in each folder of `$CLAUDE_CONFIG_DIR` (a list with commas), by default in `~/.claude` and
+    /// `~/.config/claude`; and the local sessions of Claude Desktop.
+    pub claude: Vec<PathBuf>,
 }
 
 impl Homes {
@@ -56,7 +57,7 @@ impl Homes {
                 .iter()
                 .filter_map(|name| codex.as_ref().and_then(|codex| there(codex.join(name))))
                 .collect(),
-            claude: below("CLAUDE_CONFIG_DIR", ".claude").and_then(|claude| there(claude.join("projects"))),
+            claude: claude_folders(&set),
         }
     }
 
@@ -73,12 +74,46 @@ impl Homes {
         for root in roots {
             // Codex compresses what is idle. The messages of a stored session are read with the file that describes it.
             let wanted = |path: &Path| has_ending(path, &["jsonl", "zst"]) || opencode::is_stored_session(path);
+            let is_desktop = root.ends_with(DESKTOP);
+            let wanted = |path: &Path| {
+                let is_left_out = is_desktop && !path.ancestors().any(|folder| folder.ends_with(".claude/projects"));
+                !is_left_out && wanted(path)
+            };
             walk(root, &mut |path| found.extend(wanted(path).then(|| path.to_owned())), &mut |path, why| {
                 skipped.push(not_looked_into(path, why));
             });
         }
         (found, skipped)
     }
+}
+
+/// The folder of the sessions that Claude Desktop runs on this machine.
+const DESKTOP: &str = "local-agent-mode-sessions";
+
+/// The folders with transcripts of Claude Code that exist, each once.
+fn claude_folders(set: &impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
+    let home = set("HOME");
+    let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
+    let config = set("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
+    let chosen = set("CLAUDE_CONFIG_DIR").map(|list| {
+        let list = list.to_string_lossy().into_owned();
+        list.split(',').map(str::trim).filter(|path| !path.is_empty()).map(PathBuf::from).collect::<Vec<_>>()
+    });
+    let default =
+        || [below_home(".claude"), config.as_ref().map(|it| it.join("claude"))].into_iter().flatten().collect();
+    let of_agent = chosen.unwrap_or_else(default).into_iter().map(|folder| folder.join("projects"));
+    let desktop = [config.clone(), below_home("Library/Application Support"), set("APPDATA")];
+    let of_desktop = desktop.into_iter().flatten().map(|folder| folder.join("Claude").join(DESKTOP));
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    for folder in of_agent.chain(of_desktop) {
+        // One may be a link to another.
+        if let Ok(real) = folder.canonicalize()
+            && seen.insert(real)
+        {
+            found.push(folder);
+        }
+    }
+    found
 }
 
 fn has_ending(path: &Path, endings: &[&str]) -> bool {

@@ -91,6 +91,7 @@ pub(super) async fn once(
                 keep_originals: options.keep_originals,
                 prompts: options.prompts,
                 start: &start,
+                without_requests: options.without_requests,
             };
             source.read(&mut sink)
         }

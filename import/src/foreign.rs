@@ -99,6 +99,11 @@ impl<'a> JsonObject<'a> {
         })
     }
 
+    /// A field that exists and is not `null`, left unread.
+    pub fn peeked(&self, name: &str) -> Option<&'a RawValue> {
+        self.peek(name).map(|field| field.raw)
+    }
+
     /// Whether a field exists and is not `null`.
     pub fn has(&self, name: &str) -> bool {
         self.peek(name).is_some()

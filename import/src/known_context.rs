@@ -1,7 +1,7 @@
 //! Reads from the log what an earlier import recorded, for readers that must not contradict it.
 
 use super::sink::{ForkPoint, KnownContext, RecordedStart};
-use annals_core::event::{ContextEvent, InputEvent, SessionEvent};
+use annals_core::event::{ContextEvent, InputEvent, SessionEvent, ToolEvent};
 use annals_core::{Event, Seq, SessionId};
 use annals_store::EventLog;
 
@@ -20,6 +20,11 @@ pub async fn recall(log: &dyn EventLog, session: SessionId) -> KnownContext {
                         }
                         Event::Context(ContextEvent::SnapshotAdvanced(advance)) => {
                             recalled.advances.insert(batch.first, advance.clone());
+                        }
+                        Event::Tool(ToolEvent::Settled(settled)) if settled.truncated && !settled.lossy => {
+                            recalled
+                                .outputs
+                                .extend(settled.structured.clone().map(|json| (settled.call.clone(), json)));
                         }
                         _ => {}
                     }

@@ -83,6 +83,8 @@ pub struct ImportOptions {
     /// Also imports a Claude Code transcript with a prompt and no answer yet. It is created with the model
     /// `anthropic/unknown`, and the first answer's model is a switch.
     pub prompts: bool,
+    /// Leaves out requests that a source records: their bodies cannot be proved once secrets in them are replaced.
+    pub without_requests: bool,
     /// What the keys of sessions that are new to the log are derived from. With the same secret a source has the same digests in
     /// every store.
     pub secret: ImportSecret,

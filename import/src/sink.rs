@@ -4,9 +4,9 @@ use super::foreign::{JsonObject, Notes};
 use super::identity::Editions;
 use super::lines::{LineReader, SourceLine, TORN};
 use annals_core::event::{EpochStarted, Origin, SessionCreated, SnapshotAdvanced};
-use annals_core::{Event, Seq, SessionId, Time};
+use annals_core::{CallId, Event, Json, Seq, SessionId, Time};
 use annals_store::Draft;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
@@ -127,6 +127,8 @@ pub struct KnownContext {
     pub epochs: BTreeMap<Seq, (Time, EpochStarted)>,
     /// Snapshot advances, by the first sequence number of their batch.
     pub advances: BTreeMap<Seq, SnapshotAdvanced>,
+    /// Structured results of calls of which the model read a preview.
+    pub outputs: HashMap<CallId, Json>,
 }
 
 /// What every reader is given: the receiver of its items, the ids of sessions, and what the log contains already.
@@ -143,6 +145,8 @@ pub struct ImportSink<'a> {
     pub keep_originals: bool,
     /// Whether to read a transcript that has a prompt and no answer yet.
     pub prompts: bool,
+    /// Whether requests that the source records are left out.
+    pub without_requests: bool,
 }
 
 impl ImportSink<'_> {

@@ -152,7 +152,7 @@ pub(crate) struct CompactionFold {
 }
 
 impl CompactionFold {
-    pub(crate) const VERSION: FoldVersion<'static> = FoldVersion { name: "compactions", version: 3 };
+    pub(crate) const VERSION: FoldVersion<'static> = FoldVersion { name: "compactions", version: 4 };
 
     pub(crate) fn apply(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
         if self.failed {
@@ -214,7 +214,8 @@ fn compare<'a>(
             })
             .collect()
     };
-    let covered = of(&mut entry.messages.iter().chain(&entry.replayed).chain(&entry.context_messages));
+    // Context updates need no summary: the system prompt after it, or the next request, has what is still so.
+    let covered = of(&mut entry.messages.iter().chain(&entry.replayed));
     let stays = of(&mut entry.pinned.iter().chain(&entry.replayed).chain(&entry.kept));
     let joined = |texts: &[CoveredText]| texts.iter().map(|text| text.text.as_str()).collect::<Vec<_>>().join("\n");
     let fidelity = Fidelity::of(&covered, &format!("{summary}\n{}", joined(&stays)));

@@ -1,7 +1,7 @@
 //! Rebuilds the requests of a session from its log and compares digests.
 
 use crate::SessionAt;
-pub use crate::body_proof::Wire;
+pub use crate::body_proof::{AgentProof, Wire};
 use crate::recorded_body::{RecordedPieces, without_bytes};
 use crate::request_fold::RequestFold;
 use crate::withheld::{WithheldBefore, WithheldParts};
@@ -10,6 +10,8 @@ use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Request, RequestMark};
 use annals_providers::wire::encode;
 use annals_store::ReadError;
+use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The result for one request.
 #[derive(Clone, Debug)]
@@ -20,8 +22,11 @@ pub struct Proof {
     pub flaw: Option<String>,
     /// What is withheld of it, so that it cannot be proved.
     pub withheld: Option<WithheldParts>,
-    /// The result for its body; `None` when that was not asked for, or the request itself is not proved.
+    /// The result for its body; `None` when that was not asked for, or the request itself is not proved. A body from the session file of
+    /// an agent is always compared.
     pub wire: Option<Wire>,
+    /// For a body from the session file of an agent, the agent.
+    pub by: Option<String>,
 }
 
 /// Rebuilds every request of a session, in one walk through its log; with `wire` its body, too.
@@ -52,8 +57,10 @@ pub(crate) async fn prove_each(
                 let proved = match record.event {
                     Event::Step(StepEvent::RequestSent(sent)) => {
                         let session = wire.then_some(past.session);
+                        let by =
+                            pieces.agent_target(sent).and_then(|target| target.split(' ').next()).map(str::to_owned);
                         let proved = prove(&mut fold, sent, past.blobs(), session, withheld, &pieces);
-                        Some((proved, RequestMark::of(&record, sent)))
+                        Some((proved, RequestMark::of(&record, sent), by))
                     }
                     // What a fork inherits was sent by its parent.
                     Event::Session(SessionEvent::Forked(_)) => {
@@ -62,12 +69,10 @@ pub(crate) async fn prove_each(
                     }
                     _ => None,
                 };
-                if wire {
-                    pieces.note(&record);
-                }
+                pieces.note(&record);
                 fold.apply(&record);
                 fold.restore(past, &record).await?;
-                if let Some(((result, wire), mark)) = proved {
+                if let Some(((result, wire), mark, by)) = proved {
                     let (flaw, withheld) = match result {
                         Ok(()) => (None, None),
                         Err(Unproved::Flaw(flaw)) => (Some(flaw), None),
@@ -78,7 +83,7 @@ pub(crate) async fn prove_each(
                         seen(mark.seq, &wire);
                         bare(wire)
                     });
-                    proofs.push(Proof { mark, flaw, withheld, wire });
+                    proofs.push(Proof { mark, flaw, withheld, wire, by });
                 }
             }
         }
@@ -116,7 +121,11 @@ fn prove(
         let flaw = || Unproved::Flaw(format!("recorded {}, rebuilt {}", sent.digest.short(), digest.short()));
         return (Err(parts.map_or_else(flaw, Unproved::Withheld)), None);
     }
-    let Some(session) = session else { return (Ok(()), None) };
+    let session = match session {
+        Some(session) => session,
+        None if pieces.agent_target(sent).is_some() => SessionId([0; 16]),
+        None => return (Ok(()), None),
+    };
     let body = pieces.wire(sent, blobs).unwrap_or_else(|| Ok(body_of(&built.request(), sent, session)));
     match body {
         Ok(body) => (Ok(()), Some(body)),
@@ -130,6 +139,7 @@ fn bare(wire: Wire) -> Wire {
         Wire::Proved(body) => Wire::Proved(without_bytes(body)),
         Wire::Recorded(body) => Wire::Recorded(without_bytes(body)),
         Wire::Redacted(body) => Wire::Redacted(without_bytes(body)),
+        Wire::Agent(body, proof) => Wire::Agent(without_bytes(body), proof),
         Wire::Differs(why, _) => Wire::Differs(why, None),
         other => other,
     }
@@ -170,8 +180,31 @@ pub struct RequestProofs {
     pub redacted: u64,
     /// How many requests have no recorded body.
     pub without_body: u64,
+    /// The requests from session files of agents, by agent.
+    pub agents: BTreeMap<String, AgentProofs>,
     /// Session, event and reason of each body that another build encoded.
     pub of_another_build: Vec<String>,
+}
+
+/// What the hashes that an agent recorded in its session file prove of its requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentProofs {
+    /// How many have system prompt, tools and messages with the hashes that the agent recorded.
+    pub proved: u64,
+    /// How many of these have the hash that the agent recorded of the whole, with options and marks for the cache.
+    pub whole: u64,
+    /// How many of these have another hash of the whole.
+    pub whole_differs: u64,
+    /// Session, event and the parts that the session file does not have, of each request that lacks some.
+    pub lacking: Vec<String>,
+}
+
+impl AgentProofs {
+    /// How many requests the agent recorded.
+    pub fn count(&self) -> u64 {
+        self.proved + self.lacking.len() as u64
+    }
 }
 
 impl RequestProofs {
@@ -180,7 +213,7 @@ impl RequestProofs {
     /// # Errors
     /// When the log cannot be read.
     pub async fn add(&mut self, past: &SessionAt, wire: bool) -> Result<(), ReadError> {
-        for Proof { mark, flaw, withheld, wire } in prove_all(past, wire).await? {
+        for Proof { mark, flaw, withheld, wire, by } in prove_all(past, wire).await? {
             self.count += 1;
             let at = |why: String| format!("session {}, event {}: {why}", past.session, mark.seq);
             self.flaws.extend(flaw.map(at));
@@ -194,6 +227,18 @@ impl RequestProofs {
                     self.recorded += 1;
                 }
                 Some(Wire::Redacted(_)) => self.redacted += 1,
+                Some(Wire::Agent(_, proof)) => {
+                    let agent = self.agents.entry(by.unwrap_or_default()).or_default();
+                    match proof {
+                        AgentProof::Whole => (agent.proved, agent.whole) = (agent.proved + 1, agent.whole + 1),
+                        AgentProof::Parts { whole_differs } => {
+                            agent.proved += 1;
+                            agent.whole_differs += u64::from(whole_differs);
+                        }
+                        AgentProof::Lacks(parts) => agent.lacking.push(at(parts.join(", "))),
+                        AgentProof::Differs(why) => self.flaws.push(at(why)),
+                    }
+                }
                 Some(Wire::OfAnotherBuild(why)) => self.of_another_build.push(at(why)),
                 Some(Wire::Differs(why, _)) => self.flaws.push(at(why)),
             }

@@ -1,7 +1,7 @@
 //! The exact bodies of recorded requests, put together from the pieces in the log.
 
 use crate::SessionAt;
-use crate::body_proof::Wire;
+use crate::body_proof::{AgentProof, Wire};
 use crate::withheld::WithheldParts;
 use annals_core::event::{RequestRecorded, RequestSent, StepEvent};
 use annals_core::{Blobs, Digest, Event, Record, Seq, Text};
@@ -38,6 +38,12 @@ impl RecordedPieces {
             Event::Step(StepEvent::RequestSent(_)) => self.newest = None,
             _ => {}
         }
+    }
+
+    /// Whether the request that is next is known from the session file of its agent, and what that calls the request.
+    pub fn agent_target(&self, sent: &RequestSent) -> Option<&str> {
+        let (_, recorded) = self.newest.as_ref().filter(|(_, recorded)| announces(recorded, sent))?;
+        recorded.agent_hash.as_ref().map(|_| recorded.target.as_str())
     }
 
     /// What the body of a request that is next gives; `None` where no body is recorded in pieces.
@@ -94,6 +100,16 @@ async fn recorded_at(past: &SessionAt, seq: Seq) -> Result<Option<RequestRecorde
     })
 }
 
+/// A recipe without marks for the provider's cache.
+fn unmarked(mut recipe: Recipe) -> Recipe {
+    for part in &mut recipe.parts {
+        if let RecipePart::Marked { seq, index, .. } = *part {
+            *part = RecipePart::Pieces { seq, first: index, count: 1 };
+        }
+    }
+    recipe
+}
+
 /// Puts a body together and compares it with the digest that was recorded before it was sent.
 fn wire(
     own: Seq,
@@ -106,19 +122,27 @@ fn wire(
     let mut absent = |text: &Text| withheld += u64::from(matches!(text, Text::Absent(_)));
     absent(&recorded.recipe.0);
     let recipe = recorded.recipe.0.read(blobs).ok_or(RecipeError::Malformed);
-    let body = recipe.and_then(|recipe| Recipe::parse(&recipe)).and_then(|recipe| {
-        recipe.assemble(own, |seq, index| {
-            let text = pieces.get(&seq)?.get(index)?;
-            absent(text);
-            text.read(blobs).map(Into::into)
-        })
-    });
+    let mut piece = |seq: Seq, index: usize| {
+        let text = pieces.get(&seq)?.get(index)?;
+        absent(text);
+        text.read(blobs).map(Into::into)
+    };
+    let recipe = recipe.and_then(|recipe| Recipe::parse(&recipe));
+    let body = recipe.clone().and_then(|recipe| recipe.assemble(own, &mut piece));
+    let unmarked = match &recorded.agent_hash {
+        Some(_) => recipe.and_then(|recipe| unmarked(recipe).assemble(own, &mut piece)).unwrap_or_default(),
+        None => String::new(),
+    };
     let body = match body {
         Ok(body) => RequestBody::new(body.into_bytes()),
         Err(_) if withheld > 0 => return Err(WithheldParts(withheld)),
         Err(error @ RecipeError::Malformed) => return Ok(Wire::OfAnotherBuild(error.to_string())),
         Err(error @ RecipeError::Missing { .. }) => return Ok(Wire::Differs(error.to_string(), None)),
     };
+    if let Some(hash) = &recorded.agent_hash {
+        let proof = AgentProof::of(&body.bytes, &unmarked, hash);
+        return Ok(Wire::Agent(body, proof));
+    }
     let Some(expected) = recorded.redacted.or(sent.wire) else { return Ok(Wire::NotRecorded) };
     if body.digest != expected {
         let differs = format!("recorded body {}, rebuilt {}", expected.short(), body.digest.short());

@@ -1,10 +1,11 @@
 //! What a verification answers, as JSON: the report, and the members that `--requests`, `--reveal` and `--signed` add.
 
-use crate::prove::RequestProofs;
+use crate::prove::{AgentProofs, RequestProofs};
 use crate::signing::SignedStore;
 use annals_core::{Seq, SessionId};
 use annals_store::exchange::{RevealOutcome, RevealedText, VerifyReport};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The answer of `annals verify` (`docs/reference/digest.md`).
 #[derive(Clone, Debug, Serialize)]
@@ -65,6 +66,9 @@ pub struct ProvedRequests {
     /// Session, event and what is withheld of each that cannot be proved; absent when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_provable: Vec<String>,
+    /// What the hashes that agents recorded in their session files prove, by agent; absent when there are none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, AgentProofs>,
     /// Their bodies; absent when those were not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire: Option<ProvedBodies>,
@@ -114,8 +118,9 @@ impl ComparedText {
 impl From<&RequestProofs> for ProvedRequests {
     /// Without the bodies; see [`ProvedRequests::with_bodies`].
     fn from(proofs: &RequestProofs) -> Self {
-        let RequestProofs { count, flaws, withheld, .. } = proofs;
-        Self { count: *count, flaws: flaws.clone(), not_provable: withheld.clone(), wire: None }
+        let RequestProofs { count, flaws, withheld, agents, .. } = proofs;
+        let (flaws, not_provable) = (flaws.clone(), withheld.clone());
+        Self { count: *count, flaws, not_provable, agents: agents.clone(), wire: None }
     }
 }
 

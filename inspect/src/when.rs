@@ -10,7 +10,7 @@ mod words;
 
 pub use occurrence::{Missed, Reason, Through};
 
-use super::{AskError, Fact, RequestIndex, SessionAt};
+use super::{AskError, Fact, Lack, RequestIndex, SessionAt};
 use annals_core::event::{
     CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, Purpose, SessionEvent, StepEvent,
 };
@@ -32,6 +32,8 @@ pub struct When {
     pub sightings: Vec<Sighting>,
     /// Events that hold it and never showed it to the model.
     pub missed: Vec<Missed>,
+    /// What the log lacks of the newest request: a text that is in no place may have been in there.
+    pub lacks: BTreeSet<Lack>,
 }
 
 /// A place that held the text in the model's view.
@@ -207,6 +209,7 @@ async fn answer(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>, ev
         fold = TextSearch::new(past, &steps, text, false);
         fold.read(wanted).await?;
     }
+    let lacks = lacks(&steps, &fold.epochs);
     let TextSearch { found, mut holds, .. } = fold;
     // In the memory of what was found: a text may be in every event.
     let seen = found.into_iter().filter_map(|TextMatch { sighting, .. }| {
@@ -221,7 +224,18 @@ async fn answer(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>, ev
     for stay in sightings.iter_mut().flat_map(|sighting| &mut sighting.stays) {
         carried(stay, &turns, past.until);
     }
-    Ok(When { text: text.to_owned(), sightings, missed: holds.missed() })
+    Ok(When { text: text.to_owned(), sightings, missed: holds.missed(), lacks })
+}
+
+/// What the log lacks of the requests of an agent that does not record them.
+fn lacks(steps: &RequestIndex, epochs: &Epochs) -> BTreeSet<Lack> {
+    let mut turns = steps.requests.iter().filter(|step| step.purpose == Purpose::Turn);
+    if turns.all(|step| step.recorded) {
+        return BTreeSet::new();
+    }
+    let has_baseline = epochs.current.as_ref().is_some_and(|epoch| epoch.known);
+    let baseline = (!has_baseline).then_some(Lack::Baseline);
+    baseline.into_iter().chain([Lack::Request, Lack::AgentText, Lack::Tools]).collect()
 }
 
 /// Which requests carried it: the turn requests between entering and leaving.

@@ -71,7 +71,7 @@ pub use message::{Assistant, Body, Content, Message, Status, ToolCall};
 pub use messages::Messages;
 pub use permissions::{PendingQuestion, Permissions};
 pub use profiles::Profiles;
-pub use recipe::{Recipe, RecipeError, RecipePart};
+pub use recipe::{MISSING_MESSAGE, Recipe, RecipeError, RecipePart};
 pub use request::{
     Block, BuildError, BuiltRequest, LAST_STEP, LoweredMessage, Request, RequestBuilder, RequestHead, RequestMessage,
     RequestMessages, Role, Span, SystemText, ToolChoice, ToolResult, rebuild, wrapped,

@@ -41,6 +41,9 @@ pub struct Recipe {
     pub parts: Vec<RecipePart>,
 }
 
+/// What takes the place of a message that the files of an agent do not have: an object with this member alone, the hash of the message.
+pub const MISSING_MESSAGE: &str = "annals_missing";
+
 /// A body cannot be put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecipeError {

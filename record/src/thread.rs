@@ -252,7 +252,8 @@ impl Thread {
         let last = placed.events.pop().unwrap_or_default();
         let (target, recorded) = (facts.target, |recipe: String, pieces: Vec<String>, target: String, redacted| {
             let pieces = pieces.into_iter().map(Into::into).collect();
-            RequestRecorded { request, attempt, target, recipe: Json::received(recipe), pieces, redacted }
+            let recipe = Json::received(recipe);
+            RequestRecorded { request, attempt, target, recipe, pieces, redacted, agent_hash: None }
         });
         for pieces in placed.events.drain(..) {
             self.append(facts.at, vec![recorded("[]".to_owned(), pieces, target.clone(), None).into()]).await?;

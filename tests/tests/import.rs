@@ -1,5 +1,6 @@
 //! Sessions of other agents become logs of ours.
 
+mod claude;
 mod damage;
 mod follow;
 mod generations;

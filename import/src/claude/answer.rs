@@ -1,5 +1,6 @@
 //! Answers of a transcript: assistant lines of one `message.id`, a block or more each. See the table in `mapping.rs`.
 
+use super::TranscriptFile;
 use super::blocks;
 use super::mapping::TranscriptBranch;
 use crate::foreign::JsonObject;
@@ -56,6 +57,7 @@ impl TranscriptBranch {
     pub(super) fn answer(
         &mut self,
         sink: &mut ImportSink<'_>,
+        file: &mut TranscriptFile,
         line: u64,
         at: Time,
         uuid: &str,
@@ -80,6 +82,14 @@ impl TranscriptBranch {
             if model != self.model && !model.contains('<') {
                 self.model.clone_from(&model);
                 events.push(ModelSwitched { model: ModelName(model.clone()) }.into());
+            }
+            let requests = file.requests.answered(object.text("requestRef").as_deref(), at);
+            if requests.is_empty() {
+                self.unrequested(events);
+            } else {
+                // What precedes the answer precedes its request.
+                self.append(sink, line, at, std::mem::take(events))?;
+                self.send(sink, &file.requests, requests, true)?;
             }
             self.message(uuid, events);
             let agent = AgentName(self.agent.clone());
@@ -111,7 +121,7 @@ impl TranscriptBranch {
         let spent = message.object("usage").map(|usage| blocks::usage(&usage));
         let (cost, stop) = (object.money("costUSD").unwrap_or(0), message.text("stop_reason"));
         let error = object.text("error");
-        object.skip(&["durationMs", "apiErrorStatus", "apiError"]);
+        object.skip(&["durationMs", "apiErrorStatus", "apiError", "requestRef"]);
         if let Some(step) = &mut self.step {
             step.usage = spent.or(step.usage);
             step.cost = cost.max(step.cost);

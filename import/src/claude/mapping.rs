@@ -3,28 +3,34 @@
 //! | Claude Code | Annals |
 //! |---|---|
 //! | the first line, the first answer's model | `session.created`; the agent is `claude-code`, or the subagent's kind |
-//! | a user line | `input.admitted` with `input.promoted`; with `isMeta`, or a local command's echo, `synthetic.added` |
-//! | a `queued_command` attachment | `input.admitted` with `input.promoted`: it joined while an answer ran |
+//! | a user line | `input.admitted` with `input.promoted`; with `isMeta`, the `origin` of a program, or a local command's echo, `synthetic.added` (`user.rs`) |
+//! | a `queued_command` attachment | the same: it joined while an answer ran |
+//! | a notification of a background task | `child.settled` |
 //! | `<bash-input>` and `<bash-stdout>` | `shell.ran` |
 //! | assistant lines of one `message.id` | one step: `step.started`, then a fact per block |
 //! | `text`, `thinking`, `tool_use` | `text.ended`, `reasoning.ended`, `tool.called` |
 //! | a `tool_result` block with `toolUseResult` | `tool.settled`; a todo list as `todo.updated`, a subagent as `child.*` |
 //! | the next prompt or answer | `step.ended` of the one before, at the time of its last line |
-//! | `compact_boundary` and its summary | `compaction.started`, `compaction.ended` |
+//! | `compact_boundary` and its summary | `compaction.started`, `compaction.completed`; `message.pinned` where older messages precede the summary |
+//! | `prompt_snapshot`, what an attachment is `rendered` to | `epoch.started`, `context.admitted` (`context.rs`) |
+//! | `api-request` with its shape and blobs | profiles, `request.recorded`, `request.sent` (`sent.rs`) |
 //! | a prompt or answer under an earlier line | `revert.committed`; the branch left behind as `session.forked` (`tree.rs`) |
 //! | `api_error`, `isApiErrorMessage` | `retry.scheduled`, `step.failed` |
 //! | `custom-title`, `ai-title` | `session.titled` |
 //! | a line of another version or git branch than the line before | `process.attached`, behind the line's own events |
 
 use super::answer::TranscriptStep;
-use super::blocks::{self, UserContent};
+use super::background::BackgroundTasks;
+use super::compaction::CompactBoundary;
+use super::context::TranscriptContext;
 use super::process;
-use super::related::RelatedTranscripts;
+use super::sent::RequestState;
+use super::{TranscriptFile, TranscriptHeader};
 use crate::foreign::JsonObject;
 use crate::identity::{Editions, UniqueIds};
 use crate::sink::{BatchWriter, ImportSink, ReceiverGone};
 use annals_core::event::*;
-use annals_core::{CallId, Event, InputId, Seq, SessionId, Text, Time};
+use annals_core::{CallId, Event, Seq, SessionId, Time};
 use std::collections::HashMap;
 
 /// How a line relates to its parent in the tree.
@@ -72,9 +78,21 @@ pub struct TranscriptBranch {
     pub(super) unique: UniqueIds,
     /// Messages that were not reverted, with the uuid of their line.
     pub(super) messages: Vec<(Seq, String)>,
-    pub(super) boundary: Option<(CompactionReason, u64)>,
+    /// A boundary that waits for its summary.
+    pub(super) boundary: Option<CompactBoundary>,
+    /// Messages that the boundary of the current line keeps.
+    pub(super) kept: Vec<Seq>,
+    /// Older messages that precede the newest summary.
+    pub(super) pinned: Vec<Seq>,
     pub(super) shell: Option<String>,
-    pub(super) title: Option<String>,
+    /// The title, and how much it counts.
+    pub(super) title: Option<(u8, String)>,
+    /// The directory that the session began in.
+    pub(super) directory: String,
+    pub(super) background: BackgroundTasks,
+    pub(super) context: TranscriptContext,
+    /// What is known of requests, where the transcript has some.
+    pub(super) requests: Option<Box<RequestState>>,
     /// The process that the last line names.
     pub(super) process: ProcessInfo,
     pub(super) editions: Editions,
@@ -84,17 +102,18 @@ impl TranscriptBranch {
     /// An empty branch.
     pub fn new(
         writer: BatchWriter,
-        foreign: String,
+        header: &TranscriptHeader,
         agent: String,
         model: String,
         process: ProcessInfo,
-        editions: &Editions,
+        sink: &ImportSink<'_>,
     ) -> Self {
         Self {
             process,
-            editions: editions.clone(),
+            editions: sink.editions.clone(),
             writer,
-            foreign,
+            foreign: header.session.clone(),
+            directory: header.cwd.clone(),
             agent,
             model,
             step: None,
@@ -102,8 +121,13 @@ impl TranscriptBranch {
             unique: UniqueIds::default(),
             messages: Vec::new(),
             boundary: None,
+            kept: Vec::new(),
+            pinned: Vec::new(),
             shell: None,
             title: None,
+            background: BackgroundTasks::default(),
+            context: TranscriptContext::default(),
+            requests: None,
         }
     }
 
@@ -114,6 +138,7 @@ impl TranscriptBranch {
             editions: self.editions.clone(),
             writer,
             foreign: self.foreign.clone(),
+            directory: self.directory.clone(),
             agent: self.agent.clone(),
             model: self.model.clone(),
             step: None,
@@ -122,8 +147,13 @@ impl TranscriptBranch {
             unique: self.unique.clone(),
             messages: self.messages.clone(),
             boundary: None,
+            kept: Vec::new(),
+            pinned: self.pinned.clone(),
             shell: None,
             title: None,
+            background: BackgroundTasks::default(),
+            context: self.context.clone(),
+            requests: self.requests.as_ref().map(|state| Box::new(state.forked())),
         }
     }
 
@@ -145,6 +175,11 @@ impl TranscriptBranch {
         at: Time,
         events: Vec<Event>,
     ) -> Result<Seq, ReceiverGone> {
+        if let Some(state) = &mut self.requests {
+            for (seq, event) in (self.writer.next().0..).zip(&events) {
+                state.apply(self.writer.session, Seq(seq), at, event);
+            }
+        }
         self.writer.batch(sink, line, at, events)
     }
 
@@ -166,36 +201,46 @@ impl TranscriptBranch {
     /// Removes the messages from here on.
     pub fn forget_from(&mut self, first_removed: Seq) {
         self.messages.retain(|(seq, _)| *seq < first_removed);
+        self.pinned.retain(|seq| *seq < first_removed);
         self.calls.clear();
+        self.context.end(EpochCause::Reverted);
+        if let Some(state) = &mut self.requests {
+            state.forget();
+        }
     }
 
     /// Maps a line without a parent and an id.
     pub fn unlinked(
         &mut self,
         sink: &mut ImportSink<'_>,
+        file: &mut TranscriptFile,
         line: u64,
         at: Time,
         object: &JsonObject<'_>,
     ) -> Result<(), ReceiverGone> {
         let kind = object.text("type").unwrap_or_default();
-        let title = match kind.as_str() {
-            "custom-title" => object.text("customTitle"),
-            "ai-title" => object.text("aiTitle"),
-            _ => None,
+        // What the user called it counts more than what the agent did.
+        let (rank, title) = match kind.as_str() {
+            "custom-title" => (2, object.text("customTitle")),
+            "ai-title" => (1, object.text("aiTitle")),
+            "summary" if object.text("leafUuid").is_some_and(|leaf| file.has_line(&leaf)) => {
+                (0, object.text("summary"))
+            }
+            _ => (0, None),
         };
         match kind.as_str() {
             // Its value is counted as lost.
             "permission-mode" => {}
-            "custom-title" | "ai-title" | "queue-operation" | "last-prompt" | "mode" | "progress" | "agent-name"
-            | "pr-link" => object.skip_all(),
-            _ => {
+            _ if !is_known(&kind) => {
                 object.skip_all();
                 object.note("not recognised");
             }
+            _ => object.skip_all(),
         }
-        match title.filter(|title| self.title.as_ref() != Some(title)) {
+        let is_newer = |title: &String| !self.title.as_ref().is_some_and(|(of, known)| *of > rank || known == title);
+        match title.filter(|title| !title.is_empty()).filter(is_newer) {
             Some(title) => {
-                self.title = Some(title.clone());
+                self.title = Some((rank, title.clone()));
                 // The end of the source would have ended a complete answer, too.
                 self.end(sink)?;
                 self.append(sink, line, at, vec![SessionTitled::given(title).into()]).map(|_| ())
@@ -209,7 +254,7 @@ impl TranscriptBranch {
     pub fn linked(
         &mut self,
         sink: &mut ImportSink<'_>,
-        related: &mut RelatedTranscripts,
+        file: &mut TranscriptFile,
         line: u64,
         at: Time,
         uuid: &str,
@@ -226,24 +271,16 @@ impl TranscriptBranch {
         match object.text("type").as_deref() {
             Some("assistant") => {
                 let LineKind::Answer(id) = kind else { return Ok(()) };
-                self.answer(sink, line, at, uuid, id, object, &mut events)?;
+                self.answer(sink, file, line, at, uuid, id, object, &mut events)?;
             }
-            Some("user") => self.user(sink, related, line, at, uuid, object, &mut events)?,
-            Some("attachment") => {
-                let Some(attachment) = object.object("attachment") else { return Ok(()) };
-                let kind = attachment.text("type").unwrap_or_default();
-                if kind == "queued_command" {
-                    attachment.skip(&["commandMode", "source_uuid", "origin", "timestamp", "isMeta"]);
-                    let content = blocks::queued(&attachment);
-                    self.settle(sink)?;
-                    self.input(uuid, content, &mut events);
-                } else {
-                    // The text that the model was sent is not recorded.
-                    attachment.skip_all();
-                    object.note(&kind);
+            Some("user") => self.user(sink, file, line, at, uuid, object, &mut events)?,
+            Some("attachment") => self.attachment(sink, uuid, object, &mut events)?,
+            Some("system") => {
+                if object.text("subtype").as_deref() == Some("local_command") {
+                    self.end(sink)?;
                 }
+                self.system(at, object, &mut events);
             }
-            Some("system") => self.system(at, object, &mut events),
             _ => {
                 object.skip_all();
                 object.note("not recognised");
@@ -256,96 +293,51 @@ impl TranscriptBranch {
         self.append(sink, line, at, events).map(|_| ())
     }
 
-    fn input(&mut self, uuid: &str, content: UserContent, events: &mut Vec<Event>) {
-        let input = InputId(self.unique.next(uuid));
-        let text = content.text().into();
-        let attachments = content.attachments;
-        events.push(InputAdmitted { input: input.clone(), text, attachments, delivery: Delivery::Steer }.into());
-        self.message(uuid, events);
-        events.push(InputPromoted { input }.into());
-    }
-
     /// Registers the next event as a message.
     pub(super) fn message(&mut self, uuid: &str, events: &[Event]) {
         self.messages.push((self.next().plus(events.len() as u64), uuid.to_owned()));
     }
+}
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of one line")]
-    fn user(
-        &mut self,
-        sink: &mut ImportSink<'_>,
-        related: &mut RelatedTranscripts,
-        line: u64,
-        at: Time,
-        uuid: &str,
-        object: &JsonObject<'_>,
-        events: &mut Vec<Event>,
-    ) -> Result<(), ReceiverGone> {
-        let Some(message) = object.object("message") else { return Ok(()) };
-        message.skip(&["role"]);
-        let (meta, summary) = (object.flag("isMeta"), object.flag("isCompactSummary"));
-        let mut content = UserContent::default();
-        match message.text("content") {
-            Some(text) => content.texts.push(text),
-            None => {
-                for block in message.objects("content") {
-                    if block.text("type").as_deref() == Some("tool_result") {
-                        self.result(related, line, at, &block, object, events);
-                    } else {
-                        content.block(&block);
-                    }
-                }
-            }
-        }
-        object.skip(&["mcpMeta", "imagePasteIds", "origin", "summarizeMetadata", "interruptedMessageId"]);
-        if content.texts.is_empty() && content.attachments.is_empty() {
-            return Ok(());
-        }
-        let text = content.text();
-        const ECHOES: [&str; 8] = [
-            "<command-name>",
-            "<command-message>",
-            "<local-command-",
-            "<task-notification>",
-            "<user-memory-input>",
-            "<system-reminder>",
-            "<bash-stderr>",
-            "<teammate-message",
-        ];
-        if text.starts_with("[Request interrupted by user") {
-            if let Some(step) = self.step.take() {
-                let error = Failure { kind: "interrupted".into(), message: text.as_str().into(), status: None };
-                events.push(StepFailed { error, usage: step.usage, cost: 0 }.into());
-            }
-            self.message(uuid, events);
-            events.push(SyntheticAdded { text: text.into() }.into());
-            return Ok(());
-        }
-        if events.is_empty() {
-            self.settle(sink)?;
-        } else {
-            // Results of the answer are on the same line, before its end.
-            events.extend(self.over().map(|(_, _, ended)| ended));
-        }
-        if summary {
-            let (reason, estimate) = self.boundary.take().unwrap_or((CompactionReason::Auto, 0));
-            events.push(CompactionStarted { reason, model: None, estimate: 0 }.into());
-            self.message(uuid, events);
-            let (summary, recent) = (text.into(), Text::default());
-            events.push(CompactionEnded { reason, summary, recent, estimate, usage: None, cost: 0 }.into());
-        } else if let Some(command) = blocks::tagged(&text, "bash-input") {
-            self.shell = Some(command);
-        } else if let (Some(output), Some(_)) = (blocks::tagged(&text, "bash-stdout"), &self.shell) {
-            let errors = blocks::tagged(&text, "bash-stderr").unwrap_or_default();
-            let command = self.shell.take().unwrap_or_default().into();
-            self.message(uuid, events);
-            events.push(ShellRan { command, output: format!("{output}{errors}").into(), exit: None }.into());
-        } else if meta || ECHOES.iter().any(|echo| text.starts_with(echo)) {
-            self.message(uuid, events);
-            events.push(SyntheticAdded { text: text.into() }.into());
-        } else {
-            self.input(uuid, content, events);
-        }
-        Ok(())
-    }
+/// Whether a line without an id has a kind that is read, or that only concerns how the program shows and stores the session.
+fn is_known(kind: &str) -> bool {
+    const KNOWN: [&str; 36] = [
+        "agent-color",
+        "agent-name",
+        "agent-setting",
+        "ai-title",
+        "api-request",
+        "api-request-blob",
+        "api-request-resumed",
+        "api-request-shape",
+        "artifact-autoreact-ledger",
+        "artifact-comment-monitor",
+        "atis-latch",
+        "attribution-snapshot",
+        "bridge-session",
+        "continued-in",
+        "cost-state",
+        "custom-title",
+        "derived-from",
+        "file-history-delta",
+        "file-history-snapshot",
+        "fork-context-ref",
+        "frame-link",
+        "history-suppression",
+        "isolation-latch",
+        "last-prompt",
+        "memory-mode",
+        "mode",
+        "observer-ref",
+        "pr-link",
+        "progress",
+        "queue-operation",
+        "resume-head-vouch",
+        "session-owner",
+        "summary",
+        "tag",
+        "tools-used",
+        "worktree-state",
+    ];
+    KNOWN.contains(&kind)
 }

@@ -2,7 +2,7 @@
 
 use super::mapping::TranscriptBranch;
 use crate::foreign::JsonObject;
-use annals_core::event::{CompactionReason, Failure, RetryScheduled};
+use annals_core::event::{Failure, RetryScheduled, SyntheticAdded};
 use annals_core::{Event, Time};
 
 impl TranscriptBranch {
@@ -11,25 +11,8 @@ impl TranscriptBranch {
         let subtype = object.text("subtype").unwrap_or_default();
         match subtype.as_str() {
             "compact_boundary" => {
-                let metadata = object.object("compactMetadata");
-                let trigger = metadata.as_ref().and_then(|metadata| metadata.text("trigger"));
-                let after = metadata.as_ref().and_then(|metadata| metadata.number("postTokens")).unwrap_or(0);
-                if let Some(metadata) = &metadata {
-                    metadata.skip_all();
-                    // They precede the summary in the transcript; no event says that the model still sees them.
-                    if metadata.object("preservedMessages").is_some_and(|kept| {
-                        kept.skip_all();
-                        !kept.list("uuids").is_empty()
-                    }) {
-                        object.note("messages kept with the summary");
-                    }
-                }
-                object.skip_all();
-                let reason = match trigger.as_deref() {
-                    Some("manual") => CompactionReason::Manual,
-                    _ => CompactionReason::Auto,
-                };
-                self.boundary = Some((reason, after));
+                let kept = std::mem::take(&mut self.kept);
+                self.compact_boundary(object, kept);
             }
             "api_error" => {
                 let wait = object.number("retryInMs").unwrap_or(0);
@@ -46,6 +29,15 @@ impl TranscriptBranch {
                 };
                 let attempt = attempt.saturating_add(1);
                 events.push(RetryScheduled { attempt, at: at.plus(wait), error: failure, usage: None, cost: 0 }.into());
+            }
+            // The model reads it with the next prompt.
+            "local_command" => {
+                let (text, uuid) = (object.text("content"), object.text("uuid").unwrap_or_default());
+                object.skip_all();
+                if let Some(text) = text.filter(|text| !text.is_empty()) {
+                    self.message(&uuid, events);
+                    events.push(SyntheticAdded { text: text.into() }.into());
+                }
             }
             "turn_duration" | "stop_hook_summary" | "informational" => object.skip_all(),
             _ => {

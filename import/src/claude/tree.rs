@@ -3,24 +3,37 @@
 //! abandoned branch continues as a fork, which starts just before the revert. So the history of the session is always the
 //! branch of the newest leaf, and a line that continues an older branch continues its fork.
 
-use super::mapping::{TranscriptBranch, kind_of};
+use super::compaction::kept_lines;
+use super::mapping::{LineKind, TranscriptBranch, kind_of};
 use super::process;
-use super::related::RelatedTranscripts;
-use super::{AGENT, FORM, TranscriptHeader};
+use super::sent::RequestState;
+use super::{AGENT, FORM, TranscriptFile, TranscriptHeader};
 use crate::foreign::JsonObject;
 use crate::identity::IMPORTER;
 use crate::sink::{BatchWriter, ForkPoint, ImportSink, ReceiverGone, SourceItem};
 use annals_core::event::*;
 use annals_core::{AgentName, Digest, Event, ModelName, Seq, SessionId, StoredKey, Time};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A line's uuid, shortened.
-type LineId = [u8; 16];
+pub(super) type LineId = [u8; 16];
 
-fn node(uuid: &str) -> LineId {
+pub(super) fn node(uuid: &str) -> LineId {
     let mut node = LineId::default();
     node.iter_mut().zip(Digest::of(uuid.as_bytes()).0).for_each(|(to, from)| *to = from);
     node
+}
+
+/// What is known of a line.
+#[derive(Clone, Copy)]
+pub(super) struct LinePlace {
+    pub(super) branch: usize,
+    /// The sequence number after its events.
+    pub(super) after: Seq,
+    /// Whether it is a part of a message.
+    pub(super) is_said: bool,
+    /// Names what it says.
+    pub(super) content: LineId,
 }
 
 /// The part of a branch that a rewind abandoned, and the fork that continues it.
@@ -49,21 +62,32 @@ impl LineSettings {
     }
 }
 
+/// Names what a line says, without how it was stored.
+fn content_of(object: &JsonObject<'_>) -> LineId {
+    let fields =
+        ["type", "message", "attachment", "subtype"].map(|name| object.peeked(name).map_or("", |raw| raw.get()));
+    node(&fields.join("\n"))
+}
+
 /// All branches of a transcript.
 pub struct TranscriptTree {
     header: TranscriptHeader,
     settings: LineSettings,
-    branches: Vec<TranscriptBranch>,
+    pub(super) branches: Vec<TranscriptBranch>,
     left: Vec<Vec<AbandonedBranch>>,
-    /// The branch of each line, and the sequence number after its events.
-    nodes: HashMap<LineId, (usize, Seq)>,
+    pub(super) nodes: HashMap<LineId, LinePlace>,
     last: usize,
+    /// The branch of the newest line of the conversation.
+    newest: usize,
+    /// Lines of the session that this one continues, which are copied into the transcript.
+    copied: HashSet<LineId>,
 }
 
 impl TranscriptTree {
     /// Starts the session.
     pub fn begin(
         sink: &mut ImportSink<'_>,
+        file: &TranscriptFile,
         session: SessionId,
         header: &TranscriptHeader,
         model: &str,
@@ -76,14 +100,10 @@ impl TranscriptTree {
             (_, false) => AGENT.into(),
         };
         let model = format!("anthropic/{model}");
-        let mut branch = TranscriptBranch::new(
-            BatchWriter::new(session),
-            header.session.clone(),
-            agent.clone(),
-            model.clone(),
-            header.process.clone(),
-            sink.editions,
-        );
+        let writer = BatchWriter::new(session);
+        let mut branch =
+            TranscriptBranch::new(writer, header, agent.clone(), model.clone(), header.process.clone(), sink);
+        branch.requests = file.requests.is_active().then(|| Box::new(RequestState::default()));
         let created = SessionCreated {
             location: Location { directory: header.cwd.clone(), workspace: None },
             agent: AgentName(agent),
@@ -96,14 +116,21 @@ impl TranscriptTree {
             key: StoredKey::NONE,
         };
         branch.append(sink, 1, Time(header.created), vec![created.into()])?;
-        Ok(Self {
+        Ok(Self::of(header, branch, HashMap::new()))
+    }
+
+    /// A tree with one branch, and the lines that it inherits.
+    pub(super) fn of(header: &TranscriptHeader, branch: TranscriptBranch, nodes: HashMap<LineId, LinePlace>) -> Self {
+        Self {
             header: header.clone(),
             settings: LineSettings::default(),
             branches: vec![branch],
             left: vec![Vec::new()],
-            nodes: HashMap::new(),
+            copied: nodes.keys().copied().collect(),
+            nodes,
             last: 0,
-        })
+            newest: 0,
+        }
     }
 
     /// The session of the last line.
@@ -115,7 +142,7 @@ impl TranscriptTree {
     pub fn line(
         &mut self,
         sink: &mut ImportSink<'_>,
-        related: &mut RelatedTranscripts,
+        file: &mut TranscriptFile,
         line: u64,
         at: Time,
         object: &JsonObject<'_>,
@@ -140,51 +167,122 @@ impl TranscriptTree {
             "todos",
             "session_id",
             "teamName",
+            // Of the newest versions: how the program shows, counts and stores a line.
+            "apiBlockIndex",
+            "attributionSkill",
+            "deliveryId",
+            "effort",
+            "forkedFrom",
+            "madeBy",
+            "perTurnEffort",
+            "permissionDecision",
+            "promptCacheRequested",
+            "queueSkipAttachments",
+            "requestSessionId",
+            "requestedModel",
+            "rowSource",
+            "runId",
+            "sandboxed",
+            "sentAtMs",
+            "thinkingDisplay",
+            "thinkingDurationMs",
+            "toolInputStreamMs",
+            "turnOrigin",
+            "turnPosition",
         ]);
         self.settings.count_changes(object);
+        let kind = object.text("type").unwrap_or_default();
         let Some(uuid) = object.text("uuid") else {
             self.last = 0;
+            if kind.starts_with("api-request") && file.requests.is_active() {
+                let is_read = file.requests.line(&kind, line, at, object);
+                if !is_read && kind != "api-request-resumed" {
+                    object.note("it does not have the hash that it names");
+                }
+            }
             let Some(main) = self.branches.first_mut() else { return Ok(()) };
-            return main.unlinked(sink, line, at, object);
+            return main.unlinked(sink, file, line, at, object);
         };
-        let id = node(&uuid);
-        if self.nodes.contains_key(&id) {
+        let (id, content) = (node(&uuid), content_of(object));
+        file.requests.learn(&kind, object);
+        if let Some(known) = self.nodes.get(&id).copied() {
             object.skip_all();
-            return sink.damaged(Some(self.last_session()), line, "a repeated uuid");
+            if known.content != content {
+                return sink.damaged(Some(self.last_session()), line, "a repeated uuid");
+            }
+            // A copy: what a compaction keeps is written once more behind it, and what follows names it there.
+            let (branch, _) = self.living(known);
+            if !self.copied.remove(&id)
+                && branch == self.newest
+                && let Some(after) = self.branches.get(branch).map(TranscriptBranch::next)
+            {
+                self.nodes.insert(id, LinePlace { branch, after, ..known });
+            }
+            return Ok(());
         }
-        let kind = kind_of(object);
-        let parent = object.text("parentUuid").or_else(|| object.text("logicalParentUuid"));
+        let said = kind_of(object);
+        let is_boundary = object.text("subtype").as_deref() == Some("compact_boundary");
+        // What follows a request that got no answer begins behind it.
+        let ends = said == LineKind::Prompt && !object.flag("isMeta") || is_boundary || kind == "system";
+        let unanswered = if ends { file.requests.before(at) } else { Vec::new() };
+        if !unanswered.is_empty()
+            && let Some(newest) = self.branches.get_mut(self.newest)
+        {
+            newest.send(sink, &file.requests, unanswered, false)?;
+        }
+        let is_summary = object.flag("isCompactSummary");
+        let parent = object.text("parentUuid");
+        // The line before a boundary may be in the file of another session.
+        let before = object.text("logicalParentUuid");
         object.skip(&["logicalParentUuid"]);
-        let place = match &parent {
-            Some(parent) => match self.nodes.get(&node(parent)) {
+        let place = match (&parent, before) {
+            (Some(parent), _) => match self.nodes.get(&node(parent)) {
                 Some(place) => Some(self.living(*place)),
                 None => {
                     sink.damaged(Some(self.last_session()), line, "a parent that is missing")?;
                     None
                 }
             },
-            None if object.flag("isSidechain") && !self.header.sidechain => {
+            (None, Some(before)) => self.nodes.get(&node(&before)).map(|place| self.living(*place)),
+            (None, None) if object.flag("isSidechain") && !self.header.sidechain => {
                 Some((self.sidechain(sink, line, at, &uuid, object)?, Seq::ZERO))
             }
+            // A summary without a boundary, as older versions wrote it, continues the session.
+            (None, None) if is_summary || is_boundary => None,
             // A second root is a rewind to the start.
-            None => Some((0, Seq::ZERO)),
+            (None, None) => Some((0, Seq::ZERO)),
         };
-        let place = place.or_else(|| self.branches.get(self.last).map(|branch| (self.last, branch.next())));
+        let place = place.or_else(|| self.branches.get(self.newest).map(|branch| (self.newest, branch.next())));
         let Some((index, position)) = place else { return Ok(()) };
         let mut reverted = None;
-        if self.branches.get(index).is_some_and(|branch| branch.rewinds(&kind, position)) {
+        if self.branches.get(index).is_some_and(|branch| branch.rewinds(&said, position)) {
             reverted = self.rewind(sink, line, at, index, position)?;
         }
-        self.last = index;
+        (self.last, self.newest) = (index, index);
+        let kept = if is_boundary { self.kept(index, object) } else { Vec::new() };
+        let is_said = said != LineKind::Other || kind == "user";
         let Some(branch) = self.branches.get_mut(index) else { return Ok(()) };
-        branch.linked(sink, related, line, at, &uuid, kind, object, reverted)?;
-        self.nodes.insert(id, (index, branch.next()));
+        branch.kept = kept;
+        branch.linked(sink, file, line, at, &uuid, said, object, reverted)?;
+        self.nodes.insert(id, LinePlace { branch: index, after: branch.next(), is_said, content });
+        if is_boundary {
+            file.requests.compacted();
+        }
         Ok(())
     }
 
+    /// The messages of a branch that a boundary keeps.
+    fn kept(&self, branch: usize, boundary: &JsonObject<'_>) -> Vec<Seq> {
+        let (lines, _) = kept_lines(boundary);
+        let places = lines.iter().filter_map(|uuid| self.nodes.get(&node(uuid))).filter(|place| place.is_said);
+        let Some(messages) = self.branches.get(branch).map(|branch| &branch.messages) else { return Vec::new() };
+        let of = |after: Seq| messages.iter().map(|(seq, _)| *seq).take_while(|seq| *seq < after).last();
+        places.filter(|place| self.living(**place).0 == branch).filter_map(|place| of(place.after)).collect()
+    }
+
     /// The branch that contains a line now: the fork, if a rewind abandoned it.
-    fn living(&self, place: (usize, Seq)) -> (usize, Seq) {
-        let (mut branch, position) = place;
+    pub(super) fn living(&self, place: LinePlace) -> (usize, Seq) {
+        let (mut branch, position) = (place.branch, place.after);
         loop {
             let left = self
                 .left
@@ -265,14 +363,9 @@ impl TranscriptTree {
         (sink.send)(SourceItem::Started { session, title: None, origin: origin.clone() })?;
         let model = format!("anthropic/{}", self.header.model.clone().unwrap_or_default());
         let parent = self.branches.first().map(|main| Parent { session: main.session(), call: None });
-        let mut branch = TranscriptBranch::new(
-            BatchWriter::new(session),
-            self.header.session.clone(),
-            "subagent".into(),
-            model.clone(),
-            process.clone(),
-            sink.editions,
-        );
+        let writer = BatchWriter::new(session);
+        let agent = "subagent".to_owned();
+        let mut branch = TranscriptBranch::new(writer, &self.header, agent, model.clone(), process.clone(), sink);
         let created = SessionCreated {
             location: Location { directory: self.header.cwd.clone(), workspace: None },
             agent: AgentName("subagent".into()),

@@ -1,7 +1,8 @@
 //! Sessions with erased texts: the log has events that the source does not know, so everything behind them has other numbers.
 
-use annals_core::event::{CompactionEvent, FilesEvent, MessageEvent, SessionEvent};
-use annals_core::{Batch, Blobs, Digest, Disclosure, Event, Seq, SessionId, SessionKey};
+use annals_core::event::{CompactionEvent, FilesEvent, MessageEvent, SessionEvent, StepEvent};
+use annals_core::{Batch, Blobs, Digest, Disclosure, Event, Json, Seq, SessionId, SessionKey};
+use annals_projections::{Recipe, RecipePart};
 use annals_store::{Draft, EventLog, ReadError};
 use std::ops::Range;
 
@@ -57,6 +58,20 @@ impl ErasureEvents {
         for event in &mut draft.events {
             match event {
                 Event::Session(SessionEvent::Forked(forked)) => forked.cut = self.number(forked.cut),
+                Event::Step(StepEvent::RequestRecorded(recorded)) => {
+                    let recipe = recorded.recipe.0.inline().and_then(|recipe| Recipe::parse(recipe).ok());
+                    if let Some(mut recipe) = recipe {
+                        for part in &mut recipe.parts {
+                            if let RecipePart::Pieces { seq, .. } | RecipePart::Marked { seq, .. } = part {
+                                *seq = seq.map(|seq| self.number(seq));
+                            }
+                        }
+                        recorded.recipe = Json::received(recipe.to_json());
+                    }
+                }
+                Event::Compaction(CompactionEvent::Completed(completed)) => {
+                    completed.first_kept = self.number(completed.first_kept);
+                }
                 Event::Compaction(CompactionEvent::Undone(undone)) => {
                     undone.compaction = self.number(undone.compaction);
                 }

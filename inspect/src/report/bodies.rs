@@ -65,6 +65,7 @@ impl ReportBodies {
             Wire::Proved(body) => (body, "proved"),
             Wire::Recorded(body) => (body, "recorded"),
             Wire::Redacted(body) => (body, "redacted"),
+            Wire::Agent(body, proof) => (body, proof.name()),
             Wire::NotRecorded | Wire::OfAnotherBuild(_) | Wire::Differs(..) => return,
         };
         // All protocols send JSON.

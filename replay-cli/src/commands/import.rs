@@ -132,6 +132,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         follows: args.follow,
         keep_originals: args.keep_originals,
         prompts: true,
+        without_requests: args.redact,
         secret: import_secret::obtain(&cli.environment)?,
         ..ImportOptions::default()
     };

@@ -7,7 +7,7 @@ use crate::layout::{Sheet, name, plain};
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_core::Digest;
 use annals_inspect::SessionAt;
-use annals_inspect::prove::Wire;
+use annals_inspect::prove::{AgentProof, Wire};
 use annals_inspect::requests::{ListedRequest, RebuildError};
 use annals_projections::{Block, Request, RequestMark, Role, Span};
 use std::io::Write;
@@ -152,6 +152,11 @@ fn bytes(wire: Wire, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Resu
             cli.remark("recorded redacted: secrets were replaced, and what was sent is not proved");
             (Some(body), false)
         }
+        Wire::Agent(body, proof) => {
+            let (line, bad) = agent_line(&proof);
+            cli.remark(&format!("from the session file of the agent: {line}"));
+            (Some(body), bad)
+        }
         Wire::NotRecorded => {
             cli.remark("no body is recorded for this request");
             (None, true)
@@ -169,6 +174,22 @@ fn bytes(wire: Wire, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Resu
         out.write_all(&body.bytes)?;
     }
     Ok(Verdict::bad_if(bad))
+}
+
+/// What the hash of an agent proves of a body, and whether that is bad news.
+fn agent_line(proof: &AgentProof) -> (String, bool) {
+    match proof {
+        AgentProof::Whole => ("verified by the hash that it recorded".to_owned(), false),
+        AgentProof::Parts { whole_differs: false } => {
+            ("system prompt, tools and messages verified by the hashes that it recorded".to_owned(), false)
+        }
+        AgentProof::Parts { whole_differs: true } => {
+            let line = "system prompt, tools and messages verified by the hashes that it recorded; its hash of the whole differs";
+            (line.to_owned(), false)
+        }
+        AgentProof::Lacks(parts) => (format!("not proved, the file does not have {}", parts.join(", ")), false),
+        AgentProof::Differs(why) => (format!("not what it recorded, {why}"), true),
+    }
 }
 
 fn draw(number: usize, mark: &RequestMark, request: &Request, sheet: &mut Sheet<'_>) -> Result<(), CliError> {

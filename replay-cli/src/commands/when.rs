@@ -10,7 +10,7 @@ use std::io::Write;
 
 /// Show when a text entered and left what the model sees.
 ///
-/// Exit status 1 if the text was never in the model's view.
+/// Exit status 1 if the text was never in the model's view, or in nothing that the agent of an imported session recorded.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The session (default: @last), then the exact text.

@@ -42,6 +42,7 @@ pub async fn body(asked: Question<Nothing>) -> Result<Bytes, ApiProblem> {
         Wire::Proved(body) => (body, "proved"),
         Wire::Recorded(body) => (body, "recorded"),
         Wire::Redacted(body) => (body, "redacted"),
+        Wire::Agent(body, proof) => (body, proof.name()),
         Wire::Differs(_, Some(body)) => (body, "differs"),
         Wire::NotRecorded => return Err(ApiProblem::not_found("no body is recorded for this request")),
         Wire::OfAnotherBuild(why) | Wire::Differs(why, None) => return Err(ApiProblem::unanswerable(why)),

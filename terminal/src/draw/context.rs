@@ -11,7 +11,9 @@ use std::io::{self, Write};
 pub fn absent(view: &SessionView) -> String {
     let recorder = view.session.origin.as_ref().map(|origin| product(&origin.agent));
     match (recorder, view.epochs.marks.is_empty()) {
-        (Some(recorder), true) => format!("{recorder} does not record its system prompt"),
+        (Some(recorder), true) => {
+            format!("not recorded: {recorder} did not write the system prompt of this session into its file")
+        }
         (None, true) => "no system prompt yet: the first turn renders it".to_owned(),
         (_, false) => "no system prompt is in force: the next turn renders a new one".to_owned(),
     }

@@ -4,7 +4,7 @@ use crate::Terminal;
 use crate::layout::plain;
 use crate::style::{Emphasis, counted};
 use annals_core::Digest;
-use annals_inspect::prove::RequestProofs;
+use annals_inspect::prove::{AgentProofs, RequestProofs};
 use annals_inspect::verified::{ComparedPage, VerifiedCopies};
 use annals_store::exchange::verify::{KeptDigest, KeptPlace};
 use annals_store::exchange::{RevealOutcome, RevealedText, VerifyReport};
@@ -155,7 +155,7 @@ pub fn requests(
     if proofs.count == 0 {
         let mark = style.paint(Emphasis::Bad, "✗");
         writeln!(out, "{mark} no request is recorded, so none can be verified")?;
-        terminal.remark("other agents do not record their requests; an imported session has none");
+        terminal.remark("most agents do not record their requests; what they do not record, an import does not have");
     } else if proofs.flaws.is_empty() {
         if proofs.provable() > 0 {
             let (mark, count) = (style.paint(Emphasis::Good, "✓"), counted(proofs.provable(), "request"));
@@ -176,8 +176,40 @@ pub fn requests(
             writeln!(out, "  {request}")?;
         }
     }
+    for (agent, of_agent) in &proofs.agents {
+        self::agent(agent, of_agent, terminal, out)?;
+    }
     if wire {
         bodies(proofs, terminal, out)?;
+    }
+    Ok(())
+}
+
+fn agent(name: &str, proofs: &AgentProofs, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+    let style = &terminal.style;
+    let name = plain(if name == "claude-code" { "Claude Code" } else { name });
+    if proofs.proved > 0 {
+        let count = counted(proofs.proved, "request");
+        let line = format!("{count} proved against the hashes that {name} recorded in its session files");
+        writeln!(out, "{} {}", style.paint(Emphasis::Good, "✓"), terminal.fitted(&line))?;
+        let options = match (proofs.whole, proofs.whole_differs) {
+            (whole, 0) if whole == proofs.proved => "each whole, with options and marks for the cache".to_owned(),
+            (whole, 0) => format!("{whole} of them whole, the others by system prompt, tools and messages"),
+            (whole, _) => format!("{whole} of them whole; the others by system prompt, tools and messages alone"),
+        };
+        writeln!(out, "  {}", terminal.fitted(&options))?;
+    }
+    let mark = style.paint(Emphasis::Warn, "?");
+    if let lacking @ 1.. = proofs.lacking.len() {
+        let count = counted(lacking as u64, "request");
+        let line = format!("{count} not proved: the session file does not have all of their parts");
+        writeln!(out, "{mark} {}", terminal.fitted(&line))?;
+        for request in proofs.lacking.iter().take(ANOMALIES) {
+            writeln!(out, "  {}", terminal.fitted(request))?;
+        }
+        if let more @ 1.. = lacking.saturating_sub(ANOMALIES) {
+            writeln!(out, "  … and {more} more")?;
+        }
     }
     Ok(())
 }

@@ -9,7 +9,8 @@ use std::io;
 pub fn draw(when: &When, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let here = when.sightings.iter().filter(|it| it.stays.last().is_some_and(|stay| stay.left.is_none())).count();
     let right = match (when.sightings.len(), here) {
-        (0, _) => "never in the model's view".to_owned(),
+        (0, _) if when.lacks.is_empty() => "never in the model's view".to_owned(),
+        (0, _) => "in nothing that was recorded".to_owned(),
         (all, 0) => format!("{}, no longer there", counted(all as u64, "place")),
         (all, here) => format!("{}, {here} there now", counted(all as u64, "place")),
     };
@@ -24,6 +25,11 @@ pub fn draw(when: &When, sheet: &mut Sheet<'_>) -> io::Result<()> {
             (&line, Emphasis::Plain),
             (&time, Emphasis::Dim),
         )?;
+    }
+    if !when.lacks.is_empty() {
+        let lacks: Vec<&str> = when.lacks.iter().map(|lack| lack.words()).collect();
+        let line = format!("not recorded by the agent: {}", lacks.join(", "));
+        sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
     }
     Ok(())
 }

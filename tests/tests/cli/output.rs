@@ -274,7 +274,10 @@ fn a_known_price_is_used_and_an_unknown_one_is_no_zero() {
 fn context_says_who_does_not_record_the_system_prompt() {
     let annals = Annals::new();
     let told = annals.run(&["context", &fixture("claude-code/one-turn.jsonl")]);
-    assert_eq!(told.remarks, "annals: Claude Code does not record its system prompt\n");
+    assert_eq!(
+        told.remarks,
+        "annals: not recorded: Claude Code did not write the system prompt of this session into its file\n"
+    );
 }
 
 #[test]

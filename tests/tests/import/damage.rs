@@ -129,7 +129,11 @@ async fn missing_parents_and_repeated_lines_of_a_transcript_are_told() {
     let all = lines(&text);
     let mut damaged: Vec<&str> = all.clone();
     damaged.remove(12); // the second prompt: its answer's parent is gone
-    damaged.insert(20, all[2]);
+    let altered = all[2].replace("\"message\":{", "\"message\":{\"altered\":true,");
+    assert_ne!(altered, all[2]);
+    damaged.insert(20, &altered);
+    // A copy of a line is not damage.
+    damaged.insert(21, all[2]);
     let report = run(&log, &write(&folder, "it.jsonl", &damaged.concat())).await;
     let session = &report.sessions[0];
     assert_eq!(session.outcome, ImportOutcome::Imported);
