@@ -32,8 +32,8 @@ pub use input::{
     Attachment, Delivery, InputAdmitted, InputConfigured, InputDeliveryChanged, InputPromoted, InputWithdrawn,
 };
 pub use message::{
-    FilesCaptured, FilesSummarised, MessagePinned, MessageUnpinned, RedactionApplied, ShellRan, SyntheticAdded, Todo,
-    TodoUpdated,
+    FilesCaptured, FilesSummarised, MessagePinned, MessageUnpinned, MessagesEdited, PartEdit, PartUnknown,
+    RedactionApplied, ShellRan, SyntheticAdded, Todo, TodoUpdated,
 };
 pub use permission::{Effect, PermissionAsked, PermissionReplied, Reply, Rule};
 pub use process::{GitState, ProcessAttached, ProcessInfo};
@@ -311,6 +311,8 @@ catalogue! {
         81 "shell.ran" ShellRan ShellRan () "The user ran a shell command in the session."
         82 "todo.updated" TodoUpdated TodoUpdated () "The todo list changed."
         83 "redaction.applied" RedactionApplied RedactionApplied () "Secrets were replaced by placeholders."
+        86 "messages.edited" Edited MessagesEdited () "The agent changed what it sends of the conversation: parts were replaced or left out; the log keeps them."
+        87 "part.unknown" UnknownPart PartUnknown () "A part of a recorded request that the reader of its protocol does not know."
     }
     Files FilesEvent "Captured files, undo, and moves of uncommitted changes." {
         84 "files.captured" Captured FilesCaptured () "A snapshot of the files was taken."

@@ -158,7 +158,12 @@ impl Legality {
                 MessageEvent::SyntheticAdded(_)
                 | MessageEvent::ShellRan(_)
                 | MessageEvent::TodoUpdated(_)
-                | MessageEvent::RedactionApplied(_) => Ok(()),
+                | MessageEvent::RedactionApplied(_)
+                | MessageEvent::UnknownPart(_) => Ok(()),
+                MessageEvent::Edited(edited) => when(
+                    edited.edits.iter().all(|edit| edit.place < self.next && edit.message < self.next),
+                    Illegal::Later,
+                ),
             },
             Event::Files(event) => self.files(event),
             Event::Child(event) => match event {

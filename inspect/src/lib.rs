@@ -26,6 +26,7 @@ pub mod audit;
 pub mod bisect;
 pub mod blame;
 mod body_proof;
+mod body_view;
 pub mod cache;
 pub mod certify;
 pub mod compactions;

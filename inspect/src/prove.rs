@@ -2,6 +2,8 @@
 
 use crate::SessionAt;
 pub use crate::body_proof::{AgentProof, Wire};
+use crate::body_view;
+pub use crate::body_view::ViewDifference;
 use crate::recorded_body::{RecordedPieces, without_bytes};
 use crate::request_fold::RequestFold;
 use crate::withheld::{WithheldBefore, WithheldParts};
@@ -27,6 +29,8 @@ pub struct Proof {
     pub wire: Option<Wire>,
     /// For a body from the session file of an agent, the agent.
     pub by: Option<String>,
+    /// What a recorded body and the events say otherwise; `None` where no body is recorded.
+    pub view: Option<ViewDifference>,
 }
 
 /// Rebuilds every request of a session, in one walk through its log; with `wire` its body, too.
@@ -72,7 +76,7 @@ pub(crate) async fn prove_each(
                 pieces.note(&record);
                 fold.apply(&record);
                 fold.restore(past, &record).await?;
-                if let Some(((result, wire), mark, by)) = proved {
+                if let Some(((result, wire, view), mark, by)) = proved {
                     let (flaw, withheld) = match result {
                         Ok(()) => (None, None),
                         Err(Unproved::Flaw(flaw)) => (Some(flaw), None),
@@ -83,7 +87,7 @@ pub(crate) async fn prove_each(
                         seen(mark.seq, &wire);
                         bare(wire)
                     });
-                    proofs.push(Proof { mark, flaw, withheld, wire, by });
+                    proofs.push(Proof { mark, flaw, withheld, wire, by, view });
                 }
             }
         }
@@ -99,7 +103,8 @@ enum Unproved {
     Withheld(WithheldParts),
 }
 
-/// Whether a request is proved by the view before it, and the result for the body that `session` sent.
+/// Whether a request is proved by the view before it, the result for the body that `session` sent, and what a recorded body and the
+/// events say otherwise.
 fn prove(
     fold: &mut RequestFold,
     sent: &RequestSent,
@@ -107,29 +112,38 @@ fn prove(
     session: Option<SessionId>,
     withheld: WithheldBefore,
     pieces: &RecordedPieces,
-) -> (Result<(), Unproved>, Option<Wire>) {
+) -> (Result<(), Unproved>, Option<Wire>, Option<ViewDifference>) {
     let built = match fold.build(sent, blobs) {
         Ok(built) => built,
         Err(error) => {
             let parts = withheld.of(sent, Err(&error));
-            return (Err(parts.map_or_else(|| Unproved::Flaw(error.to_string()), Unproved::Withheld)), None);
+            return (Err(parts.map_or_else(|| Unproved::Flaw(error.to_string()), Unproved::Withheld)), None, None);
         }
     };
     let digest = built.digest();
     if digest != sent.digest {
         let parts = withheld.of(sent, Ok(&built.request()));
         let flaw = || Unproved::Flaw(format!("recorded {}, rebuilt {}", sent.digest.short(), digest.short()));
-        return (Err(parts.map_or_else(flaw, Unproved::Withheld)), None);
+        return (Err(parts.map_or_else(flaw, Unproved::Withheld)), None, None);
     }
-    let session = match session {
-        Some(session) => session,
-        None if pieces.agent_target(sent).is_some() => SessionId([0; 16]),
-        None => return (Ok(()), None),
+    let (target, body) = (pieces.target(sent), pieces.wire(sent, blobs));
+    let session = session.or_else(|| pieces.agent_target(sent).map(|_| SessionId([0; 16])));
+    if session.is_none() && body.is_none() {
+        return (Ok(()), None, None);
+    }
+    let request = built.request();
+    let view = match (&body, target) {
+        (Some(Ok(Wire::Recorded(body) | Wire::Redacted(body))), Some(target)) => {
+            let text = std::str::from_utf8(&body.bytes).ok();
+            let view = text.and_then(|text| body_view::read(text, target, &request, sent, &fold.view, blobs));
+            view.map(|view| view.difference)
+        }
+        _ => None,
     };
-    let body = pieces.wire(sent, blobs).unwrap_or_else(|| Ok(body_of(&built.request(), sent, session)));
-    match body {
-        Ok(body) => (Ok(()), Some(body)),
-        Err(parts) => (Err(Unproved::Withheld(parts)), None),
+    let Some(session) = session else { return (Ok(()), None, view) };
+    match body.unwrap_or_else(|| Ok(body_of(&request, sent, session))) {
+        Ok(body) => (Ok(()), Some(body), view),
+        Err(parts) => (Err(Unproved::Withheld(parts)), None, view),
     }
 }
 
@@ -184,6 +198,10 @@ pub struct RequestProofs {
     pub agents: BTreeMap<String, AgentProofs>,
     /// Session, event and reason of each body that another build encoded.
     pub of_another_build: Vec<String>,
+    /// How many recorded bodies say what the events say.
+    pub agreeing: u64,
+    /// Session, event and difference of each recorded body that says otherwise.
+    pub differing: Vec<String>,
 }
 
 /// What the hashes that an agent recorded in its session file prove of its requests.
@@ -213,9 +231,14 @@ impl RequestProofs {
     /// # Errors
     /// When the log cannot be read.
     pub async fn add(&mut self, past: &SessionAt, wire: bool) -> Result<(), ReadError> {
-        for Proof { mark, flaw, withheld, wire, by } in prove_all(past, wire).await? {
+        for Proof { mark, flaw, withheld, wire, by, view } in prove_all(past, wire).await? {
             self.count += 1;
             let at = |why: String| format!("session {}, event {}: {why}", past.session, mark.seq);
+            match view {
+                Some(difference) if difference.is_none() => self.agreeing += 1,
+                Some(difference) => self.differing.push(at(difference.words())),
+                None => {}
+            }
             self.flaws.extend(flaw.map(at));
             self.withheld.extend(withheld.map(|parts| at(parts.to_string())));
             match wire {

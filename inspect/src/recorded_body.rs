@@ -46,6 +46,12 @@ impl RecordedPieces {
         recorded.agent_hash.as_ref().map(|_| recorded.target.as_str())
     }
 
+    /// Where the request that is next is sent, if its body is recorded.
+    pub fn target(&self, sent: &RequestSent) -> Option<&str> {
+        let (_, recorded) = self.newest.as_ref().filter(|(_, recorded)| announces(recorded, sent))?;
+        Some(&recorded.target)
+    }
+
     /// What the body of a request that is next gives; `None` where no body is recorded in pieces.
     pub fn wire(&self, sent: &RequestSent, blobs: &dyn Blobs) -> Option<Result<Wire, WithheldParts>> {
         let (seq, recorded) = self.newest.as_ref().filter(|(_, recorded)| announces(recorded, sent))?;
@@ -73,6 +79,19 @@ impl RecordedBody {
         Ok(Some(Self { seq: before, recorded, pieces }))
     }
 
+    /// The text of the body, where all of it is there, and where it was sent: method and path.
+    pub fn text(&self, sent: &RequestSent, blobs: &dyn Blobs) -> Option<(String, &str)> {
+        let bytes = match self.wire(sent, blobs).ok()? {
+            Wire::Recorded(body)
+            | Wire::Redacted(body)
+            | Wire::Proved(body)
+            | Wire::Agent(body, _)
+            | Wire::Differs(_, Some(body)) => body.bytes,
+            Wire::NotRecorded | Wire::OfAnotherBuild(_) | Wire::Differs(_, None) => return None,
+        };
+        Some((String::from_utf8(bytes).ok()?, &self.recorded.target))
+    }
+
     /// What the body gives.
     pub fn wire(&self, sent: &RequestSent, blobs: &dyn Blobs) -> Result<Wire, WithheldParts> {
         wire(self.seq, &self.recorded, &self.pieces, sent, blobs)
@@ -87,7 +106,7 @@ fn announces(recorded: &RequestRecorded, sent: &RequestSent) -> bool {
 fn named(recipe: &Recipe) -> impl Iterator<Item = Seq> {
     recipe.parts.iter().filter_map(|part| match part {
         RecipePart::Copied(_) => None,
-        RecipePart::Pieces { seq, .. } | RecipePart::Marked { seq, .. } => *seq,
+        RecipePart::Pieces { seq, .. } | RecipePart::Marked { seq, .. } | RecipePart::Bytes { seq, .. } => *seq,
     })
 }
 
@@ -131,15 +150,16 @@ fn wire(
     let body = recipe.clone().and_then(|recipe| recipe.assemble(own, &mut piece));
     let unmarked = match &recorded.agent_hash {
         Some(_) => recipe.and_then(|recipe| unmarked(recipe).assemble(own, &mut piece)).unwrap_or_default(),
-        None => String::new(),
+        None => Vec::new(),
     };
     let body = match body {
-        Ok(body) => RequestBody::new(body.into_bytes()),
+        Ok(body) => RequestBody::new(body),
         Err(_) if withheld > 0 => return Err(WithheldParts(withheld)),
         Err(error @ RecipeError::Malformed) => return Ok(Wire::OfAnotherBuild(error.to_string())),
         Err(error @ RecipeError::Missing { .. }) => return Ok(Wire::Differs(error.to_string(), None)),
     };
     if let Some(hash) = &recorded.agent_hash {
+        let unmarked = String::from_utf8(unmarked).unwrap_or_default();
         let proof = AgentProof::of(&body.bytes, &unmarked, hash);
         return Ok(Wire::Agent(body, proof));
     }

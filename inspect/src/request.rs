@@ -1,11 +1,13 @@
 //! Requests as they were sent; where an import did not record one, as the views just before its answer give it.
 
 use super::{AskError, IndexedRequest, SessionAt};
+use crate::body_view::{self, BodyView};
+use crate::recorded_body::RecordedBody;
 use crate::request_fold::RequestFold;
 use annals_core::event::{AgentProfile, ModelProfile, Purpose, RequestOptions, RequestSent, StepEvent};
 use annals_core::{Blobs, Digest, Event, Record, RequestId, Seq};
 use annals_projections::{BuildError, BuiltRequest, Request, SessionView};
-use annals_store::Slice;
+use annals_store::{ReadError, Slice};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -30,6 +32,8 @@ pub enum Lack {
     Prices,
     /// Usage.
     Usage,
+    /// What the provider has of the conversation.
+    Provider,
 }
 
 impl Lack {
@@ -44,6 +48,7 @@ impl Lack {
             Self::ModelProfile => "the model's profile",
             Self::Prices => "prices",
             Self::Usage => "usage of every answer",
+            Self::Provider => "the messages before, which the provider keeps (previous_response_id)",
         }
     }
 
@@ -74,6 +79,8 @@ pub struct Asked {
     pub view: SessionView,
     /// What the log lacks.
     pub lacks: BTreeSet<Lack>,
+    /// Where its parts are in the recorded body, if it is read from one.
+    pub(crate) body: Option<BodyView>,
 }
 
 impl SessionAt {
@@ -91,10 +98,34 @@ impl SessionAt {
         })
         .await?;
         let built = build(step, sent.as_ref(), &mut fold, self.blobs());
-        let (request, lacks) = built
+        let (request, mut lacks) = built
             .map(|(built, lacks)| (built.request(), lacks))
             .map_err(|source| AskError::Build { session: self.session, seq: step.seq, source })?;
-        Ok(Asked { step: step.clone(), request, view: fold.view, lacks })
+        let body = match &sent {
+            Some(sent) => self.body_view(step.seq, sent, &request, &fold.view).await?,
+            None => None,
+        };
+        let request = body.as_ref().map_or(request, |body| body.request.clone());
+        if let Some(body) = &body {
+            lacks.clear();
+            lacks.extend(body.previous.as_ref().map(|_| Lack::Provider));
+        }
+        Ok(Asked { step: step.clone(), request, view: fold.view, lacks, body })
+    }
+}
+
+impl SessionAt {
+    /// A request as its recorded body has it; `None` where none is recorded, or it is of no protocol.
+    pub(crate) async fn body_view(
+        &self,
+        seq: Seq,
+        sent: &RequestSent,
+        folded: &Request,
+        view: &SessionView,
+    ) -> Result<Option<BodyView>, ReadError> {
+        let Some(recorded) = RecordedBody::of(self, seq, sent).await? else { return Ok(None) };
+        let Some((body, target)) = recorded.text(sent, self.blobs()) else { return Ok(None) };
+        Ok(body_view::read(&body, target, folded, sent, view, self.blobs()))
     }
 }
 

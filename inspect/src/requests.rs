@@ -1,12 +1,13 @@
 //! The recorded requests of a session: the list, and one of them rebuilt with the origin of each part.
 
 use crate::SessionAt;
+use crate::body_view::{self, BodyView};
 use crate::prove::{Wire, body_of, prove_all};
 use crate::recorded_body::RecordedBody;
 use crate::withheld::{WithheldBefore, WithheldParts};
 use annals_core::event::{Purpose, RequestSent, StepEvent};
 use annals_core::{AgentName, Blobs, Digest, Event, ModelName, RequestId, Seq, SessionId, Time};
-use annals_projections::{BuildError, Request, RequestMark, Requests, Span, rebuild};
+use annals_projections::{Block, BuildError, Request, RequestMark, Requests, Span, rebuild};
 use annals_store::ReadError;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -88,8 +89,10 @@ pub struct RebuiltRequest {
     pub mark: RequestMark,
     /// What was recorded of it.
     pub sent: RequestSent,
-    /// What the model received.
+    /// What the model received, as the events of the log have it: what the digest is of.
     pub request: Request,
+    /// The same as its recorded body has it.
+    body: Option<BodyView>,
     /// What is withheld of it, so that it cannot be proved.
     pub withheld: Option<WithheldParts>,
     /// Its body, if it was recorded in pieces.
@@ -157,13 +160,16 @@ impl SessionAt {
         let Some(Event::Step(StepEvent::RequestSent(sent))) = record.map(|record| record.event) else {
             return Err(none);
         };
-        let rebuilt = rebuild(&self.seen(mark.seq).await?, sent, self.blobs());
+        let view = self.seen(mark.seq).await?;
+        let rebuilt = rebuild(&view, sent, self.blobs());
         let proved = rebuilt.as_ref().is_ok_and(|request| request.digest() == sent.digest);
         let withheld = if proved { None } else { self.withheld().await?.of(sent, rebuilt.as_ref()) };
         let request = rebuilt.map_err(|error| withheld.map_or(error.into(), RebuildError::Withheld))?;
         let sent = (**sent).clone();
         let recorded = RecordedBody::of(self, mark.seq, &sent).await?;
-        Ok(RebuiltRequest { session: self.session, mark, sent, request, withheld, recorded })
+        let text = recorded.as_ref().and_then(|recorded| recorded.text(&sent, self.blobs()));
+        let body = text.and_then(|(body, target)| body_view::read(&body, target, &request, &sent, &view, self.blobs()));
+        Ok(RebuiltRequest { session: self.session, mark, sent, request, body, withheld, recorded })
     }
 
     async fn withheld(&self) -> Result<WithheldBefore, ReadError> {
@@ -193,18 +199,38 @@ impl RebuiltRequest {
         }
     }
 
+    /// What the model received: as the recorded body has it, else as the events of the log have it.
+    pub fn shown(&self) -> &Request {
+        self.body.as_ref().map_or(&self.request, |body| &body.request)
+    }
+
     /// The request in its public form, with its digest, whether it is proved, the digests of its parts, and the event that
     /// each part came from.
     pub fn to_json(&self) -> Value {
-        let mut value = self.request.to_json();
+        let mut value = self.shown().to_json();
         if let Value::Object(fields) = &mut value {
+            if let Some(body) = &self.body {
+                fields.insert("digest".to_owned(), json!(self.request.digest()));
+                fields.insert("pointers".to_owned(), json!({"system": body.system, "messages": body.messages}));
+            }
+            let messages = fields.get_mut("messages").and_then(Value::as_array_mut);
+            for (message, sent) in messages.into_iter().flatten().zip(&self.shown().messages) {
+                let reasoning = sent.blocks.iter().filter_map(|block| match block {
+                    Block::Reasoning { text, .. } if !text.is_empty() => Some(text.as_str()),
+                    _ => None,
+                });
+                let reasoning = reasoning.collect::<Vec<_>>().join("\n\n");
+                if let (Value::Object(message), false) = (message, reasoning.is_empty()) {
+                    message.insert("reasoning".to_owned(), json!(reasoning));
+                }
+            }
             fields.insert("seq".to_owned(), json!(self.mark.seq));
             fields.insert("recorded".to_owned(), json!(self.sent.digest));
             fields.insert("proved".to_owned(), json!(self.withheld.is_none().then_some(self.is_proved())));
             if let Some(parts) = self.withheld {
                 fields.insert("withheld".to_owned(), json!(parts));
             }
-            let parts = self.request.parts().into_iter();
+            let parts = self.shown().parts().into_iter();
             fields.insert(
                 "parts".to_owned(),
                 parts.map(|(name, digest)| json!({"part": name, "digest": digest})).collect(),
@@ -216,8 +242,8 @@ impl RebuiltRequest {
 
     fn origins(&self) -> Value {
         let span = |span: &Span| json!({"bytes": span.bytes, "seq": span.seq, "source": span.source});
-        let system = self.request.system.iter().map(|system| system.spans.iter().map(span).collect::<Value>());
-        let messages = self.request.messages.iter().map(|message| {
+        let system = self.shown().system.iter().map(|system| system.spans.iter().map(span).collect::<Value>());
+        let messages = self.shown().messages.iter().map(|message| {
             let blocks = message.blocks.iter().map(|block| json!(block.seq()));
             blocks.collect::<Value>()
         });

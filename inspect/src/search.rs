@@ -160,6 +160,10 @@ pub fn authored_texts(event: &Event) -> AuthoredTexts<'_> {
         }
         Event::Compaction(CompactionEvent::Ended(ended)) => vec![(Context, Borrowed(&ended.summary))],
         Event::Compaction(CompactionEvent::Completed(ended)) => vec![(Context, Borrowed(&ended.summary))],
+        Event::Message(MessageEvent::UnknownPart(part)) => vec![(Context, Borrowed(&part.text))],
+        Event::Message(MessageEvent::Edited(edited)) => {
+            edited.edits.iter().filter_map(|edit| edit.text.as_ref()).map(|text| (Context, Borrowed(text))).collect()
+        }
         Event::Message(MessageEvent::SyntheticAdded(added)) => vec![(Context, Borrowed(&added.text))],
         Event::Message(MessageEvent::ShellRan(ran)) => {
             vec![(User, Borrowed(&ran.command)), (Tool, Borrowed(&ran.output))]

@@ -69,6 +69,12 @@ pub struct ProvedRequests {
     /// What the hashes that agents recorded in their session files prove, by agent; absent when there are none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, AgentProofs>,
+    /// How many recorded bodies say what the events say; absent when none is recorded.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub views_agree: u64,
+    /// Session, event and difference of each recorded body that says otherwise; absent when there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub views_differ: Vec<String>,
     /// Their bodies; absent when those were not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire: Option<ProvedBodies>,
@@ -118,9 +124,16 @@ impl ComparedText {
 impl From<&RequestProofs> for ProvedRequests {
     /// Without the bodies; see [`ProvedRequests::with_bodies`].
     fn from(proofs: &RequestProofs) -> Self {
-        let RequestProofs { count, flaws, withheld, agents, .. } = proofs;
-        let (flaws, not_provable) = (flaws.clone(), withheld.clone());
-        Self { count: *count, flaws, not_provable, agents: agents.clone(), wire: None }
+        let RequestProofs { count, flaws, withheld, agents, agreeing, differing, .. } = proofs;
+        Self {
+            count: *count,
+            flaws: flaws.clone(),
+            not_provable: withheld.clone(),
+            agents: agents.clone(),
+            views_agree: *agreeing,
+            views_differ: differing.clone(),
+            wire: None,
+        }
     }
 }
 

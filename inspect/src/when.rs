@@ -4,6 +4,7 @@
 //! alone say whether it is in view. What one message is shown by does not depend on what the others say: so the folds are
 //! given the records of the places that hold the text, and those that move the view. An index of words says which.
 
+mod bodies;
 mod holds;
 mod occurrence;
 mod words;
@@ -65,7 +66,7 @@ pub struct Stay {
 }
 
 /// How something left the model's view.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Left {
     /// The event.
@@ -94,6 +95,8 @@ pub enum LeftBy {
     CompactionUndone,
     /// It was pinned no more.
     Unpinned,
+    /// The agent replaced it in what it sends, or leaves it out.
+    Edited,
     /// Other agent text, tools or options were given.
     Reconfigured,
 }
@@ -111,6 +114,7 @@ fn changes(event: &Event) -> Option<LeftBy> {
         Event::Files(FilesEvent::RevertCommitted(_)) => LeftBy::Revert,
         Event::Context(ContextEvent::EpochStarted(started)) => LeftBy::Epoch(started.cause),
         Event::Session(SessionEvent::Moved(_)) => LeftBy::Move,
+        Event::Message(MessageEvent::Edited(_)) => LeftBy::Edited,
         // A pin brings back; it takes nothing away.
         Event::Message(MessageEvent::Unpinned(_) | MessageEvent::Pinned(_)) => LeftBy::Unpinned,
         Event::Compaction(CompactionEvent::Started(_) | CompactionEvent::Failed(_))
@@ -143,7 +147,8 @@ fn changes(event: &Event) -> Option<LeftBy> {
             MessageEvent::SyntheticAdded(_)
             | MessageEvent::ShellRan(_)
             | MessageEvent::TodoUpdated(_)
-            | MessageEvent::RedactionApplied(_),
+            | MessageEvent::RedactionApplied(_)
+            | MessageEvent::UnknownPart(_),
         )
         | Event::Input(_)
         | Event::Profile(_)
@@ -224,7 +229,11 @@ async fn answer(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>, ev
     for stay in sightings.iter_mut().flat_map(|sighting| &mut sighting.stays) {
         carried(stay, &turns, past.until);
     }
-    Ok(When { text: text.to_owned(), sightings, missed: holds.missed(), lacks })
+    let mut when = When { text: text.to_owned(), sightings, missed: holds.missed(), lacks };
+    if steps.is_recording() {
+        bodies::hold(past, &steps, &mut when).await?;
+    }
+    Ok(when)
 }
 
 /// What the log lacks of the requests of an agent that does not record them.

@@ -10,9 +10,10 @@ pub use file_line::FileLine;
 pub use span::{Actor, RequestSpan, Sort};
 
 use super::{AskError, Asked, Fact, IndexedRequest, Lack, RequestIndex, SessionAt};
+use crate::body_view::holds;
 use annals_core::Seq;
 use annals_core::event::Purpose;
-use annals_projections::{Request, SharedProfile};
+use annals_projections::SharedProfile;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -107,7 +108,7 @@ pub async fn ask_page(
         }
     };
     let asked = past.request(&step).await?;
-    let all = span::spans(&asked.request, &asked.view, &asked.step, &steps);
+    let all = span::spans(&asked, &steps);
     let of = all.len() as u64;
     let characters = (page != SpanPage::ALL).then(|| {
         let mut characters: BTreeMap<Sort, u64> = BTreeMap::new();
@@ -119,7 +120,7 @@ pub async fn ask_page(
     let mut wanted: Vec<(RequestSpan, Vec<usize>)> = all
         .into_iter()
         .map(|span| {
-            let found = text.map(|text| span.text.match_indices(text).map(|(at, _)| at).collect()).unwrap_or_default();
+            let found = text.map(|text| places(&span, text)).unwrap_or_default();
             (span, found)
         })
         .filter(|(_, found): &(RequestSpan, Vec<usize>)| text.is_none() || !found.is_empty())
@@ -152,6 +153,16 @@ pub async fn ask_page(
         characters,
         lacks,
     })
+}
+
+/// Where a text begins in a span. One in the texts of a span that is JSON has no place of its own there.
+fn places(span: &RequestSpan, text: &str) -> Vec<usize> {
+    let places: Vec<usize> = span.text.match_indices(text).map(|(at, _)| at).collect();
+    if !places.is_empty() {
+        return places;
+    }
+    let json = span.text.find(['{', '[']).and_then(|at| span.text.get(at..)).unwrap_or_default();
+    if holds(json, text) { vec![0] } else { Vec::new() }
 }
 
 /// The request since which each span has been there without interruption.
@@ -189,7 +200,7 @@ async fn since(
             continue;
         }
         let earlier = past.request(&before).await?;
-        let there: HashSet<_> = identities(&earlier.request, &earlier, steps);
+        let there: HashSet<_> = span::spans(&earlier, steps).iter().map(RequestSpan::identity).collect();
         open.retain(|at, span| {
             let stands = there.contains(&span.identity());
             if let (false, Some(first)) = (stands, since.get_mut(*at)) {
@@ -199,10 +210,6 @@ async fn since(
         });
     }
     Ok(since)
-}
-
-fn identities(request: &Request, asked: &Asked, steps: &RequestIndex) -> HashSet<(Option<Seq>, String)> {
-    span::spans(request, &asked.view, &asked.step, steps).iter().map(RequestSpan::identity).collect()
 }
 
 /// The first of the run of turn requests, ending with this one, that were given the same recorded thing.

@@ -2,15 +2,17 @@
 //! (`docs/reference/context.md#which-context-messages-a-request-contains`).
 
 use crate::Projection;
+use crate::edited;
 use crate::message::{Body, Message};
 use crate::messages::Messages;
 use crate::reduced::ReducedOutputs;
-use crate::shared::SharedVec;
+use crate::shared::{SharedMap, SharedVec};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use annals_core::event::{
-    CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, PermissionEvent, ReplayedInput, SessionEvent,
+    CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, PartEdit, PermissionEvent, ReplayedInput,
+    SessionEvent,
 };
 use annals_core::{Event, Record, Seq};
 use core::ops::Range;
@@ -35,6 +37,8 @@ pub struct History {
     /// What was pinned (true) and unpinned, in order: message, Seq of the event. The last word on a message counts.
     pins: Vec<(Seq, Seq, bool)>,
     reduced: ReducedOutputs,
+    /// Parts that the agent sends otherwise than the events have them, or not at all: the event of each, and that of the newest change.
+    edited: SharedMap<Seq, Seq>,
     /// Messages that are not selected and older than this were evicted: see [`History::evict`].
     complete_from: Seq,
     /// Set when something evicted is needed again.
@@ -229,6 +233,23 @@ impl History {
         }
     }
 
+    /// The event with which the agent last changed what it sends of a part.
+    pub fn edited(&self, place: Seq) -> Option<Seq> {
+        self.edited.get(&place).copied()
+    }
+
+    /// Changes what is sent; returns the first message that changed.
+    fn edit(&mut self, seq: Seq, edits: &[PartEdit]) -> Option<Seq> {
+        for edit in edits {
+            self.edited.insert(edit.place, seq);
+            let is_left = self.messages.get_mut(edit.message).is_none_or(|message| edited::edit(message, edit));
+            if !is_left {
+                self.messages.list.retain(|message| message.seq != edit.message);
+            }
+        }
+        edits.iter().map(|edit| edit.message).min()
+    }
+
     fn remove_from(&mut self, first_removed: Seq) {
         let kept = self.older_than(first_removed);
         self.messages.list.truncate(kept);
@@ -262,7 +283,7 @@ fn is_said(body: &Body) -> bool {
 
 impl Projection for History {
     const NAME: &'static str = "history";
-    const VERSION: u32 = 5;
+    const VERSION: u32 = 6;
 
     fn apply(&mut self, record: &Record<'_>) {
         self.take(record);
@@ -274,6 +295,9 @@ impl History {
     /// order and with the same content. `Seq::ZERO` where any may have changed; `None` when nothing changed.
     pub fn take(&mut self, record: &Record<'_>) -> Option<Seq> {
         let changed = match self.messages.apply(record) {
+            None if let Event::Message(MessageEvent::Edited(edited)) = record.event => {
+                self.edit(record.seq, &edited.edits)
+            }
             // The state of open calls changes, which may be in messages of any age.
             None if matches!(record.event, Event::Permission(PermissionEvent::Replied(_))) => {
                 self.messages.open().min()
@@ -344,7 +368,9 @@ impl History {
                 MessageEvent::SyntheticAdded(_)
                 | MessageEvent::ShellRan(_)
                 | MessageEvent::TodoUpdated(_)
-                | MessageEvent::RedactionApplied(_),
+                | MessageEvent::RedactionApplied(_)
+                | MessageEvent::Edited(_)
+                | MessageEvent::UnknownPart(_),
             )
             | Event::Files(
                 FilesEvent::Captured(_)

@@ -22,6 +22,7 @@ mod calls;
 mod catalogue;
 mod changed;
 mod compaction;
+mod edited;
 mod epochs;
 #[cfg(test)]
 mod facts;
@@ -68,7 +69,7 @@ pub use inbox::{Admission, Inbox, Pending};
 pub use json::{ToJson, event_json};
 pub use ledger::{Ledger, LedgerEntry, LedgerOutcome};
 pub use message::{Assistant, Body, Content, Message, Status, ToolCall};
-pub use messages::Messages;
+pub use messages::{Messages, UNKNOWN_PART};
 pub use permissions::{PendingQuestion, Permissions};
 pub use profiles::Profiles;
 pub use recipe::{MISSING_MESSAGE, Recipe, RecipeError, RecipePart};

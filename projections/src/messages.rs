@@ -13,6 +13,9 @@ use annals_core::event::{
 use annals_core::{CallId, InputId, Record, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
 
+/// The key of the message of a part that no reader knows.
+pub const UNKNOWN_PART: &str = "part/unknown";
+
 /// Every message of a log in the order of its Seq, built incrementally.
 /// [`crate::History`] selects from it; a transcript page is this fold over a range of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,6 +181,10 @@ impl Messages {
             Event::Context(ContextEvent::Admitted(told)) => {
                 self.push(seq, at, Body::System { keys: told.keys.clone(), text: told.text.clone() })
             }
+            Event::Message(MessageEvent::UnknownPart(part)) => {
+                let keys = UNKNOWN_PART.parse().into_iter().collect();
+                self.push(seq, at, Body::System { keys, text: part.text.clone() })
+            }
             Event::Message(MessageEvent::SyntheticAdded(added)) => {
                 self.push(seq, at, Body::Synthetic { text: added.text.clone() })
             }
@@ -330,7 +337,8 @@ impl Messages {
                 MessageEvent::Pinned(_)
                 | MessageEvent::Unpinned(_)
                 | MessageEvent::TodoUpdated(_)
-                | MessageEvent::RedactionApplied(_),
+                | MessageEvent::RedactionApplied(_)
+                | MessageEvent::Edited(_),
             )
             | Event::Files(
                 FilesEvent::Captured(_)

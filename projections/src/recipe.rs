@@ -2,7 +2,8 @@
 //!
 //! A recipe is a JSON list. A string in it is copied; `[SEQ, FIRST, COUNT]` means pieces of the `request.recorded` at SEQ
 //! (`null`: of the event itself), with a comma between them; `[SEQ, INDEX, [[OFFSET, TEXT], ...]]` for one piece with texts
-//! inserted at byte offsets of it, such as marks for the provider's cache.
+//! inserted at byte offsets of it, such as marks for the provider's cache. `{"latin1": [SEQ, INDEX]}` means a piece whose characters
+//! are one byte each: a body that is not UTF-8.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -22,6 +23,13 @@ pub enum RecipePart {
         first: usize,
         /// How many.
         count: usize,
+    },
+    /// One piece whose characters, all below U+0100, are the bytes of a body that is not UTF-8.
+    Bytes {
+        /// The event that has it; `None` for the event of the recipe.
+        seq: Option<Seq>,
+        /// Its number, from 0.
+        index: usize,
     },
     /// One piece with inserted texts.
     Marked {
@@ -114,18 +122,26 @@ impl Recipe {
         &self,
         own: Seq,
         mut piece: impl FnMut(Seq, usize) -> Option<String>,
-    ) -> Result<String, RecipeError> {
-        let mut body = String::new();
+    ) -> Result<Vec<u8>, RecipeError> {
+        let mut body = Vec::new();
         for part in &self.parts {
             match part {
-                RecipePart::Copied(text) => body.push_str(text),
+                RecipePart::Copied(text) => body.extend_from_slice(text.as_bytes()),
+                RecipePart::Bytes { seq, index } => {
+                    let (seq, index) = (seq.unwrap_or(own), *index);
+                    let text = piece(seq, index).ok_or(RecipeError::Missing { seq, index })?;
+                    for character in text.chars() {
+                        body.push(u8::try_from(character).map_err(|_| RecipeError::Malformed)?);
+                    }
+                }
                 RecipePart::Pieces { seq, first, count } => {
                     let seq = seq.unwrap_or(own);
                     for index in *first..first.saturating_add(*count) {
                         if index > *first {
-                            body.push(',');
+                            body.push(b',');
                         }
-                        body.push_str(&piece(seq, index).ok_or(RecipeError::Missing { seq, index })?);
+                        let text = piece(seq, index).ok_or(RecipeError::Missing { seq, index })?;
+                        body.extend_from_slice(text.as_bytes());
                     }
                 }
                 RecipePart::Marked { seq, index, inserted } => {
@@ -134,11 +150,11 @@ impl Recipe {
                     let text = piece(seq, index).ok_or(missing)?;
                     let mut from = 0;
                     for (offset, added) in inserted {
-                        body.push_str(text.get(from..*offset).ok_or(missing)?);
-                        body.push_str(added);
+                        body.extend_from_slice(text.get(from..*offset).ok_or(missing)?.as_bytes());
+                        body.extend_from_slice(added.as_bytes());
                         from = *offset;
                     }
-                    body.push_str(text.get(from..).ok_or(missing)?);
+                    body.extend_from_slice(text.get(from..).ok_or(missing)?.as_bytes());
                 }
             }
         }
@@ -152,6 +168,7 @@ impl RecipePart {
         match self {
             Self::Copied(text) => json!(text),
             Self::Pieces { seq, first, count } => json!([of(seq), first, count]),
+            Self::Bytes { seq, index } => json!({"latin1": [of(seq), index]}),
             Self::Marked { seq, index, inserted } => json!([of(seq), index, inserted]),
         }
     }
@@ -161,6 +178,11 @@ fn part(value: Value) -> Option<RecipePart> {
     let list = match value {
         Value::String(text) => return Some(RecipePart::Copied(text)),
         Value::Array(list) => list,
+        Value::Object(members) => {
+            let [seq, index] = members.get("latin1")?.as_array()?.as_slice() else { return None };
+            let seq = if seq.is_null() { None } else { Some(Seq(seq.as_u64()?)) };
+            return Some(RecipePart::Bytes { seq, index: usize::try_from(index.as_u64()?).ok()? });
+        }
         _ => return None,
     };
     let [seq, first, last]: [Value; 3] = list.try_into().ok()?;
@@ -204,7 +226,11 @@ mod tests {
 
     #[test]
     fn a_body_is_put_together_from_pieces_of_several_events() {
-        assert_eq!(recipe().assemble(Seq(9), pieces).unwrap(), "{\"messages\":[a,b,cé,d]}");
+        assert_eq!(recipe().assemble(Seq(9), pieces).unwrap(), "{\"messages\":[a,b,cé,d]}".as_bytes());
+        let bytes = Recipe { parts: vec![RecipePart::Bytes { seq: None, index: 0 }] };
+        assert_eq!(bytes.to_json(), r#"[{"latin1":[null,0]}]"#);
+        assert_eq!(Recipe::parse(&bytes.to_json()), Ok(bytes.clone()));
+        assert_eq!(bytes.assemble(Seq(9), |_, _| Some("a\u{ff}".to_owned())), Ok(vec![b'a', 0xff]));
         assert_eq!(recipe().to_json(), r#"["{\"messages\":[",[3,0,2],",",[null,0,[[1,"é,"]]],"]}"]"#);
         assert_eq!(Recipe::parse(&recipe().to_json()), Ok(recipe()));
     }

@@ -8,7 +8,7 @@ use crate::Projection;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use annals_core::event::{
-    CompactionEvent, ContextEvent, EpochCause, FilesEvent, InputEvent, MessageEvent, ProfileEvent, Purpose,
+    CompactionEvent, ContextEvent, EpochCause, FilesEvent, InputEvent, MessageEvent, Origin, ProfileEvent, Purpose,
     RequestSent, SessionEvent, StepEvent, StepStarted, Usage,
 };
 use annals_core::{AgentName, Digest, Event, ModelName, Record, Seq, Time};
@@ -131,12 +131,20 @@ pub struct RequestIndex {
     pub returns: Vec<Seq>,
     /// Whether a recorded turn request waits for its answer.
     waits: bool,
+    /// Whether every request was recorded as it was sent. An answer without one was given before the recording began: what was sent
+    /// for it is not known, and it has no number.
+    is_recording: bool,
 }
 
 impl RequestIndex {
     /// The request with a number, from 1.
     pub fn get(&self, number: u64) -> Option<IndexedRequest> {
         self.requests.get(usize::try_from(number.checked_sub(1)?).ok()?)
+    }
+
+    /// Whether every request was recorded as it was sent, with its body.
+    pub fn is_recording(&self) -> bool {
+        self.is_recording
     }
 
     /// The user turn that contains an event, from 1; 0 before the first.
@@ -165,6 +173,7 @@ impl RequestIndex {
             recorded: self.recorded.iter().filter(|(_, seq)| *seq < until).copied().collect(),
             returns: part(&self.returns),
             waits: false,
+            is_recording: self.is_recording,
         }
     }
 
@@ -194,7 +203,7 @@ impl RequestIndex {
         match event {
             SessionEvent::Forked(_) => {
                 self.requests.clear();
-                self.waits = false;
+                (self.waits, self.is_recording) = (false, false);
                 self.returns.push(record.seq);
             }
             // A title from the user ends no request.
@@ -203,10 +212,10 @@ impl RequestIndex {
             }
             SessionEvent::TitleFailed(failed) => self.end(record, &[Purpose::Title], failed.usage, failed.cost),
             SessionEvent::Moved(_) | SessionEvent::ModelSwitched(_) => self.returns.push(record.seq),
-            SessionEvent::Created(_)
-            | SessionEvent::Titled(_)
-            | SessionEvent::AgentSwitched(_)
-            | SessionEvent::ProcessAttached(_) => {}
+            SessionEvent::Created(created) => {
+                self.is_recording = created.origin.as_ref().is_some_and(|origin| origin.form == Origin::WIRE);
+            }
+            SessionEvent::Titled(_) | SessionEvent::AgentSwitched(_) | SessionEvent::ProcessAttached(_) => {}
         }
     }
 
@@ -233,7 +242,7 @@ impl RequestIndex {
                 self.push(record, SharedProfile::recorded(sent));
             }
             StepEvent::Started(started) => {
-                if !core::mem::take(&mut self.waits) {
+                if !core::mem::take(&mut self.waits) && !self.is_recording {
                     self.push(record, SharedProfile::inferred(started));
                 }
             }
@@ -263,7 +272,7 @@ impl RequestIndex {
 
 impl Projection for RequestIndex {
     const NAME: &'static str = "request-index";
-    const VERSION: u32 = 4;
+    const VERSION: u32 = 5;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -277,7 +286,8 @@ impl Projection for RequestIndex {
             Event::Context(ContextEvent::EpochStarted(started)) if started.cause == EpochCause::Compaction => {
                 self.returns.push(seq);
             }
-            Event::Files(FilesEvent::RevertCommitted(_)) | Event::Message(MessageEvent::Pinned(_)) => {
+            Event::Files(FilesEvent::RevertCommitted(_))
+            | Event::Message(MessageEvent::Pinned(_) | MessageEvent::Edited(_)) => {
                 self.returns.push(seq);
             }
             Event::Input(
@@ -300,7 +310,8 @@ impl Projection for RequestIndex {
                 | MessageEvent::SyntheticAdded(_)
                 | MessageEvent::ShellRan(_)
                 | MessageEvent::TodoUpdated(_)
-                | MessageEvent::RedactionApplied(_),
+                | MessageEvent::RedactionApplied(_)
+                | MessageEvent::UnknownPart(_),
             )
             | Event::Files(
                 FilesEvent::Captured(_)

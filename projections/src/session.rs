@@ -308,7 +308,9 @@ impl Projection for SessionInfo {
                 | MessageEvent::Unpinned(_)
                 | MessageEvent::SyntheticAdded(_)
                 | MessageEvent::ShellRan(_)
-                | MessageEvent::RedactionApplied(_),
+                | MessageEvent::RedactionApplied(_)
+                | MessageEvent::Edited(_)
+                | MessageEvent::UnknownPart(_),
             )
             | Event::Files(FilesEvent::Captured(_) | FilesEvent::Summarised(_)) => {}
         }

@@ -234,7 +234,9 @@ impl Projection for Transcript {
                 MessageEvent::Pinned(_)
                 | MessageEvent::Unpinned(_)
                 | MessageEvent::TodoUpdated(_)
-                | MessageEvent::RedactionApplied(_),
+                | MessageEvent::RedactionApplied(_)
+                | MessageEvent::Edited(_)
+                | MessageEvent::UnknownPart(_),
             )
             | Event::Files(
                 FilesEvent::Captured(_)

@@ -2,7 +2,7 @@
 //!
 //! [`wire`] encodes a request and decodes an answer without any I/O: a body is a function of the log alone, so that a proof
 //! needs no network. [`http`] (feature `http`) sends those bytes and adds only headers; [`cassette`] records answers and
-//! plays them back; [`catalog`] knows models, prices and limits. The port itself is [`provider::Provider`].
+//! plays them back; [`recorded`] reads the bodies of other agents; [`catalog`] knows models, prices and limits. The port itself is [`provider::Provider`].
 //! Described in `docs/reference/wire.md`.
 //!
 //! ```text
@@ -18,6 +18,7 @@ pub mod catalog;
 pub mod http;
 mod input;
 pub mod provider;
+pub mod recorded;
 pub mod wire;
 
 pub use cassette::{CassettePlayer, CassetteRecorder};

@@ -1,6 +1,9 @@
 //! The agents: how each is pointed to the recorder.
 
+mod configured;
+
 use crate::proxy::Upstream;
+use configured::{ConfiguredProvider, of_codex, of_opencode};
 use serde_json::{Map, Value, json};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -118,15 +121,34 @@ impl AgentKind {
             let url = url.unwrap_or_else(|| usual.to_owned());
             Upstream { name: name.to_owned(), url: root(&url).to_owned() }
         };
-        vec![
+        let usual = vec![
             route("anthropic", anthropic, "https://api.anthropic.com"),
             route("openai", openai, "https://api.openai.com"),
             route("gemini", gemini, "https://generativelanguage.googleapis.com"),
-        ]
+        ];
+        let configured = self.configured(variable, directory).into_iter().map(|provider| {
+            let url = upstream.map(|upstream| format!("{}/v1", root(upstream)));
+            Upstream { name: provider.route(), url: url.unwrap_or(provider.url) }
+        });
+        usual.into_iter().chain(configured).collect()
+    }
+
+    /// The providers with addresses that the agent's own configuration names.
+    fn configured(self, variable: Variable<'_>, directory: &Path) -> Vec<ConfiguredProvider> {
+        match self {
+            Self::OpenCode => of_opencode(variable, directory),
+            Self::Codex => of_codex(variable).into_iter().collect(),
+            Self::Claude | Self::Gemini | Self::Any => Vec::new(),
+        }
     }
 
     /// The variables that point programs to the recorder; `base` gives the local address of a route.
-    pub fn variables(self, base: &dyn Fn(&str) -> String, variable: Variable<'_>) -> Vec<(String, String)> {
+    pub fn variables(
+        self,
+        base: &dyn Fn(&str) -> String,
+        variable: Variable<'_>,
+        directory: &Path,
+    ) -> Vec<(String, String)> {
         let anthropic = || ("ANTHROPIC_BASE_URL".to_owned(), base("anthropic"));
         let openai = || ("OPENAI_BASE_URL".to_owned(), format!("{}/v1", base("openai")));
         let gemini = || ("GOOGLE_GEMINI_BASE_URL".to_owned(), base("gemini"));
@@ -134,7 +156,10 @@ impl AgentKind {
             Self::Claude => vec![anthropic()],
             Self::Codex => vec![openai()],
             Self::Gemini => vec![gemini()],
-            Self::OpenCode => vec![(OPENCODE.to_owned(), opencode(base, variable(OPENCODE)))],
+            Self::OpenCode => {
+                let configured = self.configured(variable, directory);
+                vec![(OPENCODE.to_owned(), opencode(base, variable(OPENCODE), &configured))]
+            }
             Self::Any => {
                 let old = ("OPENAI_API_BASE".to_owned(), format!("{}/v1", base("openai")));
                 vec![anthropic(), openai(), old, gemini()]
@@ -159,6 +184,7 @@ impl AgentKind {
         command: &[OsString],
         recorder: RecorderAddresses<'_>,
         variable: Variable<'_>,
+        directory: &Path,
     ) -> Result<Launch, LaunchError> {
         let Some((program, arguments)) = command.split_first() else { return Ok(Launch::default()) };
         let mut arguments = arguments.to_vec();
@@ -168,10 +194,19 @@ impl AgentKind {
                 // It reads the address from its own files and from arguments alone.
                 let url = Value::from(format!("{}/v1", (recorder.shown)("openai")));
                 arguments.splice(0..0, ["-c".into(), format!("openai_base_url={url}").into()]);
+                for provider in self.configured(variable, directory) {
+                    let url = Value::from((recorder.shown)(&provider.route()));
+                    let set = format!("model_providers.{}.base_url={url}", provider.name);
+                    arguments.splice(0..0, ["-c".into(), set.into()]);
+                }
             }
             _ => {}
         }
-        Ok(Launch { program: program.clone(), arguments, variables: self.variables(recorder.base, variable) })
+        Ok(Launch {
+            program: program.clone(),
+            arguments,
+            variables: self.variables(recorder.base, variable, directory),
+        })
     }
 }
 
@@ -230,13 +265,14 @@ fn with_settings(mut arguments: Vec<OsString>, recorder: RecorderAddresses<'_>) 
 }
 
 /// A configuration of OpenCode that points its providers to the recorder, laid over the one that is set.
-fn opencode(base: &dyn Fn(&str) -> String, set: Option<String>) -> String {
+fn opencode(base: &dyn Fn(&str) -> String, set: Option<String>, configured: &[ConfiguredProvider]) -> String {
     let set = set.and_then(|text| serde_json::from_str::<Value>(&text).ok()).filter(Value::is_object);
     let mut config = set.unwrap_or_else(|| json!({}));
-    for (provider, route, version) in
-        [("anthropic", "anthropic", "v1"), ("openai", "openai", "v1"), ("google", "gemini", "v1beta")]
-    {
-        let url = json!(format!("{}/{version}", base(route)));
+    let usual = [("anthropic", "anthropic", "v1"), ("openai", "openai", "v1"), ("google", "gemini", "v1beta")];
+    let usual = usual.map(|(provider, route, version)| (provider, format!("{}/{version}", base(route))));
+    let own = configured.iter().map(|provider| (provider.name.as_str(), base(&provider.route())));
+    for (provider, url) in usual.into_iter().chain(own) {
+        let url = json!(url);
         let mut place = &mut config;
         for name in ["provider", provider, "options"] {
             if !place.get(name).is_some_and(Value::is_object) {
@@ -250,106 +286,4 @@ fn opencode(base: &dyn Fn(&str) -> String, set: Option<String>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::cell::RefCell;
-
-    fn base(route: &str) -> String {
-        format!("http://127.0.0.1:1/t/{route}")
-    }
-
-    fn shown(route: &str) -> String {
-        format!("http://127.0.0.1:1/own/{route}")
-    }
-
-    fn none(_: &str) -> Option<String> {
-        None
-    }
-
-    /// What a command is started with, and the settings that were kept in a file.
-    fn kept(kind: AgentKind, command: &[&str]) -> Result<(Launch, String), LaunchError> {
-        let command: Vec<OsString> = command.iter().map(Into::into).collect();
-        let settings = RefCell::default();
-        let keep = |text: &str| {
-            settings.replace(text.to_owned());
-            Ok("/private/settings.json".into())
-        };
-        let recorder = RecorderAddresses { base: &base, shown: &shown, keep: &keep };
-        let launched = kind.launch(&command, recorder, &none)?;
-        Ok((launched, settings.take()))
-    }
-
-    fn launch(kind: AgentKind, command: &[&str]) -> Launch {
-        kept(kind, command).unwrap().0
-    }
-
-    #[test]
-    fn claude_code_is_given_settings_merged_with_the_users() {
-        let overlay = |command: &[&str]| {
-            let (launched, settings) = kept(AgentKind::Claude, command).unwrap();
-            assert_eq!(launched.arguments[..2], ["--settings", "/private/settings.json"]);
-            (launched.arguments[2..].to_vec(), serde_json::from_str::<Value>(&settings).unwrap())
-        };
-        let (arguments, settings) = overlay(&["/bin/claude", "-p", "x"]);
-        assert_eq!(arguments, ["-p", "x"]);
-        assert_eq!(settings, json!({"env": {"ANTHROPIC_BASE_URL": base("anthropic")}}));
-        for given in [
-            &["claude", "--settings", r#"{"a":1,"env":{"B":"2"}}"#][..],
-            &["claude", r#"--settings={"a":1,"env":{"B":"2"}}"#],
-        ] {
-            let (arguments, merged) = overlay(given);
-            assert!(arguments.is_empty());
-            assert_eq!(merged, json!({"a": 1, "env": {"B": "2", "ANTHROPIC_BASE_URL": base("anthropic")}}));
-        }
-        let refused = kept(AgentKind::Claude, &["claude", "--settings", "{"]);
-        assert!(matches!(refused, Err(LaunchError::NotSettings)));
-    }
-
-    #[test]
-    fn no_argument_holds_the_secret_of_the_recorder() {
-        for command in [&["claude", "-p", "x"][..], &["codex", "exec"], &["opencode", "run"], &["gemini"], &["python3"]]
-        {
-            for kind in [AgentKind::Claude, AgentKind::Codex, AgentKind::OpenCode, AgentKind::Gemini, AgentKind::Any] {
-                let launched = launch(kind, command);
-                let told = launched.arguments.iter().any(|argument| argument.to_string_lossy().contains("/t/"));
-                assert!(!told, "{kind:?}: {:?}", launched.arguments);
-            }
-        }
-    }
-
-    #[test]
-    fn arguments_are_added_only_for_the_agents_own_program() {
-        let script = launch(AgentKind::Claude, &["python3", "agent.py"]);
-        assert_eq!(script.arguments, ["agent.py"]);
-        assert_eq!(script.variables[0], ("ANTHROPIC_BASE_URL".to_owned(), base("anthropic")));
-        let codex = launch(AgentKind::Codex, &["codex", "exec"]);
-        assert_eq!(codex.arguments, ["-c", "openai_base_url=\"http://127.0.0.1:1/own/openai/v1\"", "exec"]);
-        assert_eq!(launch(AgentKind::Any, &["claude"]).arguments, Vec::<OsString>::new());
-    }
-
-    #[test]
-    fn opencode_keeps_the_configuration_that_is_set() {
-        let config: Value = serde_json::from_str(&opencode(
-            &base,
-            Some(r#"{"model":"x","provider":{"openai":{"options":{"apiKey":"k"}}}}"#.into()),
-        ))
-        .unwrap();
-        assert_eq!(config["model"], "x");
-        assert_eq!(config["provider"]["openai"]["options"]["apiKey"], "k");
-        assert_eq!(config["provider"]["openai"]["options"]["baseURL"], "http://127.0.0.1:1/t/openai/v1");
-        assert_eq!(config["provider"]["anthropic"]["options"]["baseURL"], "http://127.0.0.1:1/t/anthropic/v1");
-    }
-
-    #[test]
-    fn requests_go_where_they_went_before() {
-        let set = |name: &str| (name == "OPENAI_BASE_URL").then(|| "https://openrouter.ai/api/v1/".to_owned());
-        let urls = |upstream: Option<&str>| -> Vec<String> {
-            let routes = AgentKind::Any.upstreams(upstream, &set, Path::new("/nowhere"));
-            routes.into_iter().map(|route| route.url).collect()
-        };
-        let usual =
-            ["https://api.anthropic.com", "https://openrouter.ai/api", "https://generativelanguage.googleapis.com"];
-        assert_eq!(urls(None), usual);
-        assert_eq!(urls(Some("http://127.0.0.1:9/v1")), ["http://127.0.0.1:9"; 3]);
-    }
-}
+mod tests;

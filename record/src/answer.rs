@@ -1,13 +1,13 @@
 //! Answers decoded: streams by the decoders of the protocols, single JSON bodies by way of the events that a stream would have had.
 
+mod choices;
+
 use crate::capture::CapturedAnswer;
-use crate::conversation::{DecodedAnswer, WireItem};
-use crate::gemini;
-use crate::protocol::RecordedProtocol;
-use crate::responses;
 use annals_core::event::{AnswerId, Failure, Finish, Usage};
 use annals_providers::provider::{ProviderError, ProviderEvent};
+use annals_providers::recorded::{self, DecodedAnswer, RecordedProtocol, WireItem};
 use annals_providers::wire::{Decoder, Protocol, RetryAdvice, decoder, refusal};
+use choices::StreamEvents;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ pub(crate) fn answer(
     let (mut answer, error) = match protocol {
         RecordedProtocol::Spoken(protocol) => spoken(protocol, body, streamed),
         RecordedProtocol::Gemini => {
-            let mut answer = gemini::answer(&chunks(body, streamed));
+            let mut answer = recorded::gemini_answer(&chunks(body, streamed));
             let error = answer.error.take();
             (answer, error.or_else(|| Some(incomplete())))
         }
@@ -49,7 +49,7 @@ pub(crate) fn answer(
             Some(Failure { kind: "interrupted".to_owned(), message: why.into(), status: None })
         }
     };
-    if protocol == RecordedProtocol::Spoken(Protocol::AnthropicMessages) {
+    if matches!(protocol, RecordedProtocol::Spoken(Protocol::AnthropicMessages | Protocol::OpenAiResponses)) {
         let request = captured.request_id.clone();
         answer.id = message_id(body, streamed).map(|message| AnswerId { message, request });
     }
@@ -58,11 +58,33 @@ pub(crate) fn answer(
 
 /// Reads an answer with the decoder of its protocol; gives why it is not complete, too.
 fn spoken(protocol: Protocol, body: &str, streamed: bool) -> (DecodedAnswer, Option<Failure>) {
-    let mut assembly = Assembly::default();
-    let mut decoder = decoder(protocol);
-    let events = if streamed { streamed_events(body) } else { single(protocol, body) };
+    if let Some(error) = choices::error(body).filter(|_| !streamed) {
+        return (DecodedAnswer::default(), Some(error));
+    }
+    let mut events = if streamed { streamed_events(body) } else { single(protocol, body) };
+    let mut others = Vec::new();
+    if protocol == Protocol::OpenAiChat {
+        let mut all = choices::by_choice(events).into_iter();
+        events = all.next().unwrap_or_default();
+        others = all.flat_map(|events| choices::items(&events)).collect();
+    }
+    let (mut answer, mut error) = read(protocol, &events);
+    // A gateway may send all of it in the last event.
+    if protocol == Protocol::OpenAiResponses
+        && answer.items.is_empty()
+        && let Some(response) = choices::completed(&events)
+    {
+        (answer, error) = read(protocol, &response_items(&response));
+    }
+    answer.items.extend(others);
+    (answer, error.as_ref().map(failure))
+}
+
+/// Reads the events of a stream.
+fn read(protocol: Protocol, events: &StreamEvents) -> (DecodedAnswer, Option<ProviderError>) {
+    let (mut assembly, mut decoder) = (Assembly::default(), decoder(protocol));
     let mut error = None;
-    for (name, data) in &events {
+    for (name, data) in events {
         if let Err(found) = assembly.take(&mut decoder, name, data) {
             error = Some(found);
             break;
@@ -71,7 +93,7 @@ fn spoken(protocol: Protocol, body: &str, streamed: bool) -> (DecodedAnswer, Opt
     if error.is_none() && assembly.finish.is_none() {
         error = assembly.end(&mut decoder).err();
     }
-    (assembly.answer(), error.as_ref().map(failure))
+    (assembly.answer(), error)
 }
 
 fn incomplete() -> Failure {
@@ -79,7 +101,7 @@ fn incomplete() -> Failure {
     Failure { kind: "incomplete-stream".to_owned(), message: message.into(), status: None }
 }
 
-/// The id of a message of Anthropic.
+/// The id of a message of Anthropic, or of a response of OpenAI.
 fn message_id(body: &str, streamed: bool) -> Option<String> {
     let first = if streamed {
         streamed_events(body.get(..body.len().min(64 << 10))?).into_iter().next()?.1
@@ -87,7 +109,7 @@ fn message_id(body: &str, streamed: bool) -> Option<String> {
         body.to_owned()
     };
     let first: Value = serde_json::from_str(&first).ok()?;
-    let message = if streamed { first.get("message")? } else { &first };
+    let message = if streamed { first.get("message").or_else(|| first.get("response"))? } else { &first };
     message.get("id")?.as_str().map(str::to_owned)
 }
 
@@ -159,20 +181,21 @@ fn single(protocol: Protocol, body: &str) -> Vec<(String, String)> {
 }
 
 fn chat(body: &Value) -> Vec<(String, String)> {
-    let choice = body.pointer("/choices/0");
-    let mut delta = choice.and_then(|choice| choice.get("message")).cloned().unwrap_or_default();
-    let calls = delta.get_mut("tool_calls").and_then(Value::as_array_mut);
-    for (index, call) in calls.into_iter().flatten().enumerate() {
-        if let Value::Object(call) = call {
-            call.insert("index".to_owned(), json!(index));
+    let listed = body.get("choices").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let choices = listed.iter().enumerate().map(|(number, choice)| {
+        let mut delta = choice.get("message").cloned().unwrap_or_default();
+        let calls = delta.get_mut("tool_calls").and_then(Value::as_array_mut);
+        for (index, call) in calls.into_iter().flatten().enumerate() {
+            if let Value::Object(call) = call {
+                call.insert("index".to_owned(), json!(index));
+            }
         }
-    }
-    let finish = choice.and_then(|choice| choice.get("finish_reason")).cloned();
-    let chunk = match body.get("error") {
-        Some(error) => json!({"error": error}),
-        None => json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}], "usage": body.get("usage")}),
-    };
-    [chunk.to_string(), "[DONE]".to_owned()].map(|data| (String::new(), data)).into()
+        let finish = choice.get("finish_reason").cloned();
+        let chunk = json!({"choices": [{"index": number, "delta": delta, "finish_reason": finish}]});
+        chunk.to_string()
+    });
+    let usage = json!({"choices": [], "usage": body.get("usage")}).to_string();
+    choices.chain([usage, "[DONE]".to_owned()]).map(|data| (String::new(), data)).collect()
 }
 
 fn response_items(body: &Value) -> Vec<(String, String)> {
@@ -298,7 +321,7 @@ fn local(items: Vec<WireItem>) -> (Vec<WireItem>, bool) {
             && let Ok(call) = serde_json::from_str::<Value>(result)
             && call.get("type").and_then(Value::as_str).is_some_and(|kind| LOCAL.contains(&kind))
         {
-            executed.insert(id.clone(), responses::local_call(&call));
+            executed.insert(id.clone(), recorded::local_call(&call));
         }
     }
     let any = !executed.is_empty();
@@ -311,89 +334,4 @@ fn local(items: Vec<WireItem>) -> (Vec<WireItem>, bool) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const STREAM: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\n\
-        event: content_block_start\r\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\r\n\r\n\
-        event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n";
-    const END: &str = "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
-        data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":3}}\n\n\
-        data: {\"type\":\"message_stop\"}\n\n";
-
-    fn captured(status: Option<u16>, media: &str) -> CapturedAnswer {
-        let (queue, _) = crate::capture::CaptureQueue::new();
-        CapturedAnswer {
-            id: 0,
-            at: annals_core::Time(0),
-            status,
-            media: Some(media.to_owned()),
-            request_id: None,
-            coding: None,
-            body: queue.body(),
-            complete: true,
-            fault: None,
-            first_byte_ms: None,
-            duration_ms: 0,
-        }
-    }
-
-    fn of(protocol: Protocol, media: &str, body: &str) -> DecodedAnswer {
-        answer(RecordedProtocol::Spoken(protocol), &captured(Some(200), media), body, true)
-    }
-
-    fn read(status: u16, media: &str, body: &str, complete: bool) -> DecodedAnswer {
-        answer(RecordedProtocol::Spoken(Protocol::AnthropicMessages), &captured(Some(status), media), body, complete)
-    }
-
-    #[test]
-    fn single_bodies_of_every_protocol_are_read() {
-        let chat = json!({"choices": [{"message": {"content": "Hi", "tool_calls": [
-            {"id": "c", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]}, "finish_reason": "tool_calls"}],
-            "usage": {"prompt_tokens": 9, "completion_tokens": 3}});
-        let said = of(Protocol::OpenAiChat, "application/json", &chat.to_string());
-        assert_eq!(
-            (said.items.len(), said.finish, said.usage.map(|usage| usage.input)),
-            (2, Some(Finish::ToolCalls), Some(9))
-        );
-        let response = json!({"status": "completed", "usage": {"input_tokens": 9, "output_tokens": 3}, "output": [
-            {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]},
-            {"type": "custom_tool_call", "id": "x", "call_id": "c", "name": "apply_patch", "input": "*** Begin"}]});
-        let said = of(Protocol::OpenAiResponses, "application/json", &response.to_string());
-        let patch = WireItem::Call {
-            id: "c".into(),
-            name: "apply_patch".into(),
-            input: "*** Begin".into(),
-            hosted: false,
-            metadata: None,
-        };
-        assert_eq!((said.items, said.finish), (vec![WireItem::Text("Hi".into()), patch], Some(Finish::ToolCalls)));
-    }
-
-    #[test]
-    fn a_stream_and_a_single_body_say_the_same() {
-        let streamed = read(200, "text/event-stream; charset=utf-8", &format!("{STREAM}{END}"), true);
-        assert_eq!(streamed.items, [WireItem::Text("Hi".into())]);
-        assert_eq!(streamed.finish, Some(Finish::Stop));
-        assert_eq!(streamed.usage.map(|usage| (usage.input, usage.output)), Some((9, 3)));
-        let body = json!({"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Hi"}],
-            "stop_reason": "end_turn", "usage": {"input_tokens": 9, "output_tokens": 3}});
-        assert_eq!(read(200, "application/json", &body.to_string(), true), streamed);
-    }
-
-    #[test]
-    fn what_arrived_of_an_answer_that_broke_off_is_kept() {
-        let aborted = read(200, "text/event-stream", STREAM, false);
-        assert_eq!(aborted.items, [WireItem::Text("Hi".into())]);
-        assert_eq!(aborted.error.map(|error| error.kind), Some("interrupted".to_owned()));
-    }
-
-    #[test]
-    fn a_refusal_says_why() {
-        let body = r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#;
-        let refused = read(429, "application/json", body, true).error.unwrap();
-        assert_eq!((refused.kind.as_str(), refused.status), ("rate-limit", Some(429)));
-        let unreachable = answer(RecordedProtocol::Gemini, &captured(None, ""), "", false);
-        assert_eq!(unreachable.error.map(|error| error.kind), Some("transport".to_owned()));
-    }
-}
+mod tests;

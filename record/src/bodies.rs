@@ -171,7 +171,7 @@ impl RawBodies {
         for (number, request) in self.requests.into_iter().enumerate() {
             let body = without_betas(&request.bytes);
             // A body with secrets is known by what was recorded of it.
-            let recorded = redactor.cut(&String::from_utf8_lossy(&body)).recorded.into_owned();
+            let recorded = redactor.cut_text(&String::from_utf8_lossy(&body)).recorded.into_owned();
             if known.contains(&Digest::of(&body)) || known.contains(&Digest::of(recorded.as_bytes())) {
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use crate::cut::{Stretch, stretches, unmarked};
 use annals_core::{Digest, Seq};
-use annals_projections::Recipe;
+use annals_projections::{Recipe, RecipePart};
 use annals_runtime::redaction::Redactor;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,10 +18,54 @@ pub(crate) struct PieceRedactor {
     pieces: HashMap<Digest, Option<String>>,
 }
 
+/// A body as it arrived: text, or bytes that are none, each as one character.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyText {
+    pub(crate) text: String,
+    is_bytes: bool,
+}
+
+impl BodyText {
+    pub(crate) fn of(content: Vec<u8>) -> Self {
+        match String::from_utf8(content) {
+            Ok(text) => Self { text, is_bytes: false },
+            Err(error) => {
+                let text = error.as_bytes().iter().map(|byte| char::from(*byte)).collect();
+                Self { text, is_bytes: true }
+            }
+        }
+    }
+
+    /// Whether it is text.
+    pub(crate) fn is_text(&self) -> bool {
+        !self.is_bytes
+    }
+
+    /// Where it stops being text, if it does.
+    pub(crate) fn bad_byte(&self) -> Option<usize> {
+        let bytes = self.is_bytes.then(|| bytes_of(&self.text))?;
+        std::str::from_utf8(&bytes).err().map(|error| error.valid_up_to())
+    }
+
+    /// The hash of what was sent.
+    pub(crate) fn digest(&self) -> Digest {
+        digest(&self.text, self.is_bytes)
+    }
+}
+
+fn bytes_of(text: &str) -> Vec<u8> {
+    text.chars().filter_map(|character| u8::try_from(character).ok()).collect()
+}
+
+fn digest(text: &str, is_bytes: bool) -> Digest {
+    if is_bytes { Digest::of(&bytes_of(text)) } else { Digest::of(text.as_bytes()) }
+}
+
 /// A body in pieces, without secrets.
 #[derive(Debug)]
 pub(crate) struct CutBody<'b> {
     parts: Vec<CutPart>,
+    is_bytes: bool,
     /// What is recorded: the body, without secrets.
     pub(crate) recorded: Cow<'b, str>,
 }
@@ -78,7 +122,18 @@ impl PieceRedactor {
     }
 
     /// Cuts a body and replaces secrets in it.
-    pub(crate) fn cut<'b>(&mut self, body: &'b str) -> CutBody<'b> {
+    pub(crate) fn cut<'b>(&mut self, body: &'b BodyText) -> CutBody<'b> {
+        if body.is_text() {
+            return self.cut_text(&body.text);
+        }
+        let recorded = self.redactor.redact(&body.text).text;
+        let hash = Digest::of(body.text.as_bytes());
+        let piece = CutPart::Piece { hash, text: recorded.clone().into_owned(), marks: Vec::new() };
+        CutBody { parts: vec![piece], recorded, is_bytes: true }
+    }
+
+    /// Cuts a body that is text.
+    pub(crate) fn cut_text<'b>(&mut self, body: &'b str) -> CutBody<'b> {
         let mut parts = Vec::new();
         let mut recorded = String::with_capacity(body.len());
         for stretch in stretches(body) {
@@ -99,7 +154,14 @@ impl PieceRedactor {
             }
         }
         let recorded = if recorded == body { Cow::Borrowed(body) } else { Cow::Owned(recorded) };
-        CutBody { parts, recorded }
+        CutBody { parts, recorded, is_bytes: false }
+    }
+}
+
+impl CutBody<'_> {
+    /// The hash of what is recorded, if secrets were replaced.
+    pub(crate) fn redacted(&self) -> Option<Digest> {
+        matches!(self.recorded, Cow::Owned(_)).then(|| digest(&self.recorded, self.is_bytes))
     }
 }
 
@@ -108,6 +170,7 @@ impl KnownPieces {
     pub(crate) fn place(&self, cut: CutBody<'_>, next: Seq) -> PlacedBody {
         let mut new: Vec<(Digest, String)> = Vec::new();
         let mut numbers: HashMap<Digest, usize> = HashMap::new();
+        let is_bytes = cut.is_bytes;
         let parts = cut.parts.into_iter().map(|part| match part {
             CutPart::Between(text) => Err(text),
             CutPart::Piece { hash, text, marks } => {
@@ -126,6 +189,8 @@ impl KnownPieces {
         let mut recipe = Recipe::default();
         for part in parts {
             match part {
+                Ok((Ok((seq, index)), _)) if is_bytes => recipe.parts.push(RecipePart::Bytes { seq: Some(seq), index }),
+                Ok((Err(index), _)) if is_bytes => recipe.parts.push(RecipePart::Bytes { seq: None, index }),
                 Err(text) => recipe.copy(&text),
                 Ok((Ok((seq, index)), marks)) => recipe.piece(Some(seq), index, marks),
                 Ok((Err(number), marks)) => {
@@ -168,7 +233,7 @@ mod tests {
         let (mut known, mut log) = (KnownPieces::default(), BTreeMap::new());
         let (mut again, mut sizes, mut next) = (Vec::new(), Vec::new(), Seq(5));
         for body in bodies {
-            let cut = redactor.cut(body);
+            let cut = redactor.cut_text(body);
             let recorded = cut.recorded.clone().into_owned();
             let placed = known.place(cut, next);
             sizes.push(placed.events.iter().flatten().map(String::len).sum());
@@ -180,8 +245,8 @@ mod tests {
             let own = Seq(next.0 - 1);
             let recipe = Recipe::parse(&placed.recipe.to_json()).unwrap();
             let body = recipe.assemble(own, |seq, index| log.get(&seq)?.get(index).cloned()).unwrap();
-            assert_eq!(body, recorded);
-            again.push(body);
+            assert_eq!(String::from_utf8(body.clone()).unwrap(), recorded);
+            again.push(String::from_utf8(body).unwrap());
         }
         (again, sizes)
     }

@@ -7,8 +7,8 @@ use annals_runtime::worktree::Tree;
 use bytes::Bytes;
 use futures_util::Stream;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -115,7 +115,7 @@ impl CaptureQueue {
 
     /// An empty copy of a body.
     pub(crate) fn body(&self) -> CapturedBody {
-        CapturedBody { bytes: Vec::new(), waiting: self.waiting.clone(), overflowed: false }
+        CapturedBody { bytes: Vec::new(), waiting: self.waiting.clone(), overflowed: false, size: 0 }
     }
 
     pub(crate) fn send(&self, captured: Captured) {
@@ -148,17 +148,21 @@ pub(crate) struct CapturedBody {
     bytes: Vec<u8>,
     waiting: Arc<AtomicUsize>,
     overflowed: bool,
+    /// How many bytes there were, kept or not.
+    size: u64,
 }
 
 impl CapturedBody {
     /// A body that was read from a file.
     pub(crate) fn of(bytes: Vec<u8>) -> Self {
         let (overflowed, waiting) = (bytes.len() > BODY_MAX, Arc::new(AtomicUsize::new(bytes.len())));
-        Self { bytes, waiting, overflowed }
+        let size = bytes.len() as u64;
+        Self { bytes, waiting, overflowed, size }
     }
 
     /// Adds what passed.
     fn push(&mut self, piece: &[u8]) {
+        self.size += piece.len() as u64;
         let before = self.waiting.fetch_add(piece.len(), Ordering::Relaxed);
         if self.overflowed || self.bytes.len() + piece.len() > BODY_MAX || before + piece.len() > WAITING_MAX {
             self.waiting.fetch_sub(piece.len(), Ordering::Relaxed);
@@ -171,6 +175,11 @@ impl CapturedBody {
     fn overflow(&mut self) {
         self.waiting.fetch_sub(self.bytes.len(), Ordering::Relaxed);
         (self.bytes, self.overflowed) = (Vec::new(), true);
+    }
+
+    /// How many bytes there were, kept or not.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
     }
 
     /// The bytes; `None` if there were too many.
@@ -265,5 +274,28 @@ impl<S> Drop for CopyingStream<S> {
         // A reader of a body of known length may not look for its end.
         let whole = self.announced == Some(self.passed);
         self.end(if whole { BodyEnd::Complete } else { BodyEnd::BrokenOff(None) });
+    }
+}
+/// A stream that one reader may continue where another gave up.
+pub(crate) struct SharedStream<S>(Arc<Mutex<Pin<Box<S>>>>);
+
+impl<S> SharedStream<S> {
+    pub(crate) fn of(stream: S) -> Self {
+        Self(Arc::new(Mutex::new(Box::pin(stream))))
+    }
+}
+
+impl<S> Clone for SharedStream<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S: Stream> Stream for SharedStream<S> {
+    type Item = S::Item;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        // Readers follow each other.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().poll_next(context)
     }
 }

@@ -55,7 +55,8 @@ impl<'de: 'b, 'b> Deserialize<'de> for BodyValues<'b> {
 
 /// The stretches of a body; together they are the body. What is not a JSON object is one piece.
 pub(crate) fn stretches(body: &str) -> Vec<Stretch<'_>> {
-    let Ok(BodyValues(values)) = serde_json::from_str::<BodyValues<'_>>(body) else {
+    let json = body.strip_prefix('\u{feff}').unwrap_or(body);
+    let Ok(BodyValues(values)) = serde_json::from_str::<BodyValues<'_>>(json) else {
         return vec![Stretch::Piece(body)];
     };
     let mut found: Vec<&str> = Vec::new();

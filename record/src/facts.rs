@@ -1,12 +1,12 @@
 //! From messages to events: the inverse of lowering a history to a request.
 
-use crate::conversation::{Unit, WireItem};
 use annals_core::event::{
     AnswerId, Attachment, ChildOutcome, ChildSettled, ContextAdmitted, Delivery, Finish, InputAdmitted, InputPromoted,
-    ReasoningEnded, StepEnded, StepStarted, TextEnded, ToolCalled, ToolOutcome, ToolSettled,
+    PartUnknown, ReasoningEnded, StepEnded, StepStarted, TextEnded, ToolCalled, ToolOutcome, ToolSettled,
 };
-use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, Key, ModelName, Seq, SessionId, Text};
-use std::collections::{HashMap, HashSet};
+use annals_core::{AgentName, CallId, Event, InputId, Json, Key, ModelName, Seq, SessionId, Text};
+use annals_providers::recorded::{Unit, WireItem};
+use std::collections::HashSet;
 
 /// Events that are about to be appended, and the Seq of each.
 #[derive(Debug)]
@@ -61,27 +61,21 @@ pub(crate) struct OpenStep {
 pub(crate) struct Transcriber {
     pub(crate) used_calls: HashSet<String>,
     pub(crate) open: Option<OpenStep>,
-    /// How often each context text was admitted in the current epoch.
-    pub(crate) contexts: HashMap<Digest, u64>,
     pub(crate) inputs: u64,
     /// Subagents that have not ended.
     pub(crate) children: Vec<SessionId>,
 }
 
 impl Transcriber {
-    /// Ends the open step: with the results among the items of the messages that follow it, otherwise as interrupted.
-    pub(crate) fn close<'u>(&mut self, following: impl IntoIterator<Item = &'u Unit>, facts: &mut Facts) {
+    /// Ends the open step: with results, otherwise as interrupted. Of several results of one call, or of one tool where calls have no
+    /// ids, each is that of the next call.
+    pub(crate) fn close(&mut self, mut results: Vec<&WireItem>, facts: &mut Facts) {
         let Some(open) = self.open.take() else { return };
-        let results: HashMap<&str, &WireItem> = following
-            .into_iter()
-            .flat_map(|unit| &unit.items)
-            .filter_map(|item| match item {
-                WireItem::Result { id, .. } => Some((id.as_str(), item)),
-                _ => None,
-            })
-            .collect();
         for WaitingCall { theirs, name, ours, child, .. } in open.calls {
-            let (settled, ended) = match results.get(theirs.as_str()).or_else(|| results.get(name.as_str())) {
+            let is_of = |item: &&WireItem, of: &str| matches!(item, WireItem::Result { id, .. } if id == of);
+            let found = results.iter().position(|item| is_of(item, &theirs));
+            let found = found.or_else(|| results.iter().position(|item| is_of(item, &name)));
+            let (settled, ended) = match found.map(|at| results.remove(at)) {
                 Some(WireItem::Result { text, failed, attachments, .. }) => {
                     let outcome = if *failed { ChildOutcome::Failed } else { ChildOutcome::Completed };
                     (settled(ours, text, *failed, attachments), (outcome, text.as_str()))
@@ -103,46 +97,14 @@ impl Transcriber {
         facts.push(ChildSettled { child, outcome, result: result.into() });
     }
 
-    /// The texts that an agent adds to messages that are known: each as often as the messages have it, less what is admitted.
-    pub(crate) fn contexts<'u>(
-        &mut self,
-        units: impl IntoIterator<Item = &'u Unit>,
-        seen: &mut HashMap<Digest, u64>,
-        facts: &mut Facts,
-    ) {
-        for item in units.into_iter().flat_map(|unit| &unit.items) {
-            if let WireItem::Context { key, text } = item {
-                self.context(key, text, seen, facts);
-            }
-        }
-    }
-
-    fn context(&mut self, key: &'static str, text: &str, seen: &mut HashMap<Digest, u64>, facts: &mut Facts) {
-        let name = Digest::of(text.as_bytes());
-        let count = seen.entry(name).or_default();
-        *count += 1;
-        let admitted = self.contexts.entry(name).or_default();
-        if *count > *admitted {
-            *admitted += 1;
-            let keys = key.parse::<Key>().into_iter().collect();
-            facts.push(ContextAdmitted { keys, text: text.into() });
-        }
-    }
-
-    /// A new epoch: context texts before it left the history.
-    pub(crate) fn forget_contexts(&mut self) {
-        self.contexts.clear();
-    }
-
-    /// A message of the user: an input, and what the agent adds. Results settled their calls before.
-    pub(crate) fn user(&mut self, unit: &Unit, seen: &mut HashMap<Digest, u64>, facts: &mut Facts) {
+    /// What is new of a message of the user: an input, and what the agent adds. Results settled their calls before.
+    pub(crate) fn user(&mut self, unit: &Unit, facts: &mut Facts) {
         let (mut texts, mut attachments): (Vec<&str>, Vec<Attachment>) = (Vec::new(), Vec::new());
-        for item in &unit.items {
+        for (item, pointer) in unit.items.iter().zip(&unit.pointers) {
             match item {
                 WireItem::Text(text) => texts.push(text),
                 WireItem::Media(media) => attachments.push(media.clone()),
-                WireItem::Context { key, text } => self.context(key, text, seen, facts),
-                _ => {}
+                item => self.beside(item, pointer, facts),
             }
         }
         if texts.is_empty() && attachments.is_empty() {
@@ -155,10 +117,39 @@ impl Transcriber {
         facts.push(InputPromoted { input });
     }
 
+    /// What is new in a message that is known otherwise.
+    pub(crate) fn unknown(&self, unit: &Unit, facts: &mut Facts) {
+        unit.items.iter().zip(&unit.pointers).for_each(|(item, pointer)| self.beside(item, pointer, facts));
+    }
+
+    /// A part of a message other than a prompt or an answer.
+    fn beside(&self, item: &WireItem, pointer: &str, facts: &mut Facts) {
+        let (key, text) = match item {
+            WireItem::Context { key, text } => (Some(*key), text),
+            // The result of a call that the log does not have.
+            WireItem::Result { id, text, .. } if !self.used_calls.contains(id) => (None, text),
+            WireItem::Text(text) | WireItem::Reasoning { text, .. } | WireItem::Unknown { text } => (None, text),
+            WireItem::HostedResult { result, .. } => (None, result),
+            WireItem::Media(media) => {
+                facts.push(PartUnknown { pointer: pointer.to_owned(), text: media.uri.clone() });
+                return;
+            }
+            WireItem::Call { .. } | WireItem::Result { .. } => return,
+        };
+        if text.trim().is_empty() {
+            return;
+        }
+        let (text, pointer) = (Text::from(text.as_str()), pointer.to_owned());
+        match key.map(str::parse::<Key>) {
+            Some(Ok(key)) => facts.push(ContextAdmitted { keys: vec![key], text }),
+            Some(Err(_)) | None => facts.push(PartUnknown { pointer, text }),
+        };
+    }
+
     /// The content of an answer, with what the provider calls it and the files as it began. The step stays open for the results of its calls; without calls `end` ends it.
     pub(crate) fn assistant(
         &mut self,
-        items: &[WireItem],
+        unit: &Unit,
         agent: &AgentName,
         model: &ModelName,
         end: Option<StepEnded>,
@@ -169,7 +160,7 @@ impl Transcriber {
         let started = facts.push(StepStarted { agent, model, files, answer });
         let mut calls: Vec<WaitingCall> = Vec::new();
         let mut hosted: Vec<(String, CallId)> = Vec::new();
-        for (index, item) in (0..).zip(items) {
+        for (index, item) in (0..).zip(&unit.items) {
             let received = |json: &Option<String>| json.clone().map(Json::received);
             match item {
                 WireItem::Text(text) => {
@@ -206,7 +197,10 @@ impl Transcriber {
                         });
                     }
                 }
-                WireItem::Media(_) | WireItem::Context { .. } | WireItem::Result { .. } => {}
+                WireItem::Media(_) | WireItem::Context { .. } | WireItem::Result { .. } | WireItem::Unknown { .. } => {
+                    let pointer = unit.pointers.get(index as usize).map(String::as_str).unwrap_or_default();
+                    self.beside(item, pointer, facts);
+                }
             }
         }
         for (_, call) in hosted {

@@ -15,24 +15,18 @@
 
 mod agent;
 mod answer;
-mod anthropic;
 mod bodies;
 mod body;
 mod capture;
-mod chat;
 mod coding;
-mod conversation;
 mod cut;
 mod facts;
 mod files;
-mod gemini;
 mod headers;
 mod peer;
-mod protocol;
 mod proxy;
 mod purpose;
 mod recorder;
-mod responses;
 mod thread;
 
 pub use agent::{AgentKind, Launch, LaunchError, RecorderAddresses};

@@ -1,14 +1,15 @@
 //! The proxy: listens on loopback, passes every byte on unchanged and at once, and copies what passes.
 
 use crate::capture::{
-    BodyEnd, CaptureQueue, Captured, CapturedAnswer, CapturedBody, CapturedRequest, CopyingStream, WhenPassed,
+    BodyEnd, CaptureQueue, Captured, CapturedAnswer, CapturedBody, CapturedRequest, CopyingStream, SharedStream,
+    WhenPassed,
 };
 use crate::coding::StreamCoding;
 use crate::files::FileCaptures;
 use crate::headers::{self, AgentIds};
 use crate::peer;
-use crate::protocol::{self, RecordedProtocol};
 use annals_providers::http::{Now, Relay};
+use annals_providers::recorded::{self, RecordedProtocol};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryStreamExt};
@@ -69,6 +70,9 @@ pub enum ProxyError {
     #[error("{0} is not an address of this machine alone (127.0.0.1, ::1)")]
     NotLoopback(SocketAddr),
 }
+
+/// How long the rest of a request is read that no provider took.
+const REST_WAIT: Duration = Duration::from_secs(10);
 
 /// The first part of paths that only programs of the same user may ask for: it may be in arguments, which every user reads.
 const OWN: &str = "own";
@@ -215,7 +219,7 @@ impl ProxyState {
             host: host(&url),
             ids: AgentIds::of(&parts.headers),
             agent: headers::agent(&parts.headers),
-            compacts: headers::compacts(&parts.headers) || protocol::compacts(&path),
+            compacts: headers::compacts(&parts.headers) || recorded::compacts(&path),
             secrets: headers::secrets(&parts.headers, query.as_deref()),
             coding: headers::text(&parts.headers, header::CONTENT_ENCODING),
             body: self.queue.body(),
@@ -223,10 +227,13 @@ impl ProxyState {
             answered: Some(answered),
         };
         let announced = length(&parts.headers);
-        let body = (!body.is_end_stream()).then(|| exchange.copied_request(body, announced, captured));
+        let body =
+            (!body.is_end_stream()).then(|| SharedStream::of(exchange.copied_request(body, announced, captured)));
+        let rest = body.clone();
         let sent = self.relay.send(parts.method, &url, headers::passed_on(&parts.headers), body).await;
         match sent {
             Ok(answer) => {
+                drop(rest);
                 let (status, headers) = (answer.status(), headers::passed_on(answer.headers()));
                 let stream = exchange.copied_answer(answer.into_stream().boxed(), status, &headers, open);
                 let frames = stream.map_ok(Frame::data).map_err(io::Error::other);
@@ -236,6 +243,11 @@ impl ProxyState {
                 response
             }
             Err(error) => {
+                // What the agent wanted to send is recorded although no provider took it.
+                if let Some(mut rest) = rest {
+                    let read = async { while rest.next().await.is_some_and(|piece| piece.is_ok()) {} };
+                    drop(tokio::time::timeout(REST_WAIT, read).await);
+                }
                 exchange.unreachable(error.to_string());
                 plain(StatusCode::BAD_GATEWAY, &format!("annals record: {error}"))
             }

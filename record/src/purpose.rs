@@ -1,7 +1,7 @@
 //! What a request is for: a turn of its conversation, or something aside.
 
-use crate::conversation::{Speaker, WireConversation, WireItem};
 use annals_core::event::Purpose;
+use annals_providers::recorded::{Speaker, WireConversation, WireItem};
 
 /// Agents whose requests aside are known by their content.
 pub(crate) const KNOWN: [&str; 4] = ["claude-code", "codex", "opencode", "gemini"];
@@ -43,7 +43,7 @@ pub(crate) fn aside(asking: &Requester<'_>) -> Option<Purpose> {
     if !conversation.tools.is_empty() || speaks(conversation) && !has_schema(conversation) {
         return None;
     }
-    let titles = conversation.system.iter().any(|text| text.to_lowercase().contains("title"));
+    let titles = conversation.system().iter().any(|text| text.to_lowercase().contains("title"));
     Some(if titles { Purpose::Title } else { Purpose::Other })
 }
 
@@ -55,7 +55,7 @@ fn summarises(conversation: &WireConversation) -> bool {
         WireItem::Text(text) => Some(text.as_str()),
         _ => None,
     });
-    texts.chain(conversation.system.iter().map(String::as_str)).any(asks)
+    texts.chain(conversation.instructions.iter().map(|instruction| instruction.text.as_str())).any(asks)
 }
 
 /// Whether the model spoke already.
@@ -75,13 +75,15 @@ fn has_schema(conversation: &WireConversation) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::Unit;
     use annals_core::Json;
     use annals_core::event::ToolDefinition;
+    use annals_providers::recorded::{SystemInstruction, Unit};
 
     fn asked(text: &str, system: &str) -> WireConversation {
-        let unit = Unit { speaker: Speaker::User, items: vec![WireItem::Text(text.to_owned())] };
-        WireConversation { units: vec![unit], system: vec![system.to_owned()], ..WireConversation::default() }
+        let mut unit = Unit::new(Speaker::User);
+        unit.items.push(WireItem::Text(text.to_owned()));
+        let instruction = SystemInstruction { pointer: String::new(), text: system.to_owned(), is_volatile: false };
+        WireConversation { units: vec![unit], instructions: vec![instruction], ..WireConversation::default() }
     }
 
     fn purpose(agent: &str, conversation: &WireConversation, has_main: bool) -> Option<Purpose> {

@@ -4,11 +4,13 @@ mod answered;
 mod children;
 mod compacted;
 mod conversing;
+mod known;
 mod profile;
 mod resumed;
+#[cfg(test)]
+mod tests;
 
 use crate::body::{CutBody, KnownPieces};
-use crate::conversation::{Unit, WireConversation};
 use crate::facts::Transcriber;
 use crate::files::RecordedFiles;
 use annals_core::event::{
@@ -17,9 +19,11 @@ use annals_core::event::{
 };
 use annals_core::{AgentName, Digest, Event, Json, ModelName, RequestId, Seq, SessionId, Time};
 use annals_projections::{BuildError, Projection, RequestBuilder, SessionView, UsageTotals};
+use annals_providers::recorded::WireConversation;
 use annals_runtime::worktree::Tree;
 use annals_store::{AppendError, Draft, EventLog};
 use compacted::PendingSummary;
+use known::PartsOfMessages;
 use profile::RecordedShape;
 use std::sync::Arc;
 
@@ -62,12 +66,14 @@ impl InFlight {
 #[derive(Clone, Debug)]
 struct FailedAttempt {
     flight: InFlight,
+    /// When its answer ended.
+    at: Time,
     error: Failure,
     usage: Option<Usage>,
 }
 
 /// What a request is recorded with.
-pub(crate) struct RequestFacts<'r> {
+pub(crate) struct RequestFacts {
     pub(crate) id: u64,
     pub(crate) at: Time,
     pub(crate) request: RequestId,
@@ -75,8 +81,10 @@ pub(crate) struct RequestFacts<'r> {
     /// The files at that moment, if they are captured.
     pub(crate) files: Option<RecordedFiles>,
     pub(crate) target: String,
-    /// The body as it was sent.
-    pub(crate) body: &'r str,
+    /// The hash of the body as it was sent.
+    pub(crate) wire: Digest,
+    /// Why the body is not decoded, if it is not.
+    pub(crate) undecoded: Option<String>,
     pub(crate) conversation: WireConversation,
     pub(crate) model: ModelName,
     pub(crate) protocol: &'static str,
@@ -87,6 +95,8 @@ pub(crate) struct Thread {
     log: Arc<dyn EventLog>,
     pub(crate) session: SessionId,
     next: Seq,
+    /// The time of the newest event.
+    newest: Time,
     view: SessionView,
     builder: RequestBuilder,
     pub(crate) usage: UsageTotals,
@@ -96,17 +106,16 @@ pub(crate) struct Thread {
     model: ModelName,
     pieces: KnownPieces,
     transcriber: Transcriber,
-    /// The messages of the newest request and the answer to it: name, and the first event of each.
-    units: Vec<(Digest, Seq)>,
+    /// The parts of its messages.
+    parts: PartsOfMessages,
+    /// What the provider calls its answers, where later requests name one in the place of what came before.
+    answers: Vec<String>,
     /// The texts of the system prompt in force.
     system: Option<Vec<String>>,
-    tools: usize,
     pub(crate) in_flight: Vec<InFlight>,
     failed: Option<FailedAttempt>,
     /// A summary that was asked for, until a request shows what became of it.
     summary: Option<PendingSummary>,
-    /// The compaction with which an earlier recording ended: its summary is the first message of the next request.
-    compacted: Option<Seq>,
     /// Requests and usage of earlier recordings.
     pub(crate) before: (u64, UsageTotals),
     /// The files at the newest request.
@@ -128,6 +137,7 @@ impl Thread {
             log,
             session,
             next: Seq::ZERO,
+            newest: Time(0),
             view: SessionView::default(),
             builder: RequestBuilder::default(),
             usage: UsageTotals::default(),
@@ -137,25 +147,17 @@ impl Thread {
             model: ModelName(String::new()),
             pieces: KnownPieces::default(),
             transcriber: Transcriber::default(),
-            units: Vec::new(),
+            parts: PartsOfMessages::default(),
+            answers: Vec::new(),
             system: None,
-            tools: 0,
             in_flight: Vec::new(),
             failed: None,
             summary: None,
-            compacted: None,
             before: (0, UsageTotals::default()),
             last: None,
             files: None,
             unrecorded_files: None,
         }
-    }
-
-    /// How many leading messages of a request are those of the one before it, and how many there were.
-    pub(crate) fn shared(&self, conversation: &WireConversation) -> (usize, usize) {
-        let names = conversation.units.iter().filter_map(Unit::name);
-        let same = names.zip(&self.units).take_while(|(name, (known, _))| name == known).count();
-        (same, self.units.len())
     }
 
     /// The files are captured: what differs was changed by the step that is open, if one is.
@@ -172,11 +174,6 @@ impl Thread {
     /// Whether it had a request of a turn.
     pub(crate) fn has_turns(&self) -> bool {
         self.system.is_some()
-    }
-
-    /// Whether the newest request offered tools.
-    pub(crate) fn has_tools(&self) -> bool {
-        self.tools > 0
     }
 
     /// Whether a request is one that waits for its answer, or failed: another attempt of it.
@@ -204,16 +201,17 @@ impl Thread {
                 self.usage.apply(&record);
                 self.next = record.seq.plus(1);
             }
+            self.newest = at;
         }
         Ok(())
     }
 
     /// Records a request: what is new in the conversation, then the request itself.
-    pub(crate) async fn request(&mut self, facts: RequestFacts<'_>, cut: CutBody<'_>) -> Result<(), ThreadError> {
+    pub(crate) async fn request(&mut self, facts: RequestFacts, cut: CutBody<'_>) -> Result<(), ThreadError> {
         if let Some(files) = facts.files.clone() {
             self.files_are(files);
         }
-        let wire = Digest::of(facts.body.as_bytes());
+        let wire = facts.wire;
         let shape = RecordedShape::of(&self.agent, &facts);
         let (mut request, mut attempt) = (facts.request, 1);
         match self.failed.take() {
@@ -225,7 +223,7 @@ impl Thread {
             }
             failed => {
                 if let Some(failed) = failed {
-                    self.give_up(facts.at, failed).await?;
+                    self.give_up(failed).await?;
                 }
                 match facts.purpose {
                     Purpose::Turn => self.converse(facts.at, &facts.conversation, &facts.model).await?,
@@ -240,14 +238,14 @@ impl Thread {
 
     async fn send(
         &mut self,
-        facts: RequestFacts<'_>,
+        facts: RequestFacts,
         cut: CutBody<'_>,
         shape: RecordedShape,
         wire: Digest,
         request: RequestId,
         attempt: u32,
     ) -> Result<(), ThreadError> {
-        let redacted = matches!(cut.recorded, std::borrow::Cow::Owned(_)).then(|| Digest::of(cut.recorded.as_bytes()));
+        let redacted = cut.redacted();
         let mut placed = self.pieces.place(cut, self.next);
         let last = placed.events.pop().unwrap_or_default();
         let (target, recorded) = (facts.target, |recipe: String, pieces: Vec<String>, target: String, redacted| {
@@ -262,7 +260,10 @@ impl Thread {
             Purpose::Turn => None,
             // The messages before it are in the log.
             Purpose::Summary => Some(facts.conversation.newest_prompt().into()),
-            Purpose::Title | Purpose::Other => Some(facts.conversation.prompt().into()),
+            Purpose::Title | Purpose::Other => {
+                let undecoded = facts.undecoded.map(|why| format!("not decoded: {why}"));
+                Some(undecoded.unwrap_or_else(|| facts.conversation.prompt()).into())
+            }
         };
         // A hash of what was sent would let guesses of the secret be tested.
         let kept = redacted.is_none().then_some(wire);
@@ -273,9 +274,6 @@ impl Thread {
         self.append(facts.at, vec![body.into(), sent.into()]).await?;
         self.pieces.learn(&placed);
         self.requests += 1;
-        if facts.purpose == Purpose::Turn {
-            self.tools = facts.conversation.tools.len();
-        }
         self.in_flight.push(InFlight {
             id: facts.id,
             request,

@@ -4,6 +4,7 @@ mod agents;
 mod provider;
 mod resuming;
 mod transcripts;
+mod views;
 
 use crate::cli::command::{Annals, ends};
 use memchr::memmem;

@@ -68,6 +68,40 @@ payload! {
 }
 
 payload! {
+    /// The agent changed what it sends of the conversation: from here on, the model reads these parts otherwise, or not at all. What
+    /// happened stays what happened: turns, prompts and calls are those of the events.
+    MessagesEdited {
+        /// In order of their places.
+        edits: Vec<PartEdit>,
+    } texts { edits }
+}
+
+payload! {
+    /// What is sent of a part from here on.
+    PartEdit {
+        /// The event that made the message that has the part.
+        message: Seq,
+        /// The event that has the part: of a message (all of it), a fragment, a call, or the result of one.
+        place: Seq,
+        /// The text that is sent, of a call its input; `None` where the part, or only its media, are left out.
+        text: Option<Text>,
+        /// Whether media that came with it are left out. Without a text, the text stays.
+        without_media: bool,
+    } texts { text }
+}
+
+payload! {
+    /// A part of a recorded request that no reader of its protocol knows.
+    PartUnknown {
+        /// Where it is in the body, as a JSON Pointer.
+        #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
+        pointer: String,
+        /// Its text, or its JSON.
+        text: Text,
+    } texts { text }
+}
+
+payload! {
     /// Secrets were replaced by placeholders before they reached the log or a request.
     RedactionApplied {
         /// How often, by kind of secret.

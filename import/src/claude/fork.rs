@@ -70,7 +70,7 @@ pub(super) fn continued(
         let mut nothing = |_: SourceItem| Ok(());
         let keep_originals = false;
         let mut around =
-            ImportSink { send: &mut nothing, first_model, recall, editions, keep_originals, prompts, without_requests };
+            ImportSink { send: &mut nothing, start, recall, editions, keep_originals, prompts, without_requests };
         replay(&other, &of_other, last, requests, &mut around, aloud, depth)?;
     }
     Ok(Some(found))

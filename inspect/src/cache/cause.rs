@@ -33,6 +33,8 @@ pub enum Cause {
     CompactionUndone,
     /// A message was pinned or unpinned.
     Pin,
+    /// The agent changed what it sends of the conversation.
+    Edited,
     /// Mid-Conversation System Messages left with a new Context Epoch.
     Epoch(EpochCause),
     /// More time passed than the provider keeps a prefix, and it reported that it read nothing.
@@ -58,6 +60,7 @@ impl Cause {
             Self::Revert => "revert".to_owned(),
             Self::CompactionUndone => "compaction undone".to_owned(),
             Self::Pin => "message pinned or unpinned".to_owned(),
+            Self::Edited => "the agent changed its history".to_owned(),
             Self::Epoch(cause) => format!("context messages left with a new epoch ({cause})"),
             Self::TimePassed => "time passed".to_owned(),
             Self::Rewritten => "an earlier message changed".to_owned(),
@@ -91,6 +94,7 @@ enum Did {
     Revert,
     Undone,
     Pin,
+    Edited,
     /// A call was settled.
     Settled,
     /// What the model is was recorded anew.
@@ -148,10 +152,12 @@ impl Between {
             },
             Event::Message(event) => match event {
                 MessageEvent::Pinned(_) | MessageEvent::Unpinned(_) => Did::Pin,
+                MessageEvent::Edited(_) => Did::Edited,
                 MessageEvent::SyntheticAdded(_)
                 | MessageEvent::ShellRan(_)
                 | MessageEvent::TodoUpdated(_)
-                | MessageEvent::RedactionApplied(_) => return None,
+                | MessageEvent::RedactionApplied(_)
+                | MessageEvent::UnknownPart(_) => return None,
             },
             Event::Tool(event) => match event {
                 ToolEvent::Settled(_) => Did::Settled,
@@ -250,6 +256,7 @@ impl Differs {
                     Did::Revert => Some(Cause::Revert),
                     Did::Undone => Some(Cause::CompactionUndone),
                     Did::Pin => Some(Cause::Pin),
+                    Did::Edited => Some(Cause::Edited),
                     _ => None,
                 });
                 if rewritten.1.is_some() {

@@ -123,6 +123,8 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::Message(MessageEvent::ShellRan(ran)) => format!("$ {}", line(&ran.command)),
         Event::Message(MessageEvent::TodoUpdated(updated)) => counted(updated.items.len() as u64, "item"),
         Event::Message(MessageEvent::RedactionApplied(applied)) => joined(applied.counts.keys()),
+        Event::Message(MessageEvent::Edited(edited)) => counted(edited.edits.len() as u64, "part"),
+        Event::Message(MessageEvent::UnknownPart(part)) => format!("{}: {}", part.pointer, line(&part.text)),
         Event::Files(FilesEvent::Captured(captured)) => captured.tree.clone(),
         Event::Files(FilesEvent::Summarised(summarised)) => changed(&summarised.files),
         Event::Files(FilesEvent::RestoreBegun(begun)) => begun.location.directory.clone(),

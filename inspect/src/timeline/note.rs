@@ -89,6 +89,15 @@ pub fn note_line(note: &TimelineNote, at: Time) -> NoteLine {
         TimelineNote::CompactionUndone { compaction } => {
             ("undone", Session, format!("compaction at event {compaction} undone"), None)
         }
+        TimelineNote::MessagesEdited { replaced, left_out } => {
+            let made = [(*replaced, "replaced"), (*left_out, "left out")];
+            let made: Vec<String> = made
+                .into_iter()
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, verb)| format!("{verb} {}", counted(count, "part")))
+                .collect();
+            ("edited", Context, format!("the agent {} in what it sends", made.join(", ")), None)
+        }
         TimelineNote::OutputsPruned { calls, shortened } => {
             let made = [(*calls, "cleared", "old tool output"), (*shortened, "shortened", "tool output")];
             let made: Vec<String> = made

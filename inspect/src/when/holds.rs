@@ -3,7 +3,7 @@
 use super::occurrence::{Holder, Missed, Occurrence, Reason, Through};
 use crate::Fact;
 use annals_core::event::{
-    CompactionEvent, ContextEvent, InputEvent, MessageEvent, ProfileEvent, SessionEvent, StepEvent, ToolEvent,
+    CompactionEvent, ContextEvent, InputEvent, MessageEvent, PartEdit, ProfileEvent, SessionEvent, StepEvent, ToolEvent,
 };
 use annals_core::{Blobs, CallId, Event, InputId, Record, Seq, Text};
 use annals_projections::{SHORTENED_ENDS, without_middle};
@@ -183,6 +183,12 @@ impl<'a> Holds<'a> {
 
     fn message(&self, seq: Seq, event: &MessageEvent, fact: Fact) -> Vec<Occurrence> {
         let through = match event {
+            MessageEvent::Edited(edited) => {
+                let held = edited.edits.iter().filter(|edit| edit.text.as_ref().is_some_and(|text| self.has(text)));
+                let replaced = |edit: &PartEdit| Holder::Edit { message: edit.message, place: edit.place, edit: seq };
+                return held.map(|edit| Occurrence { holder: replaced(edit), fact, through: Through::Edit }).collect();
+            }
+            MessageEvent::UnknownPart(part) if self.has(&part.text) => Through::Unknown,
             MessageEvent::SyntheticAdded(added) if self.has(&added.text) => Through::Synthetic,
             MessageEvent::ShellRan(ran) if self.has_any([&ran.command, &ran.output]) => Through::Shell,
             MessageEvent::SyntheticAdded(_)
@@ -190,14 +196,17 @@ impl<'a> Holds<'a> {
             | MessageEvent::Pinned(_)
             | MessageEvent::Unpinned(_)
             | MessageEvent::TodoUpdated(_)
-            | MessageEvent::RedactionApplied(_) => return Vec::new(),
+            | MessageEvent::RedactionApplied(_)
+            | MessageEvent::UnknownPart(_) => return Vec::new(),
         };
         vec![Occurrence { holder: Holder::Message(seq), fact, through }]
     }
 
     /// What the current answer contains, in its message.
     fn in_answer(&self, fact: Fact, through: Through) -> Vec<Occurrence> {
-        self.step.map(|message| Occurrence { holder: Holder::Message(message), fact, through }).into_iter().collect()
+        let place = fact.seq;
+        let holder = self.step.map(|message| Holder::Fragment { message, place });
+        holder.map(|holder| Occurrence { holder, fact, through }).into_iter().collect()
     }
 
     fn step(&mut self, seq: Seq, event: &StepEvent, fact: Fact) -> Vec<Occurrence> {
@@ -239,7 +248,7 @@ impl<'a> Holds<'a> {
                 let hosted = settled.hosted_result.as_ref().is_some_and(|result| self.has(&result.0));
                 if self.has(result) || hosted {
                     let in_ends = hosted || settled.error.is_some() || self.has_of(result, Some(SHORTENED_ENDS));
-                    let holder = Holder::Result { message, call: settled.call.clone(), in_ends };
+                    let holder = Holder::Result { message, place: fact.seq, call: settled.call.clone(), in_ends };
                     return vec![Occurrence { holder, fact, through: Through::Result { tool } }];
                 }
                 if let Some(shown) = shown {

@@ -45,6 +45,15 @@ pub enum Through {
         /// The tool.
         tool: String,
     },
+    /// What the agent sends in the place of something else.
+    Edit,
+    /// A part of a recorded request that no reader knows.
+    Unknown,
+    /// The body of a recorded request, where no event has it.
+    Body {
+        /// Where it is there first, as a JSON Pointer.
+        pointer: String,
+    },
     /// An agent's own system text.
     AgentText {
         /// The agent.
@@ -109,9 +118,14 @@ impl Reason {
 pub(super) enum Holder {
     /// A whole message.
     Message(Seq),
+    /// A fragment or a call of an answer.
+    Fragment { message: Seq, place: Seq },
+    /// What the agent sends in the place of a part since an event.
+    Edit { message: Seq, place: Seq, edit: Seq },
     /// The result of a call in a message.
     Result {
         message: Seq,
+        place: Seq,
         call: CallId,
         /// Whether it is there where the output is shortened to its two ends.
         in_ends: bool,
@@ -129,7 +143,9 @@ impl Holder {
         match self {
             Self::Agent(digest) => sent.agent_profile == *digest,
             Self::Tools(digest) => sent.tools == Some(*digest),
-            Self::Message(_) | Self::Result { .. } | Self::Baseline(_) => false,
+            Self::Message(_) | Self::Fragment { .. } | Self::Edit { .. } | Self::Result { .. } | Self::Baseline(_) => {
+                false
+            }
         }
     }
 
@@ -137,16 +153,24 @@ impl Holder {
     /// they alone say whether it is in view.
     pub(super) fn place(&self) -> Option<Seq> {
         match self {
-            Self::Message(seq) | Self::Result { message: seq, .. } | Self::Baseline(seq) => Some(*seq),
+            Self::Message(seq)
+            | Self::Fragment { message: seq, .. }
+            | Self::Edit { message: seq, .. }
+            | Self::Result { message: seq, .. }
+            | Self::Baseline(seq) => Some(*seq),
             Self::Agent(_) | Self::Tools(_) => None,
         }
     }
 
     pub(super) fn is_in_view(&self, history: &History, epochs: &Epochs) -> bool {
         match self {
-            Self::Message(message) => history.selects(*message),
-            Self::Result { message, call, in_ends } => {
-                history.selects(*message) && is_read(history, *message, call, *in_ends)
+            Self::Message(message) => history.selects(*message) && history.edited(*message).is_none(),
+            Self::Fragment { message, place } => history.selects(*message) && history.edited(*place).is_none(),
+            Self::Edit { message, place, edit } => history.selects(*message) && history.edited(*place) == Some(*edit),
+            Self::Result { message, place, call, in_ends } => {
+                history.selects(*message)
+                    && history.edited(*place).is_none()
+                    && is_read(history, *message, call, *in_ends)
             }
             Self::Baseline(seq) => epochs.current.as_ref().is_some_and(|epoch| epoch.mark.seq == *seq),
             Self::Agent(_) | Self::Tools(_) => false,

@@ -1,10 +1,11 @@
 //! The spans of a request, each with the event that put it there.
 
 use super::file_line::FileRead;
-use crate::{IndexedRequest, RequestIndex};
+use crate::body_view::BodyView;
+use crate::{Asked, IndexedRequest, RequestIndex};
 use annals_core::event::{Purpose, ToolDefinition};
 use annals_core::{AgentName, Blobs, Digest, ModelName, NoBlobs, Seq, canonical};
-use annals_projections::{Block, Body, Content, PRUNED, Request, Role, SessionView};
+use annals_projections::{Block, Body, Content, PRUNED, Request, Role, SessionView, UNKNOWN_PART};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -68,6 +69,8 @@ pub enum Sort {
     Pruned,
     /// What the runtime adds to this request alone.
     Added,
+    /// A part of a recorded body that no event explains, or that no reader of its protocol knows.
+    Unknown,
     /// The message of a summary or title request.
     Prompt,
     /// A tool definition.
@@ -94,6 +97,9 @@ pub struct RequestSpan {
     pub piece: usize,
     /// What kind of thing it is.
     pub sort: Sort,
+    /// Where it is in the recorded body, as a JSON Pointer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
     /// The Context Sources that it renders.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
@@ -149,8 +155,10 @@ fn makers(view: &SessionView) -> BTreeMap<Seq, Maker> {
                 Maker { admitted, ..plain(Sort::User, Actor::User) }
             }
             Body::System { keys, .. } => {
+                let is_unknown = keys.iter().any(|key| key.as_str() == UNKNOWN_PART);
+                let sort = if is_unknown { Sort::Unknown } else { Sort::System };
                 let sources = keys.iter().map(|key| key.as_str().to_owned()).collect();
-                Maker { sources, ..plain(Sort::System, Actor::Runtime) }
+                Maker { sources, ..plain(sort, Actor::Runtime) }
             }
             Body::Synthetic { .. } => plain(Sort::Synthetic, Actor::Runtime),
             Body::Shell { .. } => plain(Sort::Shell, Actor::User),
@@ -180,18 +188,24 @@ fn makers(view: &SessionView) -> BTreeMap<Seq, Maker> {
 }
 
 /// Every span of a request, in the order in which it is sent.
-pub(super) fn spans(
-    request: &Request,
-    view: &SessionView,
-    step: &IndexedRequest,
-    steps: &RequestIndex,
-) -> Vec<RequestSpan> {
-    let mut spans = system(request, step, steps);
+pub(super) fn spans(asked: &Asked, steps: &RequestIndex) -> Vec<RequestSpan> {
+    let (request, view, step, body) = (&asked.request, &asked.view, &asked.step, asked.body.as_ref());
+    let mut spans = system(request, step, steps, body);
     let makers = makers(view);
     let mut reads = BTreeMap::new();
     for (number, message) in request.messages.iter().enumerate() {
         for (piece, block) in message.blocks.iter().enumerate() {
             let mut span = of_block(block, message.role, &makers, request.purpose, step, (number, piece));
+            if let Some(body) = body {
+                span.pointer = body.messages.get(number).and_then(|places| places.get(piece)).cloned();
+                if span.sort == Sort::Added {
+                    span.sort = Sort::Unknown;
+                }
+            }
+            // The agent sends it otherwise than the event that it came from has it.
+            if let (Some(place), Some(edit)) = (span.seq, block.seq().and_then(|place| view.history.edited(place))) {
+                (span.settled, span.seq, span.placed) = (Some(place), Some(edit), Some(edit));
+            }
             match block {
                 Block::Call { id, tool, input, .. } => reads.extend(FileRead::of(tool, input).map(|read| (id, read))),
                 Block::Result { result, .. } => span.read = reads.get(&result.id).cloned(),
@@ -206,6 +220,7 @@ pub(super) fn spans(
             part: part.to_owned(),
             piece,
             sort,
+            pointer: None,
             sources: Vec::new(),
             text,
             actor: Actor::Configuration,
@@ -234,14 +249,14 @@ pub(super) fn spans(
     spans
 }
 
-fn system(request: &Request, step: &IndexedRequest, steps: &RequestIndex) -> Vec<RequestSpan> {
+fn system(request: &Request, step: &IndexedRequest, steps: &RequestIndex, body: Option<&BodyView>) -> Vec<RequestSpan> {
     let mut spans = Vec::new();
     for (number, system) in request.system.iter().enumerate() {
         let mut from = 0;
         for (piece, span) in system.spans.iter().enumerate() {
             let text = system.text.get(from..from + span.bytes).unwrap_or_default().to_owned();
             from += span.bytes;
-            let agent = span.seq.is_none().then_some(step.agent_profile).flatten();
+            let agent = span.seq.is_none().then_some(step.agent_profile).flatten().filter(|_| body.is_none());
             let seq = span.seq.or_else(|| agent.and_then(|digest| steps.recorded_at(digest)));
             let sort = match (&span.source, span.seq) {
                 (Some(_), _) => Sort::Baseline,
@@ -252,6 +267,7 @@ fn system(request: &Request, step: &IndexedRequest, steps: &RequestIndex) -> Vec
                 part: format!("system {number}"),
                 piece,
                 sort,
+                pointer: body.and_then(|body| body.system.get(number)).cloned(),
                 sources: span.source.iter().map(|key| key.as_str().to_owned()).collect(),
                 text,
                 actor: if sort == Sort::AgentText { Actor::Configuration } else { Actor::Runtime },
@@ -304,6 +320,7 @@ fn of_block(
         part: format!("message {number}"),
         piece,
         sort,
+        pointer: None,
         sources: maker.map(|maker| maker.sources.clone()).unwrap_or_default(),
         text,
         actor: match (pruned, maker) {

@@ -136,6 +136,13 @@ pub enum TimelineNote {
         /// How many were shortened to their two ends.
         shortened: u64,
     },
+    /// The agent changed what it sends of the conversation.
+    MessagesEdited {
+        /// How many parts were replaced.
+        replaced: u64,
+        /// How many are left out.
+        left_out: u64,
+    },
     /// A message was pinned.
     Pinned {
         /// The event that made the message.
@@ -270,6 +277,15 @@ impl Timeline {
             MessageEvent::ShellRan(ran) => TimelineNote::Shell(ran.clone()),
             MessageEvent::TodoUpdated(updated) => TimelineNote::Todos { items: updated.items.clone() },
             MessageEvent::RedactionApplied(applied) => TimelineNote::Redacted { counts: applied.counts.clone() },
+            MessageEvent::Edited(edited) => {
+                let left_out = edited.edits.iter().filter(|edit| edit.text.is_none() && !edit.without_media).count();
+                let replaced = (edited.edits.len() - left_out) as u64;
+                TimelineNote::MessagesEdited { replaced, left_out: left_out as u64 }
+            }
+            MessageEvent::UnknownPart(part) => TimelineNote::ContextUpdate {
+                keys: crate::messages::UNKNOWN_PART.parse().into_iter().collect(),
+                text: part.text.clone(),
+            },
         };
         self.note(record, note);
     }

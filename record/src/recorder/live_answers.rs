@@ -3,9 +3,9 @@
 use crate::answer::streamed_events;
 use crate::capture::CapturedPiece;
 use crate::coding::{ContentStream, StreamCoding};
-use crate::protocol::RecordedProtocol;
 use annals_core::{RequestId, SessionId};
 use annals_providers::provider::ProviderEvent;
+use annals_providers::recorded::RecordedProtocol;
 use annals_providers::wire::{Decoder, decoder};
 use annals_runtime::bus::{Delta, Fragment, Notice, Observer};
 use annals_runtime::redaction::Redactor;

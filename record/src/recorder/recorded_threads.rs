@@ -10,21 +10,15 @@ use super::live_answers::LiveAnswers;
 use super::redacted_answer::redacted;
 use super::{RecorderSettings, RecordingReport, SessionRecording};
 use crate::answer::answer;
-use crate::anthropic;
-use crate::body::PieceRedactor;
+use crate::body::{BodyText, PieceRedactor};
 use crate::capture::{BODY_MAX, Captured, CapturedAnswer, CapturedRequest};
-use crate::chat;
 use crate::coding::decoded;
-use crate::conversation::{DecodedAnswer, WireConversation};
 use crate::files::RecordedFiles;
-use crate::gemini;
 use crate::headers::AgentIds;
-use crate::protocol::RecordedProtocol;
-use crate::responses;
 use crate::thread::{RequestFacts, Thread};
 use annals_core::event::{ChildOutcome, Failure, Purpose, Usage};
 use annals_core::{Digest, ModelName, SessionId};
-use annals_providers::wire::Protocol;
+use annals_providers::recorded::{DecodedAnswer, RecordedProtocol, WireConversation, conversation};
 use annals_runtime::host::Lease;
 use annals_store::EventLog;
 use earlier::EarlierSessions;
@@ -54,16 +48,19 @@ struct ReadRequest {
     protocol: RecordedProtocol,
     /// Whether it only counts tokens.
     counts: bool,
-    body: String,
+    body: BodyText,
+    /// Why the body is not decoded, if it is not.
+    undecoded: Option<String>,
     conversation: WireConversation,
     files: Option<RecordedFiles>,
 }
 
 impl ReadRequest {
     fn placing(&self) -> Placing<'_> {
-        let wire = Digest::of(self.body.as_bytes());
-        let Self { captured, protocol, counts, conversation, .. } = self;
-        Placing { captured, protocol: *protocol, counts: *counts, conversation, wire }
+        let wire = self.body.digest();
+        let Self { captured, protocol, counts, conversation, undecoded, .. } = self;
+        let is_decoded = undecoded.is_none();
+        Placing { captured, protocol: *protocol, counts: *counts, conversation, is_decoded, wire }
     }
 }
 
@@ -75,7 +72,7 @@ pub(crate) struct RecordedThreads {
     secrets: BTreeSet<Digest>,
     threads: Vec<KnownThread>,
     /// The conversation of each request that waits for its answer, and its protocol.
-    waiting: HashMap<u64, usize>,
+    waiting: HashMap<u64, (usize, RecordedProtocol)>,
     /// The sessions of earlier recordings, by agent and how that calls them; read when it is first needed.
     earlier: Option<EarlierSessions>,
     /// Requests aside whose conversation is not known yet.
@@ -148,7 +145,7 @@ impl RecordedThreads {
             self.postpone(request);
             return Ok(());
         };
-        if request.captured.ids.session.is_none() {
+        if self.has_postponed() {
             self.record_postponed(at, request.captured.at).await;
         }
         if let (Purpose::Turn, Some(tree)) = (purpose, request.captured.files.take()) {
@@ -165,21 +162,36 @@ impl RecordedThreads {
     fn read(&mut self, captured: Box<CapturedRequest>) -> Result<Option<ReadRequest>, String> {
         let Some((protocol, counts)) = RecordedProtocol::of(&captured.target) else { return Ok(None) };
         self.learn(&captured.secrets);
-        let bytes = captured.body.bytes().ok_or("a request was too large to be kept")?;
+        let too_large = |size: u64| {
+            let (size, most) = (thousands(size), thousands(BODY_MAX as u64));
+            format!("a request of {size} bytes is larger than the {most} that are kept")
+        };
+        let Some(bytes) = captured.body.bytes() else { return Err(too_large(captured.body.size())) };
         let (content, whole) =
             decoded(bytes, captured.coding.as_deref(), BODY_MAX).map_err(|error| error.to_string())?;
-        let body = String::from_utf8(content).ok().filter(|_| whole).ok_or("the body of a request is not text")?;
-        let cut = self.redactor.cut(&body);
-        let json: Value =
-            serde_json::from_str(&cut.recorded).map_err(|_| "the body of a request is not JSON".to_owned())?;
-        let conversation = conversation(protocol, &captured.target, &json)
-            .ok_or("the body of a request is not of a known protocol".to_owned())?;
-        Ok(Some(ReadRequest { captured, protocol, counts, body, conversation, files: None }))
+        if !whole {
+            return Err(too_large(content.len() as u64));
+        }
+        let body = BodyText::of(content);
+        let recorded = self.redactor.cut(&body).recorded;
+        let json = match body.bad_byte() {
+            Some(at) => Err(format!("bad UTF-8 at byte {}", thousands(at as u64))),
+            None => json(&recorded),
+        };
+        let read = json.and_then(|json| {
+            let read = conversation(protocol, &captured.target, &json);
+            read.ok_or_else(|| format!("it is no request of {}", protocol.as_str()))
+        });
+        let (conversation, undecoded) = match read {
+            Ok(conversation) => (conversation, None),
+            Err(why) => (WireConversation { model: "unknown".to_owned(), ..WireConversation::default() }, Some(why)),
+        };
+        Ok(Some(ReadRequest { captured, protocol, counts, body, undecoded, conversation, files: None }))
     }
 
     /// Records a request in its conversation.
     async fn record(&mut self, request: ReadRequest, at: usize, purpose: Purpose) -> Result<(), String> {
-        let ReadRequest { captured, protocol, body, conversation, files, .. } = request;
+        let ReadRequest { captured, protocol, body, undecoded, conversation, files, .. } = request;
         let cut = self.redactor.cut(&body);
         let target = format!("{} {}", captured.method, captured.target);
         let sent = self.settings.ids.request(captured.at);
@@ -190,7 +202,8 @@ impl RecordedThreads {
             purpose,
             files,
             target: self.redactor.redactor().redact(&target).text.into_owned(),
-            body: &body,
+            wire: body.digest(),
+            undecoded,
             model: model(protocol, &captured.host, &conversation.model),
             conversation,
             protocol: protocol.as_str(),
@@ -204,14 +217,15 @@ impl RecordedThreads {
             return Err(error.to_string());
         }
         let session = known.thread.session;
-        self.waiting.insert(captured.id, at);
+        self.waiting.insert(captured.id, (at, protocol));
         self.live.expect(captured.id, session, sent, protocol);
         Ok(())
     }
 
     async fn answer(&mut self, captured: Box<CapturedAnswer>) {
         let Some(captured) = self.answer_postponed(captured) else { return };
-        let Some(known) = self.waiting.remove(&captured.id).and_then(|at| self.threads.get_mut(at)) else { return };
+        let Some((at, protocol)) = self.waiting.remove(&captured.id) else { return };
+        let Some(known) = self.threads.get_mut(at) else { return };
         if known.broken {
             return;
         }
@@ -219,7 +233,7 @@ impl RecordedThreads {
         let (said, body) = match content {
             Some(Ok((content, whole))) => {
                 let text = String::from_utf8_lossy(&content);
-                let said = answer(known.protocol, &captured, &text, captured.complete && whole);
+                let said = answer(protocol, &captured, &text, captured.complete && whole);
                 let (said, changed) = redacted(said, self.redactor.redactor());
                 // A secret that came in pieces is not found in the stream.
                 let keeps = self.settings.keep_answers && !changed && matches!(text, Cow::Borrowed(_));
@@ -262,6 +276,31 @@ impl RecordedThreads {
     }
 }
 
+/// The JSON of a body, or why it is none.
+fn json(body: &str) -> Result<Value, String> {
+    let text = body.strip_prefix('\u{feff}').unwrap_or(body);
+    serde_json::from_str(text).map_err(|error| {
+        let before: usize = text.split('\n').take(error.line().saturating_sub(1)).map(|line| line.len() + 1).sum();
+        let at = thousands((body.len() - text.len() + before + error.column().saturating_sub(1)) as u64);
+        let told = error.to_string();
+        match () {
+            () if told.contains("surrogate") || told.contains("unexpected end of hex escape") => {
+                format!("lone surrogate at byte {at}")
+            }
+            () if told.contains("recursion") => format!("nested too deeply at byte {at}"),
+            () => format!("no JSON at byte {at}"),
+        }
+    })
+}
+
+/// A number with commas between thousands.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join(",")
+}
+
 /// An answer that cannot be read.
 fn unread(why: &str) -> DecodedAnswer {
     let error = Failure { kind: "incomplete-stream".to_owned(), message: why.into(), status: None };
@@ -276,15 +315,6 @@ fn since(now: Usage, before: Usage) -> Usage {
         reasoning: now.reasoning.saturating_sub(before.reasoning),
         cache_read: now.cache_read.saturating_sub(before.cache_read),
         cache_write: now.cache_write.saturating_sub(before.cache_write),
-    }
-}
-
-fn conversation(protocol: RecordedProtocol, target: &str, body: &Value) -> Option<WireConversation> {
-    match protocol {
-        RecordedProtocol::Spoken(Protocol::AnthropicMessages) => anthropic::conversation(body),
-        RecordedProtocol::Spoken(Protocol::OpenAiResponses) => responses::conversation(body),
-        RecordedProtocol::Spoken(Protocol::OpenAiChat) => chat::conversation(body),
-        RecordedProtocol::Gemini => gemini::conversation(target.split('?').next().unwrap_or_default(), body),
     }
 }
 

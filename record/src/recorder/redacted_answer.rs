@@ -1,6 +1,6 @@
 //! Answers without secrets.
 
-use crate::conversation::{DecodedAnswer, WireItem};
+use annals_providers::recorded::{DecodedAnswer, WireItem};
 use annals_runtime::redaction::Redactor;
 use std::borrow::Cow;
 
@@ -14,7 +14,10 @@ pub(super) fn redacted(mut answer: DecodedAnswer, redactor: &Redactor) -> (Decod
     };
     for item in &mut answer.items {
         match item {
-            WireItem::Text(text) | WireItem::Context { text, .. } | WireItem::Result { text, .. } => replace(text),
+            WireItem::Text(text)
+            | WireItem::Context { text, .. }
+            | WireItem::Unknown { text }
+            | WireItem::Result { text, .. } => replace(text),
             WireItem::Reasoning { text, metadata } => {
                 replace(text);
                 metadata.iter_mut().for_each(&mut replace);

@@ -2,13 +2,13 @@
 
 use super::{FailedAttempt, InFlight, Thread, ThreadError, cost};
 use crate::capture::CapturedAnswer;
-use crate::conversation::{DecodedAnswer, Speaker, Unit, WireConversation};
 use crate::facts::Facts;
 use annals_core::event::{
     AnswerRecorded, ChildOutcome, Failure, FilesCaptured, Purpose, SessionTitled, StepEnded, StepFailed, StepStarted,
     TitleFailed,
 };
 use annals_core::{SessionId, Time};
+use annals_providers::recorded::{DecodedAnswer, Speaker, Unit};
 use annals_runtime::worktree::Tree;
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ impl Thread {
             Purpose::Turn => {
                 if let (Some(error), true) = (&answer.error, answer.items.is_empty()) {
                     let (error, usage) = (error.clone(), answer.usage);
-                    self.failed = Some(FailedAttempt { flight, error, usage });
+                    self.failed = Some(FailedAttempt { flight, at: captured.at, error, usage });
                 } else {
                     self.turn_ended(flight, answer, cost, &mut facts);
                 }
@@ -54,37 +54,28 @@ impl Thread {
     }
 
     fn turn_ended(&mut self, flight: InFlight, answer: DecodedAnswer, cost: u64, facts: &mut Facts) {
-        let name = answer.unit().name();
-        let text = WireConversation {
-            units: vec![Unit { speaker: Speaker::User, ..answer.unit() }],
-            ..WireConversation::default()
-        };
         let outcome = if answer.error.is_none() { ChildOutcome::Completed } else { ChildOutcome::Failed };
-        self.last = Some((outcome, text.prompt()));
+        self.last = Some((outcome, answer.text()));
+        self.answers.extend(answer.id.as_ref().map(|id| id.message.clone()));
         let finish = answer.finish.unwrap_or(annals_core::event::Finish::Other);
         let files = self.files.as_ref().map(Tree::to_string);
         let ended = StepEnded { finish, usage: answer.usage, cost, files: files.clone(), changed: Vec::new() };
         let end = answer.error.is_none().then_some(ended);
-        self.transcriber.close([], facts);
-        let first = self.transcriber.assistant(
-            &answer.items,
-            &self.agent,
-            &flight.model,
-            end,
-            (answer.id.clone(), files),
-            facts,
-        );
+        self.transcriber.close(Vec::new(), facts);
+        let unit = Unit { speaker: Speaker::Assistant, items: answer.items, pointers: Vec::new() };
+        self.transcriber.assistant(&unit, &self.agent, &flight.model, end, (answer.id.clone(), files), facts);
         if let Some(error) = answer.error {
             facts.push(StepFailed { error, usage: answer.usage, cost });
         }
-        self.units.extend(name.map(|name| (name, first)));
     }
 
     /// No other attempt follows one that failed.
-    pub(super) async fn give_up(&mut self, at: Time, failed: FailedAttempt) -> Result<(), ThreadError> {
-        let FailedAttempt { flight, error, usage } = failed;
+    pub(super) async fn give_up(&mut self, failed: FailedAttempt) -> Result<(), ThreadError> {
+        let FailedAttempt { flight, at, error, usage } = failed;
+        // It failed when its answer ended, unless something was recorded since.
+        let at = at.max(self.newest);
         let mut facts = Facts::from(self.next);
-        self.transcriber.close([], &mut facts);
+        self.transcriber.close(Vec::new(), &mut facts);
         facts.push(StepStarted { agent: self.agent.clone(), model: flight.model, files: None, answer: None });
         facts.push(StepFailed { error, usage, cost: cost(&flight.prices, usage) });
         self.append(at, facts.events).await
@@ -107,10 +98,10 @@ impl Thread {
         ended: &HashMap<SessionId, (ChildOutcome, String)>,
     ) -> Result<(), ThreadError> {
         if let Some(failed) = self.failed.take() {
-            self.give_up(at, failed).await?;
+            self.give_up(failed).await?;
         }
         let mut facts = Facts::from(self.next);
-        self.transcriber.close([], &mut facts);
+        self.transcriber.close(Vec::new(), &mut facts);
         if let Some(tree) = self.unrecorded_files.take() {
             facts.push(FilesCaptured { tree: tree.to_string() });
         }
@@ -126,11 +117,7 @@ impl Thread {
 
 /// The title in an answer to a request for one.
 fn title(flight: &InFlight, answer: &DecodedAnswer, cost: u64, facts: &mut Facts) {
-    let text = WireConversation {
-        units: vec![Unit { speaker: Speaker::User, ..answer.unit() }],
-        ..WireConversation::default()
-    };
-    let text = text.prompt();
+    let text = answer.text();
     let json = serde_json::from_str::<serde_json::Value>(text.trim()).ok();
     let title = json.and_then(|json| Some(json.get("title")?.as_str()?.to_owned())).unwrap_or(text);
     let title = title.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();

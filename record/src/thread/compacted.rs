@@ -1,11 +1,15 @@
 //! Summaries that an agent asks for, and what becomes of the history when it uses one.
 
+use super::conversing::NewParts;
+use super::known::{KnownConversation, is_said};
 use super::{InFlight, Thread, ThreadError, cost};
-use crate::conversation::{DecodedAnswer, Speaker, Unit, WireConversation, WireItem};
 use crate::facts::Facts;
-use annals_core::event::{CompactionCompleted, CompactionFailed, CompactionReason, CompactionStarted, Failure, Usage};
+use annals_core::event::{
+    CompactionCompleted, CompactionFailed, CompactionReason, CompactionStarted, Failure, ReplayedInput, Usage,
+};
 use annals_core::{ModelName, Seq, Time};
 use annals_projections::Body;
+use annals_providers::recorded::{DecodedAnswer, KnownPart, PartKind, Speaker, Unit, WireConversation, WireItem};
 
 /// How many messages may precede the summary in a request: agents repeat earlier messages of the user.
 const BEFORE_MAX: usize = 512;
@@ -32,9 +36,11 @@ impl Thread {
         }
         let mut facts = Facts::from(self.next);
         let trailing = conversation.units.iter().rev().take_while(|unit| unit.speaker == Speaker::User);
-        self.transcriber.close(trailing, &mut facts);
+        let results: Vec<&WireItem> = trailing.flat_map(|unit| &unit.items).collect();
+        self.transcriber.close(results, &mut facts);
         let model = Some(model.clone());
-        facts.push(CompactionStarted { reason: CompactionReason::Auto, model, estimate: 0 });
+        let reason = CompactionReason::Auto;
+        facts.push(CompactionStarted { reason, model, estimate: 0 });
         self.summary = Some(PendingSummary::default());
         self.append(at, facts.events).await
     }
@@ -73,54 +79,74 @@ impl Thread {
         units.iter().take(BEFORE_MAX).position(has)
     }
 
-    /// Replaces the history by a summary, which is the message at `summarised`, else the first one of the request; gives the
-    /// messages that follow what is kept.
-    pub(super) fn compaction<'u>(
+    /// The place of the message that replaces what the agent no longer sends: the summary that was asked for, or a prompt in the
+    /// place of answers.
+    pub(super) fn replaces(
+        &self,
+        conversation: &WireConversation,
+        new: &NewParts,
+        before: &KnownConversation,
+    ) -> Option<usize> {
+        let said = || before.known.iter().zip(&before.alignment.kept).filter(|(known, _)| is_said(&known.part));
+        if said().all(|(_, kept)| *kept) {
+            return None;
+        }
+        if let Some(at) = self.summary_in(&conversation.units) {
+            return Some(at);
+        }
+        let leads = |known: &(&KnownPart, &bool)| !*known.1;
+        let answered = said().take_while(leads).any(|(known, _)| known.part.is_answer());
+        let new = || new.iter().zip(&before.alignment.of_new).filter(|((part, ..), _)| is_said(part));
+        let leading = || new().take_while(|(_, pairing)| pairing.is_none()).map(|((part, unit, _), _)| (part, *unit));
+        let first = leading().find(|(part, _)| part.kind == PartKind::Prompt).map(|(_, unit)| unit);
+        let speaks = leading().any(|(part, _)| part.is_answer());
+        let is_other = said().all(|(_, kept)| !*kept);
+        first.filter(|_| answered && (is_other || !speaks))
+    }
+
+    /// Replaces the history by a summary, which is the message at a place of the request.
+    pub(super) fn compaction(
         &mut self,
-        units: &'u [Unit],
-        summarised: Option<usize>,
+        conversation: &WireConversation,
+        at: usize,
+        before: &KnownConversation,
         facts: &mut Facts,
-    ) -> &'u [Unit] {
-        let first = units.iter().position(|unit| unit.name().is_some()).unwrap_or(0);
-        let at = summarised.unwrap_or(first);
-        let Some(summary) = units.get(at) else { return units };
-        let rest = units.get(at + 1..).unwrap_or_default();
-        let text = WireConversation {
-            units: vec![Unit { speaker: Speaker::User, ..summary.clone() }],
-            ..WireConversation::default()
-        };
+    ) {
+        let Some(summary) = conversation.units.get(at) else { return };
+        let texts = summary.items.iter().filter_map(|item| match item {
+            WireItem::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let text = texts.collect::<Vec<_>>().join("\n\n");
         let reason = CompactionReason::Auto;
         let pending = self.summary.take();
         if pending.is_none() {
             facts.push(CompactionStarted { reason, model: None, estimate: 0 });
         }
         let pending = pending.unwrap_or_default();
-        // The newest messages may stay behind the summary.
-        let old = std::mem::take(&mut self.units);
-        let named: Vec<_> = rest.iter().map_while(Unit::name).collect();
-        let names = |from: usize| old.iter().skip(from).map(|(name, _)| name);
-        let kept = (0..old.len()).find(|from| {
-            let count = old.len() - from;
-            count <= named.len() && names(*from).eq(named.iter().take(count))
-        });
-        let kept_units = kept.and_then(|from| old.get(from..)).unwrap_or_default();
+        // The newest messages may stay behind the summary, and prompts may be repeated.
+        let said = || before.known.iter().zip(&before.alignment.kept).filter(|(known, _)| is_said(&known.part));
+        let tail = said().rev().take_while(|(_, kept)| **kept).last().map(|(known, _)| known.message);
         let nothing = Seq(facts.next().0.saturating_sub(1));
-        let first_kept = kept_units.first().map_or(nothing, |(_, first)| self.message_from(*first));
-        let completed = facts.push(CompactionCompleted {
+        let first_kept = tail.unwrap_or(nothing);
+        let repeated =
+            said().filter(|(known, kept)| **kept && known.part.kind == PartKind::Prompt && known.message < first_kept);
+        let is_input = |seq: &Seq| {
+            self.view.history.message(*seq).is_some_and(|message| matches!(message.body, Body::User { .. }))
+        };
+        let replayed = repeated.map(|(known, _)| known.message).filter(is_input);
+        let replayed = replayed.map(|seq| ReplayedInput { seq, text: None }).collect();
+        facts.push(CompactionCompleted {
             reason,
-            summary: text.prompt().into(),
+            summary: text.into(),
             truncated: false,
             ends: 0,
             first_kept,
-            replayed: Vec::new(),
+            replayed,
             estimate: 0,
             usage: pending.usage,
             cost: pending.cost,
         });
-        let names = units.iter().take(at + 1).filter_map(Unit::name);
-        self.units.extend(names.map(|name| (name, completed)));
-        self.units.extend(kept_units.iter().copied());
-        rest.get(kept_units.len()..).unwrap_or_default()
     }
 
     /// The recording ends, and no request followed the summary: it is recorded as it was answered.
@@ -150,16 +176,6 @@ impl Thread {
     /// A compaction that an earlier recording began stays open until a request shows what became of it.
     pub(super) fn summary_open(&mut self) {
         self.summary = Some(PendingSummary::default());
-    }
-
-    /// The first message from an event on.
-    fn message_from(&self, first: Seq) -> Seq {
-        let messages = self.view.history.messages().iter();
-        messages
-            .filter(|message| !matches!(message.body, Body::System { .. }))
-            .map(|message| message.seq)
-            .find(|seq| *seq >= first)
-            .unwrap_or(first)
     }
 
     /// The conversation continues without the summary that was asked for.

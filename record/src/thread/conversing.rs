@@ -1,67 +1,52 @@
-//! What is new in a conversation since the request before: messages, an undo, a summary, another system prompt or model.
+//! What is new in a conversation since the request before: messages, an undo, a summary, another system prompt or model; and what
+//! the agent changed of what it sent before.
 
+use super::known::{KnownConversation, is_said, picked};
 use super::{Thread, ThreadError};
-use crate::conversation::{Speaker, Unit, WireConversation};
 use crate::facts::{Facts, Transcriber};
-use annals_core::event::{EpochCause, EpochStarted, FilesCaptured, ModelSwitched, Part, RevertCommitted, RevertStaged};
-use annals_core::{Digest, ModelName, Time};
-use std::collections::{BTreeMap, HashMap};
+use annals_core::event::{
+    EpochCause, EpochStarted, FilesCaptured, MessagesEdited, ModelSwitched, Part as ContextPart, PartEdit,
+    RevertCommitted, RevertStaged,
+};
+use annals_core::{ModelName, Seq, Time};
+use annals_providers::recorded::{ConversationPart, PartKind, Speaker, Unit, WireConversation, WireItem, parts};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most changes of one event.
+const EDITS_MAX: usize = 256;
+
+/// The parts of a request, each with its message and the items that it is made of.
+pub(super) type NewParts = Vec<(ConversationPart, usize, Vec<usize>)>;
 
 impl Thread {
-    /// What is new in the conversation since the request before.
+    /// What is new in the conversation since the request before. After it, the history has what the request says.
     pub(super) async fn converse(
         &mut self,
         at: Time,
         conversation: &WireConversation,
         model: &ModelName,
     ) -> Result<(), ThreadError> {
-        let named: Vec<(&Unit, Option<Digest>)> = conversation.units.iter().map(|unit| (unit, unit.name())).collect();
-        let same = self.shared(conversation).0;
-        // The place of the first message that is new.
-        let mut left = same;
-        let known = named.iter().take_while(|(_, name)| {
-            let before = left > 0 || name.is_none();
-            left -= usize::from(left > 0 && name.is_some());
-            before
-        });
-        let known = known.count();
-        let known = if same == 0 { 0 } else { known };
-        let (old, new) = conversation.units.split_at(known);
+        let new = parts(&conversation.units);
+        let names: Vec<ConversationPart> = new.iter().map(|(part, ..)| part.clone()).collect();
+        let is_linked = conversation.previous.is_some();
+        let before = self.compare(&names, is_linked);
         let mut facts = Facts::from(self.next);
-        let continues = same == self.units.len();
-        let following = new.iter().take_while(|unit| unit.speaker == Speaker::User);
-        self.transcriber.close(following.take(if continues { usize::MAX } else { 0 }), &mut facts);
+        self.rename_calls(&new, conversation, &before);
+        self.transcriber.close(results(&new, conversation, &before), &mut facts);
         if let Some(tree) = self.unrecorded_files.take() {
             facts.push(FilesCaptured { tree: tree.to_string() });
         }
         let mut cause = EpochCause::Incompatible;
-        let gone = self.units.get(same).map(|(_, first)| *first);
-        let summarised = self.summary_in(&conversation.units).filter(|_| gone.is_some() || same == 0);
-        let (mut old, mut new) = (old, new);
-        match gone {
-            // The first message has the summary with which the recording before this one ended.
-            None if same == 0 && self.compacted.is_some() => {
-                let at = conversation.units.iter().position(|unit| unit.name().is_some()).unwrap_or(0);
-                let (first, rest) = conversation.units.split_at((at + 1).min(conversation.units.len()));
-                let names = first.iter().filter_map(Unit::name);
-                self.units.extend(names.zip(self.compacted.take()));
-                (old, new) = (&[], rest);
-            }
-            // The agent replaced its history by a summary.
-            _ if summarised.is_some() || gone.is_some() && same == 0 => {
-                new = self.compaction(&conversation.units, summarised, &mut facts);
-                old = &[];
-                cause = EpochCause::Compaction;
-                self.system = None;
-            }
-            None => {}
-            Some(first_removed) => {
-                facts.push(RevertStaged { first_removed, original: None, diff: None, files: Vec::new() });
-                facts.push(RevertCommitted { first_removed });
-                cause = EpochCause::Reverted;
-                self.system = None;
-                self.units.truncate(same);
-            }
+        if let Some(summary) = self.replaces(conversation, &new, &before) {
+            self.compaction(conversation, summary, &before, &mut facts);
+            cause = EpochCause::Compaction;
+            self.system = None;
+        } else if let Some(undone) = before.alignment.undone.and_then(|undone| before.known.get(undone)) {
+            let first_removed = undone.message;
+            facts.push(RevertStaged { first_removed, original: None, diff: None, files: Vec::new() });
+            facts.push(RevertCommitted { first_removed });
+            cause = EpochCause::Reverted;
+            self.system = None;
         }
         self.unused_summary(&mut facts);
         if self.model != *model {
@@ -72,49 +57,167 @@ impl Thread {
             self.model.clone_from(model);
         }
         self.epoch(conversation, cause, &mut facts);
-        let mut seen = HashMap::new();
-        self.transcriber.contexts(old, &mut seen, &mut facts);
-        self.messages(new, model, &mut seen, &mut facts);
+        self.append(at, facts.events).await?;
+        let now = self.compare(&names, is_linked);
+        let mut facts = Facts::from(self.next);
+        self.edit(&new, conversation, &now, &mut facts);
+        self.messages(&new, conversation, &now, model, &mut facts);
         self.append(at, facts.events).await
+    }
+
+    /// An agent may give a call another id before it sends the result.
+    fn rename_calls(&mut self, new: &NewParts, conversation: &WireConversation, before: &KnownConversation) {
+        let Some(open) = self.transcriber.open.as_mut() else { return };
+        for ((part, unit, items), pairing) in new.iter().zip(&before.alignment.of_new) {
+            let known = pairing.and_then(|pairing| before.known.get(pairing.at));
+            let (PartKind::Call, Some(known)) = (part.kind, known) else { continue };
+            let item = conversation.units.get(*unit).and_then(|unit| unit.items.get(*items.first()?));
+            if let (Some(WireItem::Call { id, .. }), true) = (item, known.part.id != part.id) {
+                let is_it = |theirs: &str| known.part.id.as_deref() == Some(theirs);
+                open.calls.iter_mut().filter(|call| is_it(&call.theirs)).for_each(|call| call.theirs.clone_from(id));
+            }
+        }
     }
 
     /// Starts an epoch if the system prompt is another one.
     fn epoch(&mut self, conversation: &WireConversation, cause: EpochCause, facts: &mut Facts) {
-        if self.system.as_ref() == Some(&conversation.system) {
+        let system = conversation.system();
+        if self.system.as_ref() == Some(&system) {
             return;
         }
-        let cause =
-            if self.units.is_empty() && cause != EpochCause::Compaction { EpochCause::FirstTurn } else { cause };
-        let parts = conversation.system.iter().enumerate().filter_map(|(number, text)| {
-            Some(Part { key: format!("system/{number}").parse().ok()?, text: text.as_str().into() })
+        let is_first = self.view.epochs.current.is_none() && cause != EpochCause::Compaction;
+        let parts = system.iter().enumerate().filter_map(|(number, text)| {
+            Some(ContextPart { key: format!("system/{number}").parse().ok()?, text: text.as_str().into() })
         });
         facts.push(EpochStarted {
-            cause,
+            cause: if is_first { EpochCause::FirstTurn } else { cause },
             agent: self.agent.clone(),
             location: self.location.clone(),
             parts: parts.collect(),
             entries: BTreeMap::new(),
             known: true,
         });
-        self.system = Some(conversation.system.clone());
-        self.transcriber.forget_contexts();
+        self.system = Some(system);
+    }
+
+    /// What the agent sends otherwise than before, or not at all.
+    fn edit(&self, new: &NewParts, conversation: &WireConversation, now: &KnownConversation, facts: &mut Facts) {
+        let mut edits: Vec<PartEdit> = Vec::new();
+        for ((part, unit, items), pairing) in new.iter().zip(&now.alignment.of_new) {
+            let Some(pairing) = pairing.filter(|pairing| !pairing.is_same) else { continue };
+            let (Some(known), Some(unit)) = (now.known.get(pairing.at), conversation.units.get(*unit)) else {
+                continue;
+            };
+            let (text, has_media) = sent(part, unit, items);
+            let (message, place) = (known.message, known.place);
+            let without_media = part.kind == PartKind::Result && !has_media;
+            edits.push(PartEdit { message, place, text: Some(text.into()), without_media });
+        }
+        edits.extend(left_out(now));
+        edits.sort_by_key(|edit| edit.place);
+        for edits in edits.chunks(EDITS_MAX) {
+            facts.push(MessagesEdited { edits: edits.to_vec() });
+        }
     }
 
     /// Messages that the log does not have. Answers among them are of requests that were not recorded.
-    fn messages(&mut self, units: &[Unit], model: &ModelName, seen: &mut HashMap<Digest, u64>, facts: &mut Facts) {
-        for (at, unit) in units.iter().enumerate() {
-            let first = facts.next();
+    fn messages(
+        &mut self,
+        new: &NewParts,
+        conversation: &WireConversation,
+        now: &KnownConversation,
+        model: &ModelName,
+        facts: &mut Facts,
+    ) {
+        let open = |at: &usize| now.alignment.of_new.get(*at).is_some_and(Option::is_none);
+        let places: Vec<usize> = (0..new.len()).filter(open).collect();
+        for group in places.chunk_by(|one, other| unit_of(new, *one) == unit_of(new, *other)) {
+            let Some(number) = group.first().and_then(|at| unit_of(new, *at)) else { continue };
+            let Some(unit) = conversation.units.get(number) else { continue };
+            let mut items: Vec<usize> =
+                group.iter().filter_map(|at| new.get(*at)).flat_map(|(.., items)| items.clone()).collect();
+            items.sort_unstable();
+            let unknown = picked(unit, &items);
             match unit.speaker {
-                Speaker::User => self.transcriber.user(unit, seen, facts),
+                Speaker::User => self.transcriber.user(&unknown, facts),
                 Speaker::Assistant => {
-                    let end = Transcriber::unseen_end(&unit.items);
-                    self.transcriber.assistant(&unit.items, &self.agent, model, Some(end), (None, None), facts);
-                    let rest = units.get(at + 1..).unwrap_or_default();
-                    let following = rest.iter().take_while(|unit| unit.speaker == Speaker::User);
-                    self.transcriber.close(following, facts);
+                    let is_whole =
+                        new.iter().enumerate().all(|(at, (part, of, _))| *of != number || !is_said(part) || open(&at));
+                    let has_call = unknown.items.iter().any(|item| matches!(item, WireItem::Call { .. }));
+                    if !is_whole && !has_call {
+                        self.transcriber.unknown(&unknown, facts);
+                        continue;
+                    }
+                    let end = Transcriber::unseen_end(&unknown.items);
+                    self.transcriber.assistant(&unknown, &self.agent, model, Some(end), (None, None), facts);
+                    let behind = places.iter().filter(|at| unit_of(new, **at).is_some_and(|of| of > number));
+                    let following = behind.filter_map(|at| result_at(new, conversation, *at));
+                    self.transcriber.close(following.collect(), facts);
                 }
             }
-            self.units.extend(unit.name().map(|name| (name, first)));
         }
     }
+}
+
+fn unit_of(new: &NewParts, at: usize) -> Option<usize> {
+    new.get(at).map(|(_, unit, _)| *unit)
+}
+
+fn result_at<'c>(new: &NewParts, conversation: &'c WireConversation, at: usize) -> Option<&'c WireItem> {
+    let (part, unit, items) = new.get(at)?;
+    let item = conversation.units.get(*unit)?.items.get(*items.first()?)?;
+    (part.kind == PartKind::Result).then_some(item)
+}
+
+/// The results that no known result is.
+fn results<'c>(new: &NewParts, conversation: &'c WireConversation, before: &KnownConversation) -> Vec<&'c WireItem> {
+    let open = before.alignment.of_new.iter().enumerate().filter(|(_, pairing)| pairing.is_none());
+    open.filter_map(|(at, _)| result_at(new, conversation, at)).collect()
+}
+
+/// The text of a part as it is sent, and whether media come with it.
+fn sent(part: &ConversationPart, unit: &Unit, items: &[usize]) -> (String, bool) {
+    let mut texts: Vec<&str> = Vec::new();
+    let mut has_media = false;
+    for item in items.iter().filter_map(|at| unit.items.get(*at)) {
+        match item {
+            WireItem::Text(text)
+            | WireItem::Context { text, .. }
+            | WireItem::Unknown { text }
+            | WireItem::Reasoning { text, .. } => texts.push(text),
+            WireItem::Result { text, attachments, .. } => {
+                texts.push(text);
+                has_media = !attachments.is_empty();
+            }
+            WireItem::Call { input, .. } => texts.push(input),
+            WireItem::HostedResult { result, .. } => texts.push(result),
+            WireItem::Media(_) => has_media = true,
+        }
+    }
+    let joined = texts.join("\n\n");
+    let is_json = part.kind == PartKind::Call && joined.trim().is_empty();
+    (if is_json { "{}".to_owned() } else { joined }, has_media)
+}
+
+/// The known parts that the request does not have. One edit for a message of which nothing is left.
+fn left_out(now: &KnownConversation) -> Vec<PartEdit> {
+    let parts = || now.known.iter().zip(&now.alignment.kept);
+    let kept: BTreeSet<Seq> = parts().filter(|(_, kept)| **kept).map(|(known, _)| known.message).collect();
+    let kept_calls: BTreeSet<(Seq, &str)> = parts()
+        .filter(|(known, kept)| **kept && known.part.kind != PartKind::Call)
+        .filter_map(|(known, _)| Some((known.message, known.part.id.as_deref()?)))
+        .collect();
+    let mut left: BTreeMap<Seq, PartEdit> = BTreeMap::new();
+    for (known, _) in parts().filter(|(_, kept)| !**kept) {
+        let (message, part) = (known.message, &known.part);
+        let place = if kept.contains(&message) { known.place } else { message };
+        // A call goes with its result.
+        let stays =
+            part.kind == PartKind::Call && part.id.as_deref().is_some_and(|id| kept_calls.contains(&(message, id)));
+        if !stays {
+            let is_media = part.kind == PartKind::Media && place == known.place && kept.contains(&message);
+            left.entry(place).or_insert(PartEdit { message, place, text: None, without_media: is_media });
+        }
+    }
+    left.into_values().collect()
 }

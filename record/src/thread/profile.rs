@@ -18,7 +18,7 @@ pub(super) struct RecordedShape {
 }
 
 impl RecordedShape {
-    pub(super) fn of(agent: &AgentName, facts: &RequestFacts<'_>) -> Self {
+    pub(super) fn of(agent: &AgentName, facts: &RequestFacts) -> Self {
         let tools = &facts.conversation.tools;
         Self {
             agent: AgentProfile { agent: agent.clone(), system: None, steps: None, permissions: Vec::new() },
@@ -56,7 +56,7 @@ impl RecordedShape {
 
 /// The profile of the model. What the body says in other ways than ours is in the recorded pieces: the number of the encoding
 /// names none of our encoders.
-fn model(facts: &RequestFacts<'_>) -> ModelProfile {
+fn model(facts: &RequestFacts) -> ModelProfile {
     let catalog = Catalog::built_in();
     let listed = catalog.model(&facts.model);
     let prices = catalog.prices(&facts.model).unwrap_or_default();

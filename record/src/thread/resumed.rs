@@ -3,14 +3,13 @@
 use super::Thread;
 use crate::answer::answer;
 use crate::capture::{CaptureQueue, CapturedAnswer};
-use crate::conversation::{Speaker, Unit, WireConversation, WireItem};
 use crate::facts::{OpenStep, Transcriber, WaitingCall};
-use crate::protocol::RecordedProtocol;
 use annals_core::event::{
-    AnswerRecorded, ChildEvent, ContextEvent, InputEvent, Purpose, RequestRecorded, StepEnded, StepEvent, ToolEvent,
+    AnswerRecorded, ChildEvent, InputEvent, Purpose, RequestRecorded, StepEnded, StepEvent, ToolEvent,
 };
-use annals_core::{Blobs, Digest, Event, Record, Seq, SessionId, Text};
-use annals_projections::{Body, Projection, Recipe};
+use annals_core::{Blobs, Event, Record, Seq, SessionId, Text};
+use annals_projections::{Projection, Recipe};
+use annals_providers::recorded::{RecordedProtocol, WireConversation, WireItem, their_id};
 use annals_store::{EventLog, ReadError};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -26,7 +25,6 @@ struct Collected {
     /// The newest answer: its first event, and what it says.
     answer: Option<(Seq, Vec<WireItem>)>,
     received: Option<AnswerRecorded>,
-    compacted: Option<Seq>,
     transcriber: Transcriber,
     requests: u64,
 }
@@ -42,7 +40,7 @@ impl Collected {
             Event::Step(StepEvent::RequestSent(sent)) => {
                 self.requests += 1;
                 if sent.purpose == Purpose::Turn {
-                    (self.turn, self.answer, self.compacted) = (self.recorded.clone(), None, None);
+                    (self.turn, self.answer) = (self.recorded.clone(), None);
                 }
             }
             Event::Step(StepEvent::AnswerRecorded(received)) => self.received = Some((**received).clone()),
@@ -53,7 +51,7 @@ impl Collected {
             Event::Tool(ToolEvent::Called(called)) => {
                 self.transcriber.used_calls.insert(called.call.0.clone());
                 let call = WireItem::Call {
-                    id: theirs(&called.call.0),
+                    id: their_id(&called.call.0).to_owned(),
                     name: called.name.clone(),
                     input: called.input.0.resolve(blobs).into_owned(),
                     hosted: called.hosted,
@@ -62,12 +60,6 @@ impl Collected {
                 self.add_item(call);
             }
             Event::Input(InputEvent::Admitted(_)) => self.transcriber.inputs += 1,
-            Event::Context(ContextEvent::EpochStarted(_)) => self.transcriber.forget_contexts(),
-            Event::Context(ContextEvent::Admitted(admitted)) => {
-                let name = Digest::of(admitted.text.resolve(blobs).as_bytes());
-                *self.transcriber.contexts.entry(name).or_default() += 1;
-            }
-            Event::Compaction(annals_core::event::CompactionEvent::Completed(_)) => self.compacted = Some(seq),
             Event::Child(ChildEvent::Started(started)) => self.transcriber.children.push(started.child),
             Event::Child(ChildEvent::Settled(settled)) => {
                 self.transcriber.children.retain(|child| *child != settled.child);
@@ -87,7 +79,8 @@ impl Collected {
         let (seq, recorded) = self.turn.as_ref()?;
         let recipe = Recipe::parse(&serde_json::to_string(&recorded.recipe.read(blobs)?).ok()?).ok()?;
         let piece = |seq: Seq, index: usize| Some(self.pieces.get(&seq)?.get(index)?.read(blobs)?.into_owned());
-        Some((recipe.assemble(*seq, piece).ok()?, recorded.target.split_once(' ')?.1))
+        let body = String::from_utf8(recipe.assemble(*seq, piece).ok()?).ok()?;
+        Some((body, recorded.target.split_once(' ')?.1))
     }
 }
 
@@ -99,7 +92,6 @@ impl Thread {
     pub(crate) async fn resume(
         log: Arc<dyn EventLog>,
         session: SessionId,
-        protocol: RecordedProtocol,
         read: &(dyn Fn(&str, &Value) -> Option<WireConversation> + Sync),
     ) -> Result<Option<Self>, ReadError> {
         let blobs = log.blobs();
@@ -115,6 +107,7 @@ impl Thread {
                     thread.view.calls.apply(&record);
                     thread.usage.apply(&record);
                     thread.next = record.seq.plus(1);
+                    thread.newest = record.at;
                     collected.take(&record, &*blobs);
                 }
             }
@@ -127,52 +120,25 @@ impl Thread {
             thread.pieces.known(*seq, pieces.iter().map(|piece| piece.resolve(&*blobs)));
         }
         if let Some((body, target)) = collected.body(&*blobs) {
-            let Some(conversation) = serde_json::from_str(&body).ok().and_then(|body| read(target, &body)) else {
+            let Some(conversation) = serde_json::from_str(body.strip_prefix('\u{feff}').unwrap_or(&body))
+                .ok()
+                .and_then(|body| read(target, &body))
+            else {
                 return Ok(None);
             };
-            thread.recall(&conversation, &collected);
+            thread.system = Some(conversation.system());
         }
         thread.requests = collected.requests;
         thread.before = (thread.requests, thread.usage);
         thread.transcriber = std::mem::take(&mut collected.transcriber);
-        thread.reopen(collected, protocol, &*blobs);
+        thread.reopen(collected, &*blobs);
         Ok(Some(thread))
     }
 
-    /// The messages of the newest request and its answer.
-    fn recall(&mut self, conversation: &WireConversation, collected: &Collected) {
-        self.system = Some(conversation.system.clone());
-        self.tools = conversation.tools.len();
-        if let Some(compacted) = collected.compacted {
-            self.compacted = Some(compacted);
-            return;
-        }
-        let turn = collected.turn.as_ref().map_or(Seq::ZERO, |(seq, _)| *seq);
-        let marks = self.view.history.selected().filter(|message| message.seq < turn);
-        let mut marks = marks.filter_map(|message| match &message.body {
-            Body::Assistant(_) => Some((Speaker::Assistant, message.seq)),
-            Body::User { .. } | Body::Compaction { .. } => Some((Speaker::User, message.seq)),
-            _ => None,
-        });
-        let mut pending = marks.next();
-        for unit in &conversation.units {
-            let Some(name) = unit.name() else { continue };
-            let only_results = unit.speaker == Speaker::User
-                && !unit.items.iter().any(|item| matches!(item, WireItem::Text(_) | WireItem::Media(_)));
-            let at = pending.map_or(turn, |(_, seq)| seq);
-            if !only_results && pending.is_some_and(|(speaker, _)| speaker == unit.speaker) {
-                pending = marks.next();
-            }
-            self.units.push((name, at));
-        }
-        if let Some((seq, items)) = &collected.answer {
-            let unit = Unit { speaker: Speaker::Assistant, items: items.clone() };
-            self.units.extend(unit.name().map(|name| (name, *seq)));
-        }
-    }
-
     /// What a recorder that was killed left open: calls may still get their results.
-    fn reopen(&mut self, collected: Collected, protocol: RecordedProtocol, blobs: &dyn Blobs) {
+    fn reopen(&mut self, collected: Collected, blobs: &dyn Blobs) {
+        let target = collected.turn.as_ref().and_then(|(_, recorded)| recorded.target.split_once(' '));
+        let protocol = target.and_then(|(_, path)| RecordedProtocol::of(path)).map(|(protocol, _)| protocol);
         if self.view.calls.compaction_open.is_some() {
             self.summary_open();
         }
@@ -182,19 +148,19 @@ impl Thread {
         let items = collected.answer.map(|(_, items)| items).unwrap_or_default();
         let input = |ours: &str| {
             items.iter().find_map(|item| match item {
-                WireItem::Call { id, input, .. } if *id == theirs(ours) => Some(input.clone()),
+                WireItem::Call { id, input, .. } if *id == their_id(ours) => Some(input.clone()),
                 _ => None,
             })
         };
         let calls = self.view.calls.open.iter().map(|open| WaitingCall {
-            theirs: theirs(&open.call.0),
+            theirs: their_id(&open.call.0).to_owned(),
             name: open.name.clone(),
             ours: open.call.clone(),
             input: input(&open.call.0).unwrap_or_default(),
             child: None,
         });
         let calls = calls.collect();
-        let end = collected.received.and_then(|received| ended(&received, protocol, blobs));
+        let end = collected.received.and_then(|received| ended(&received, protocol?, blobs));
         let end = Some(end.unwrap_or_else(|| Transcriber::unseen_end(&items)));
         self.transcriber.open = Some(OpenStep { calls, end });
     }
@@ -219,14 +185,4 @@ fn ended(received: &AnswerRecorded, protocol: RecordedProtocol, blobs: &dyn Blob
     };
     let said = answer(protocol, &captured, &body, received.complete);
     Some(StepEnded { finish: said.finish?, usage: said.usage, cost: 0, files: None, changed: Vec::new() })
-}
-
-/// The agent's id of a call; see `Transcriber::unused`.
-fn theirs(ours: &str) -> String {
-    match ours.rsplit_once('~') {
-        Some((theirs, number)) if !theirs.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
-            theirs.to_owned()
-        }
-        _ => ours.to_owned(),
-    }
 }

@@ -74,12 +74,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Err(RecordingError::Upstream(url.to_owned()).into());
     }
     let variable = |name: &str| cli.environment.variables.get(name);
+    let directory = &cli.environment.directory;
     let recorder = start(args, agent, cli).await?;
     let base = |route: &str| recorder.proxy().base_url(route);
     let mut signals = Signals::listen()?;
     let status = match args.serve {
         true => {
-            for (name, value) in agent.variables(&base, &variable).iter().filter(|(name, _)| !is_proxy(name)) {
+            for (name, value) in agent.variables(&base, &variable, directory).iter().filter(|(name, _)| !is_proxy(name))
+            {
                 writeln!(out, "export {name}={}", quoted(value))?;
             }
             out.flush()?;
@@ -99,7 +101,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             };
             let shown = |route: &str| recorder.proxy().shown_url(route);
             let addresses = RecorderAddresses { base: &base, shown: &shown, keep: &keep };
-            let launch = agent.launch(&args.command, addresses, &variable).map_err(RecordingError::from)?;
+            let launch = agent.launch(&args.command, addresses, &variable, directory).map_err(RecordingError::from)?;
             match spawn(&launch) {
                 Ok(child) => Some(wait(child, &mut signals).await?),
                 Err(source) => {
@@ -120,9 +122,33 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             if let Err(error) = printed {
                 cli.remark(&plain(&format!("cannot write the report of the recording: {error}")));
             }
-            Ok(Verdict::Exit(exit_code(status)))
+            let recorded = !report.sessions.is_empty();
+            if !recorded {
+                cli.remark(&plain(&unrecorded(agent)));
+            }
+            // A command that did its work past the recorder did not do what was asked for.
+            let code = exit_code(status);
+            Ok(Verdict::Exit(if code == 0 && !recorded { 1 } else { code }))
         }
     }
+}
+
+/// What to look at where a command sent nothing to the recorder.
+fn unrecorded(agent: AgentKind) -> String {
+    let setting = match agent {
+        AgentKind::Claude => {
+            "env.ANTHROPIC_BASE_URL in .claude/settings.json, or a managed setting, wins over the recorder's"
+        }
+        AgentKind::Codex => "a profile, or model_providers.NAME.base_url in a config.toml, wins over openai_base_url",
+        AgentKind::OpenCode => {
+            "a provider without options.baseURL in opencode.json sends to its own address: set it, or use --upstream"
+        }
+        AgentKind::Gemini => "a Google login, and Vertex AI, do not use GOOGLE_GEMINI_BASE_URL: use an API key",
+        AgentKind::Any => {
+            "it must send to ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL of its environment"
+        }
+    };
+    format!("the command sent nothing to the recorder: {setting}. annals record --serve prints the addresses")
 }
 
 /// Writes the report as JSON, to its end: an error shows here, not when the program ends.
@@ -231,7 +257,10 @@ pub(crate) fn summarise(report: &RecordingReport, cli: &CommandContext) {
             // As in lists: an unknown price is not a price of 0.
             let cost = if cost == 0 { "-".to_owned() } else { money(cost) };
             let facts = format!("{subject} · {requests} · {} tokens · {cost}", thousands(tokens));
-            cli.remark(&format!("{facts} · annals replay {id} · annals verify {id} --requests --wire"));
+            let has_children = report.sessions.iter().any(|session| session.parent.is_some());
+            let all = if has_children { " --children" } else { "" };
+            cli.remark(&facts);
+            cli.remark(&format!("annals replay {id} · annals verify {id}{all} --requests --wire"));
         }
     }
     if report.missed > 0 {

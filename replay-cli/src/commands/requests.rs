@@ -133,7 +133,7 @@ async fn one(
         return Ok(Verdict::bad_if(!proved));
     }
     let mut sheet = Sheet::for_names(out, &cli.style, ["exec_command"]);
-    draw(wanted, &rebuilt.mark, &rebuilt.request, &mut sheet)?;
+    draw(wanted, &rebuilt.mark, rebuilt.shown(), &mut sheet)?;
     match rebuilt.withheld {
         Some(parts) => writeln!(sheet.out, "{}", cli.style.paint(Emphasis::Warn, &format!("? {parts}")))?,
         None => prove(rebuilt.sent.digest, rebuilt.request.digest(), &mut sheet)?,

@@ -13,6 +13,7 @@ use annals_core::Digest;
 use annals_import::TextFile;
 use annals_inspect::prove::RequestProofs;
 use annals_inspect::reader::Reader;
+use annals_inspect::safety::with_subagents;
 use annals_inspect::verified::{ComparedPage, ProvedRequests, VerifiedCopies, VerifiedLog};
 use annals_store::exchange::verify::DamagePlace;
 use annals_store::exchange::{Damage, Flaw, VerifyReport, verify_file, verify_session, verify_sessions, verify_store};
@@ -35,6 +36,9 @@ pub struct Args {
     /// A digest that you kept elsewhere; fail if the log does not contain it.
     #[arg(long, value_name = "DIGEST", requires = "what")]
     head: Option<Digest>,
+    /// Also verify the sub-agents of the session.
+    #[arg(long, requires = "what", conflicts_with_all = ["head", "reveal"])]
+    children: bool,
     /// Also rebuild every request and compare its digest; fail if there is none.
     #[arg(long)]
     requests: bool,
@@ -105,7 +109,13 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(_) if args.reveal.is_some() => return Err(CliError::RevealNeedsFile),
         Some(what) => {
             let (reader, session) = cli.find(what).await?;
-            let report = verify_session(&**reader.log(), session, args.head, &mut tell).await?;
+            let report = match args.children {
+                true => {
+                    let all = with_subagents(&reader.catalogue().await?, session);
+                    verify_sessions(&**reader.log(), &|id| all.contains(&id), &mut tell).await?
+                }
+                false => verify_session(&**reader.log(), session, args.head, &mut tell).await?,
+            };
             requests.prove(args, &reader, &report).await?;
             let signed = args.signatures.compare(cli, &reader, Some(session)).await?;
             (report, format!("session {session}"), signed)

@@ -97,7 +97,13 @@ pub(super) fn of_message(event: &MessageEvent, reading: &FactReading<'_>) -> Vec
             let kinds: Vec<&str> = applied.counts.keys().map(String::as_str).collect();
             NewFact::new(FactKind::Redaction).with(FactField::Count, number(count)).shown(&kinds.join(", "))
         }
-        MessageEvent::Pinned(_) | MessageEvent::Unpinned(_) | MessageEvent::SyntheticAdded(_) => return Vec::new(),
+        MessageEvent::UnknownPart(part) => NewFact::new(FactKind::Context)
+            .about(FactField::Text, &part.text, reading)
+            .with(FactField::Keys, list(std::iter::once(annals_projections::UNKNOWN_PART.to_owned()))),
+        MessageEvent::Pinned(_)
+        | MessageEvent::Unpinned(_)
+        | MessageEvent::SyntheticAdded(_)
+        | MessageEvent::Edited(_) => return Vec::new(),
     }]
 }
 

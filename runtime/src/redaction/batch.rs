@@ -116,6 +116,8 @@ impl Redaction {
             | Event::Message(MessageEvent::Pinned(_))
             | Event::Message(MessageEvent::Unpinned(_))
             | Event::Message(MessageEvent::RedactionApplied(RedactionApplied { .. }))
+            // The recorder redacts a body before it reads it.
+            | Event::Message(MessageEvent::Edited(_) | MessageEvent::UnknownPart(_))
             | Event::Files(FilesEvent::Captured(_))
             | Event::Files(FilesEvent::Summarised(_))
             | Event::Files(FilesEvent::RestoreBegun(_))

@@ -67,6 +67,10 @@ impl Redaction {
             Event::Files(FilesEvent::Summarised(summarised)) => self.files(&mut summarised.files),
             Event::Files(FilesEvent::RestoreBegun(begun)) => self.location(&mut begun.location),
             Event::Files(FilesEvent::DepartureBegun(begun)) => self.location(&mut begun.location),
+            Event::Message(MessageEvent::Edited(edited)) => {
+                edited.edits.iter_mut().filter_map(|edit| edit.text.as_mut()).for_each(|text| self.text(text));
+            }
+            Event::Message(MessageEvent::UnknownPart(part)) => self.text(&mut part.text),
             // All that they hold passed above.
             Event::Session(SessionEvent::Forked(_))
             | Event::Input(InputEvent::Admitted(_) | InputEvent::Configured(_))

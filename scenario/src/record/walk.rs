@@ -158,6 +158,7 @@ impl<'a> ScriptBuilder<'a> {
             | Event::Context(ContextEvent::InstructionDiscovered(_))
             | Event::Message(MessageEvent::TodoUpdated(_))
             | Event::Message(MessageEvent::RedactionApplied(_))
+            | Event::Message(MessageEvent::Edited(_) | MessageEvent::UnknownPart(_))
             | Event::Session(SessionEvent::TitleFailed(_))
             | Event::Files(FilesEvent::Captured(_))
             | Event::Files(FilesEvent::Summarised(_))

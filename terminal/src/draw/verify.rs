@@ -182,6 +182,17 @@ pub fn requests(
     if wire {
         bodies(proofs, terminal, out)?;
     }
+    if proofs.agreeing > 0 {
+        let agreeing = counted(proofs.agreeing, "recorded body");
+        writeln!(out, "{} {agreeing}: the view agrees with it", style.paint(Emphasis::Good, "✓"))?;
+    }
+    if !proofs.differing.is_empty() {
+        let differing = counted(proofs.differing.len() as u64, "recorded body");
+        writeln!(out, "{} {differing} with parts that no event explains:", style.paint(Emphasis::Warn, "?"))?;
+        for difference in &proofs.differing {
+            writeln!(out, "{}", style.paint(Emphasis::Warn, &terminal.fitted(&format!("  {difference}"))))?;
+        }
+    }
     Ok(())
 }
 

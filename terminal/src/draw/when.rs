@@ -80,6 +80,7 @@ fn words(left: &Left) -> String {
         LeftBy::Move => "the session moved, which ended the system prompt".to_owned(),
         LeftBy::CompactionUndone => "the compaction was undone".to_owned(),
         LeftBy::Unpinned => "it was unpinned".to_owned(),
+        LeftBy::Edited => "the agent replaced it, or left it out".to_owned(),
         LeftBy::Reconfigured => "this request contains something else".to_owned(),
     }
 }
@@ -97,6 +98,9 @@ fn label(through: &Through) -> (&'static str, Emphasis, Option<String>) {
         Through::Reasoning => ("thought", Emphasis::Model, None),
         Through::Call { tool } => ("call", Emphasis::Tool, Some(tool.clone())),
         Through::Result { tool } => ("result", Emphasis::Tool, Some(tool.clone())),
+        Through::Edit => ("edit", Emphasis::Warn, None),
+        Through::Unknown => ("unknown", Emphasis::Warn, None),
+        Through::Body { pointer } => ("body", Emphasis::Warn, Some(pointer.clone())),
         Through::AgentText { agent } => ("agent", Emphasis::Strong, Some(agent.clone())),
         Through::Tool { tool } => ("tool", Emphasis::Tool, Some(tool.clone())),
     }

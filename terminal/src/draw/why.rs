@@ -55,11 +55,16 @@ fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> io::Result<()> {
         line.push(span.sources.join(", "));
     }
     line.push(by(&span.actor));
-    if let Some(fact) = &origin.fact {
-        line.push(fact.kind.to_owned());
+    match &origin.fact {
+        Some(fact) => line.push(fact.kind.to_owned()),
+        None if span.sort == Sort::Unknown => line.push("in the body, from no known event".to_owned()),
+        None => {}
     }
     line.extend(span.admitted.map(|seq| format!("admitted at event {seq}")));
-    line.extend(span.settled.map(|seq| format!("output at event {seq}")));
+    line.extend(span.settled.map(|seq| format!("from event {seq}")));
+    line.extend(
+        span.pointer.as_ref().filter(|_| span.sort == Sort::Unknown).map(|pointer| format!("at {}", plain(pointer))),
+    );
     line.push(if origin.turn == 0 { "before turn 1".to_owned() } else { format!("turn {}", origin.turn) });
     line.push(format!("since request {}", origin.since));
     line.extend(origin.fact.and_then(|fact| fact.inherited).map(|session| format!("inherited from {session}")));
@@ -117,5 +122,6 @@ pub(crate) fn label(sort: Sort) -> (&'static str, Emphasis) {
         Sort::Prompt => ("prompt", Emphasis::Strong),
         Sort::Tool => ("tool", Emphasis::Tool),
         Sort::Options => ("options", Emphasis::Strong),
+        Sort::Unknown => ("unknown", Emphasis::Warn),
     }
 }

@@ -76,7 +76,7 @@ fn bincode_1(event: &Event) -> (Vec<u8>, Event) {
         }
         Message MessageEvent {
             Pinned MessagePinned Unpinned MessageUnpinned SyntheticAdded SyntheticAdded ShellRan ShellRan
-            TodoUpdated TodoUpdated RedactionApplied RedactionApplied
+            TodoUpdated TodoUpdated RedactionApplied RedactionApplied Edited MessagesEdited UnknownPart PartUnknown
         }
         Files FilesEvent {
             Captured FilesCaptured Summarised FilesSummarised RevertStaged RevertStaged

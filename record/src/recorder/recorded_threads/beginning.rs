@@ -3,12 +3,12 @@
 use super::placing::Placing;
 use super::{KnownThread, RecordedThreads, model};
 use crate::capture::CapturedRequest;
-use crate::conversation::{Speaker, WireConversation, WireItem};
 use crate::headers::AgentIds;
 use crate::purpose::KNOWN;
 use crate::thread::Thread;
 use annals_core::event::{ChildStarted, Origin, Parent, Policy, SessionCreated};
 use annals_core::{AgentName, CallId, SessionId};
+use annals_providers::recorded::{Speaker, WireConversation, WireItem};
 use annals_runtime::host::Lease;
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
 //! Conversations that an earlier recording began: an agent that resumes its session tomorrow lands in the same one.
 
 use super::placing::Placing;
-use super::{KnownThread, RecordedThreads, conversation};
-use crate::conversation::Speaker;
+use super::{KnownThread, RecordedThreads};
 use crate::headers::AgentIds;
 use crate::thread::Thread;
 use annals_core::event::Origin;
 use annals_core::{AgentName, SessionId};
 use annals_projections::{Catalogue, CatalogueEntry};
+use annals_providers::recorded::{RecordedProtocol, Speaker, conversation};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -34,14 +34,16 @@ impl RecordedThreads {
                 tracing::info!(%session, "an earlier recording is continued by another process");
                 continue;
             };
-            let read = move |target: &str, body: &Value| conversation(protocol, target, body);
-            let resumed = Thread::resume(self.log.clone(), session, protocol, &read).await;
-            let Some(thread) = resumed.map_err(|error| error.to_string())? else {
+            // The agent may have gone to another provider since.
+            let read = |target: &str, body: &Value| conversation(RecordedProtocol::of(target)?.0, target, body);
+            let resumed = Thread::resume(self.log.clone(), session, &read).await;
+            let Some(mut thread) = resumed.map_err(|error| error.to_string())? else {
                 tracing::warn!(%session, "an earlier recording cannot be continued");
                 continue;
             };
-            let (same, all) = thread.shared(asked);
-            if captured.ids.session.is_none() && !(same > 0 && (same == all || same > 1)) {
+            let shared = thread.shared(asked);
+            let continues = shared.same > 0 && (shared.is_all || shared.has_answer) || shared.has_newest;
+            if captured.ids.session.is_none() && !continues {
                 continue;
             }
             let (mut ids, parent) = (captured.ids.clone(), thread.parent());

@@ -2,11 +2,10 @@
 
 use super::{KnownThread, RecordedThreads};
 use crate::capture::CapturedRequest;
-use crate::conversation::WireConversation;
-use crate::protocol::{self, RecordedProtocol};
 use crate::purpose::{Requester, aside};
 use annals_core::Digest;
 use annals_core::event::Purpose;
+use annals_providers::recorded::{RecordedProtocol, WireConversation, compacts};
 
 /// A request that has no conversation yet.
 #[derive(Clone, Copy)]
@@ -16,6 +15,8 @@ pub(super) struct Placing<'r> {
     /// Whether it only counts tokens.
     pub(super) counts: bool,
     pub(super) conversation: &'r WireConversation,
+    /// Whether it is known what the body says.
+    pub(super) is_decoded: bool,
     /// The hash of its body.
     pub(super) wire: Digest,
 }
@@ -25,19 +26,27 @@ impl Placing<'_> {
         self.captured.ids.session.is_some()
     }
 
-    /// Whether a conversation has the ids of the request. Codex asks a provider to compact one without any.
+    /// Whether a conversation has the ids of the request. Codex asks a provider to compact one without any. An agent that names its
+    /// sessions may go to another provider in one.
     fn is_of(&self, known: &KnownThread) -> bool {
         let (ids, own) = (&self.captured.ids, &known.ids);
-        let is_anonymous = ids.session.is_none() && protocol::compacts(&self.captured.target);
-        known.protocol == self.protocol && (is_anonymous || (own.session == ids.session && own.agent == ids.agent))
+        let is_anonymous = ids.session.is_none() && compacts(&self.captured.target);
+        (self.is_keyed() || known.protocol == self.protocol)
+            && (is_anonymous || (own.session == ids.session && own.agent == ids.agent))
     }
 
-    /// How many messages of a conversation that waits for nothing the request begins with, if it continues that.
-    fn continues(&self, known: &KnownThread) -> Option<usize> {
-        let (same, all) = known.thread.shared(self.conversation);
-        let idle = known.thread.in_flight.is_empty();
-        // Without ids of its agent the common beginning must contain an answer, or be all there was.
-        (same > 0 && idle && (self.is_keyed() || same == all || same > 1)).then_some(same)
+    /// How much of a conversation that waits for nothing the request begins with, if it continues that.
+    fn continues(&self, known: &mut KnownThread) -> Option<usize> {
+        if !known.thread.in_flight.is_empty() {
+            return None;
+        }
+        if let Some(previous) = &self.conversation.previous {
+            return known.thread.answered_as(previous).then_some(usize::MAX);
+        }
+        let shared = known.thread.shared(self.conversation);
+        // Without ids of its agent the common beginning must contain an answer, or be all there was; or the newest answer is sent back.
+        let begins = shared.same > 0 && (self.is_keyed() || shared.is_all || shared.has_answer);
+        (begins || shared.has_newest).then_some(shared.same)
     }
 }
 
@@ -47,8 +56,16 @@ impl RecordedThreads {
         if let Some(again) = self.attempt(placing) {
             return Ok(Some(again));
         }
-        let continued = self
-            .of_agent(placing)
+        if !placing.is_decoded {
+            let newest = self.of_agent(placing).last().map(|(at, _)| at);
+            let at = match newest {
+                Some(at) => at,
+                None => self.begin(placing).await?,
+            };
+            return Ok(Some((at, Purpose::Other)));
+        }
+        let of_agent = self.threads.iter_mut().enumerate().filter(|(_, known)| placing.is_of(known));
+        let continued = of_agent
             .filter_map(|(at, known)| Some((at, placing.continues(known)?)))
             .max_by_key(|(at, same)| (*same, std::cmp::Reverse(*at)))
             .map(|(at, _)| at)
@@ -63,6 +80,7 @@ impl RecordedThreads {
         let sidelong = purpose.filter(|purpose| continued.is_none() || *purpose != Purpose::Title);
         if let Some(purpose) = sidelong {
             let nearest = continued.or(main).or_else(|| self.of_agent(placing).next().map(|(at, _)| at));
+            let nearest = nearest.or_else(|| self.beside(placing, purpose));
             return match nearest {
                 Some(at) => Ok(Some((at, purpose))),
                 None if self.can_wait(placing) => Ok(None),
@@ -82,6 +100,14 @@ impl RecordedThreads {
             None => self.begin(placing).await?,
         };
         Ok(Some((at, Purpose::Turn)))
+    }
+
+    /// The conversation that a request aside with ids of its own is for: the one of the agent's session, else, for a title, the newest.
+    fn beside(&self, placing: &Placing<'_>, purpose: Purpose) -> Option<usize> {
+        let session = placing.captured.ids.session.as_ref()?;
+        let of_session = self.threads.iter().position(|known| known.ids.session.as_ref() == Some(session));
+        let newest = || self.threads.iter().rposition(|known| known.parent.is_none() && known.thread.has_turns());
+        of_session.or_else(|| newest().filter(|_| purpose == Purpose::Title))
     }
 
     fn of_agent<'t>(&'t self, placing: &'t Placing<'_>) -> impl Iterator<Item = (usize, &'t KnownThread)> {
@@ -120,6 +146,6 @@ impl RecordedThreads {
     /// An agent that names its sessions replaced the history of one: it summarised.
     fn replaced(&self, placing: &Placing<'_>, main: usize) -> Option<usize> {
         let known = self.threads.get(main)?;
-        (placing.is_keyed() && known.thread.in_flight.is_empty() && known.thread.has_tools()).then_some(main)
+        (placing.is_keyed() && known.thread.in_flight.is_empty()).then_some(main)
     }
 }

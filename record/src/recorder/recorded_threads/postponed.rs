@@ -1,5 +1,5 @@
-//! Requests aside that precede their conversation: an agent without ids may ask something, such as which model to use, before the
-//! request from whose content it is known which session it continues.
+//! Requests aside that precede their conversation: an agent may ask for something, such as a title or which model to use, before
+//! the request that says which session it continues, and with which model.
 
 use super::placing::Placing;
 use super::{ReadRequest, RecordedThreads};
@@ -19,7 +19,12 @@ pub(super) struct PostponedRequest {
 impl RecordedThreads {
     /// Whether a request aside can wait for its conversation.
     pub(super) fn can_wait(&self, placing: &Placing<'_>) -> bool {
-        placing.captured.ids.session.is_none() && self.postponed.len() < POSTPONED_MAX
+        placing.is_decoded && self.postponed.len() < POSTPONED_MAX
+    }
+
+    /// Whether any waits.
+    pub(super) fn has_postponed(&self) -> bool {
+        !self.postponed.is_empty()
     }
 
     /// Keeps a request until its conversation is known.
@@ -41,9 +46,15 @@ impl RecordedThreads {
 
     /// Records in a conversation, which just got a request, what waited for it.
     pub(super) async fn record_postponed(&mut self, at: usize, now: Time) {
-        let Some(protocol) = self.threads.get(at).map(|known| known.protocol) else { return };
+        let Some(known) = self.threads.get(at) else { return };
+        let (protocol, session) = (known.protocol, known.ids.session.clone());
+        let is_own = |postponed: &PostponedRequest| {
+            let request = &postponed.request;
+            let theirs = &request.captured.ids.session;
+            *theirs == session && (theirs.is_some() || request.protocol == protocol)
+        };
         let all = std::mem::take(&mut self.postponed).into_iter();
-        let (own, others): (Vec<_>, Vec<_>) = all.partition(|postponed| postponed.request.protocol == protocol);
+        let (own, others): (Vec<_>, Vec<_>) = all.partition(is_own);
         self.postponed = others;
         for PostponedRequest { mut request, answer } in own {
             // It is recorded late; events of a session are in the order of their times.

@@ -1,11 +1,11 @@
 //! The neutral form of a recorded request: what every protocol's body says, in the order of its messages.
 
-use annals_core::Digest;
+use super::rest::unread;
 use annals_core::event::{AnswerId, Attachment, Failure, Finish, RequestOptions, ToolDefinition, Usage};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Speaker {
+pub enum Speaker {
     /// The user, the agent in the user's place, or a tool.
     User,
     /// The model.
@@ -14,7 +14,7 @@ pub(crate) enum Speaker {
 
 /// One piece of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum WireItem {
+pub enum WireItem {
     /// Text.
     Text(String),
     /// A file or image.
@@ -66,75 +66,91 @@ pub(crate) enum WireItem {
         /// Media that came with it.
         attachments: Vec<Attachment>,
     },
+    /// What no reader knows.
+    Unknown {
+        /// The text, or JSON.
+        text: String,
+    },
 }
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unit {
-    pub(crate) speaker: Speaker,
-    pub(crate) items: Vec<WireItem>,
+pub struct Unit {
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// What, piece by piece.
+    pub items: Vec<WireItem>,
+    /// The JSON Pointer of each item in the body; none of an answer.
+    pub pointers: Vec<String>,
 }
 
 impl Unit {
-    /// Names what identifies a message: its texts, calls, results and media. What an agent adds or leaves out from request to
-    /// request (reminders, reasoning) does not count, and a result that is repeated counts once: Gemini CLI doubles those of a
-    /// session that it resumes. `None` if nothing else is in it.
-    pub(crate) fn name(&self) -> Option<Digest> {
-        let (mut lines, mut text) = (Vec::new(), String::new());
-        let mut named = |line: String| {
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        };
-        for item in &self.items {
-            match item {
-                WireItem::Text(piece) => text.push_str(piece.trim()),
-                WireItem::Media(media) => {
-                    named(format!("media {}\n", Digest::of(media.uri.inline().unwrap_or_default().as_bytes())));
-                }
-                WireItem::Call { id, hosted: false, .. } => named(format!("call {id}\n")),
-                WireItem::Result { id, text, .. } => {
-                    named(format!("result {id} {}\n", Digest::of(text.trim().as_bytes())));
-                }
-                WireItem::Call { hosted: true, .. }
-                | WireItem::Context { .. }
-                | WireItem::Reasoning { .. }
-                | WireItem::HostedResult { .. } => {}
-            }
-        }
-        if lines.is_empty() && text.is_empty() {
-            return None;
-        }
-        let speaker = if self.speaker == Speaker::User { "user" } else { "assistant" };
-        Some(Digest::of(format!("{speaker}\n{}{text}", lines.concat()).as_bytes()))
+    /// A message that says nothing yet.
+    pub fn new(speaker: Speaker) -> Self {
+        Self { speaker, items: Vec::new(), pointers: Vec::new() }
     }
+
+    /// Adds what is at a place of the body.
+    pub(super) fn push(&mut self, pointer: &str, item: WireItem) {
+        self.items.push(item);
+        self.pointers.push(pointer.to_owned());
+    }
+
+    /// Adds what no item has of the message at a place of the body.
+    pub(super) fn push_unread(&mut self, message: &serde_json::Value, pointer: &str) {
+        for (place, text) in unread(message, pointer, &self.items) {
+            self.push(&place, WireItem::Unknown { text });
+        }
+    }
+}
+
+/// A text of the system prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemInstruction {
+    /// The JSON Pointer of it in the body.
+    pub pointer: String,
+    /// All of it.
+    pub text: String,
+    /// Whether it changes with each request and is about the agent's build, not the model's work.
+    pub is_volatile: bool,
 }
 
 /// What a request says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WireConversation {
+pub struct WireConversation {
     /// The model, as the provider calls it.
-    pub(crate) model: String,
+    pub model: String,
     /// The texts of the system prompt.
-    pub(crate) system: Vec<String>,
+    pub instructions: Vec<SystemInstruction>,
     /// The tools, in order.
-    pub(crate) tools: Vec<ToolDefinition>,
+    pub tools: Vec<ToolDefinition>,
     /// The messages, oldest first.
-    pub(crate) units: Vec<Unit>,
+    pub units: Vec<Unit>,
     /// Sampling and output controls, and other fields of the body.
-    pub(crate) options: RequestOptions,
+    pub options: RequestOptions,
+    /// Members that are about the exchange, not the model's work, such as `stream` and `metadata`.
+    pub exchange: std::collections::BTreeMap<String, annals_core::Json>,
     /// The output limit, if one is set.
-    pub(crate) output_limit: Option<u64>,
+    pub output_limit: Option<u64>,
+    /// The answer before, where the provider has the conversation up to that.
+    pub previous: Option<String>,
 }
 
 impl WireConversation {
+    /// The texts of the system prompt that stay the same from request to request.
+    pub fn system(&self) -> Vec<String> {
+        let lasting = self.instructions.iter().filter(|instruction| !instruction.is_volatile);
+        lasting.map(|instruction| instruction.text.clone()).collect()
+    }
+
     /// Joins answers that follow each other: one answer may have been sent back in several messages.
-    pub(crate) fn joined(mut self) -> Self {
+    pub(super) fn joined(mut self) -> Self {
         let mut units: Vec<Unit> = Vec::with_capacity(self.units.len());
         for unit in self.units {
             match units.last_mut() {
                 Some(last) if last.speaker == Speaker::Assistant && unit.speaker == Speaker::Assistant => {
                     last.items.extend(unit.items);
+                    last.pointers.extend(unit.pointers);
                 }
                 _ => units.push(unit),
             }
@@ -144,16 +160,17 @@ impl WireConversation {
     }
 
     /// The text of the newest message, if it is the user's.
-    pub(crate) fn newest_prompt(&self) -> String {
-        let newest = self.units.last().filter(|unit| unit.speaker == Speaker::User).cloned();
-        let items =
-            newest.map(|unit| unit.items.into_iter().filter(|item| matches!(item, WireItem::Text(_))).collect());
-        let unit = Unit { speaker: Speaker::User, items: items.unwrap_or_default() };
-        Self { units: vec![unit], ..Self::default() }.prompt()
+    pub fn newest_prompt(&self) -> String {
+        let newest = self.units.last().filter(|unit| unit.speaker == Speaker::User);
+        let texts = newest.into_iter().flat_map(|unit| &unit.items).filter_map(|item| match item {
+            WireItem::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n\n")
     }
 
     /// All text of the users' messages, for requests that are recorded as one prompt.
-    pub(crate) fn prompt(&self) -> String {
+    pub fn prompt(&self) -> String {
         let users = self.units.iter().filter(|unit| unit.speaker == Speaker::User);
         let texts = users.flat_map(|unit| &unit.items).filter_map(|item| match item {
             WireItem::Text(text) | WireItem::Context { text, .. } | WireItem::Result { text, .. } => {
@@ -167,23 +184,27 @@ impl WireConversation {
 
 /// What an answer says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DecodedAnswer {
+pub struct DecodedAnswer {
     /// Its content, in order.
-    pub(crate) items: Vec<WireItem>,
+    pub items: Vec<WireItem>,
     /// What the provider reported.
-    pub(crate) usage: Option<Usage>,
+    pub usage: Option<Usage>,
     /// How it ended, if it did.
-    pub(crate) finish: Option<Finish>,
+    pub finish: Option<Finish>,
     /// Why it failed.
-    pub(crate) error: Option<Failure>,
+    pub error: Option<Failure>,
     /// What the provider calls it.
-    pub(crate) id: Option<AnswerId>,
+    pub id: Option<AnswerId>,
 }
 
 impl DecodedAnswer {
-    /// The message that later requests contain.
-    pub(crate) fn unit(&self) -> Unit {
-        Unit { speaker: Speaker::Assistant, items: self.items.clone() }
+    /// Its text.
+    pub fn text(&self) -> String {
+        let texts = self.items.iter().filter_map(|item| match item {
+            WireItem::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n\n")
     }
 }
 
@@ -192,25 +213,7 @@ mod tests {
     use super::*;
 
     fn unit(speaker: Speaker, items: Vec<WireItem>) -> Unit {
-        Unit { speaker, items }
-    }
-
-    #[test]
-    fn a_message_is_known_again_whatever_the_agent_adds_to_it() {
-        let text = || WireItem::Text("Hello ".into());
-        let reminder = || WireItem::Context { key: "agent/reminder", text: "<system-reminder>".into() };
-        let plain = unit(Speaker::User, vec![text()]);
-        assert_eq!(plain.name(), unit(Speaker::User, vec![reminder(), text()]).name());
-        assert_ne!(plain.name(), unit(Speaker::Assistant, vec![text()]).name());
-        assert_eq!(unit(Speaker::User, vec![reminder()]).name(), None);
-        let result = || WireItem::Result { id: "1".into(), text: "ok".into(), failed: false, attachments: Vec::new() };
-        let doubled = unit(Speaker::User, vec![result(), result()]);
-        assert_eq!(doubled.name(), unit(Speaker::User, vec![result()]).name());
-        let thought = WireItem::Reasoning { text: "Hm".into(), metadata: None };
-        assert_eq!(
-            unit(Speaker::Assistant, vec![thought, text()]).name(),
-            unit(Speaker::Assistant, vec![WireItem::Text("Hello".into())]).name()
-        );
+        Unit { speaker, items, pointers: Vec::new() }
     }
 
     #[test]

@@ -1,105 +1,140 @@
 //! Requests of Anthropic Messages in the neutral form.
 
-use crate::conversation::{Speaker, Unit, WireConversation, WireItem};
+use super::conversation::{Speaker, SystemInstruction, Unit, WireConversation, WireItem};
+use super::{list, said, text};
 use annals_core::Json;
 use annals_core::event::{Attachment, RequestOptions, ToolDefinition};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Fields that are sampling and output controls.
 const CONTROLS: [&str; 5] = ["max_tokens", "temperature", "top_p", "top_k", "stop_sequences"];
-/// Fields that are read elsewhere, or say nothing about the model's work.
-const OTHERS: [&str; 6] = ["model", "messages", "system", "tools", "stream", "metadata"];
+/// Fields that are read elsewhere.
+const READ: [&str; 4] = ["model", "messages", "system", "tools"];
+/// Fields that say nothing about the model's work.
+const EXCHANGE: [&str; 2] = ["stream", "metadata"];
 
 /// How a text begins that names the agent's build, not the model's work; it changes with each request.
 const BILLING: &str = "x-anthropic-billing-header:";
-const REMINDER: &str = "<system-reminder>";
 /// How texts begin with which Claude Code says that the user gave it a command.
 const COMMANDS: [&str; 3] = ["<local-command-", "<command-name>", "<command-message>"];
 
 /// Reads a body; `None` if it is not a request for messages.
-pub(crate) fn conversation(body: &Value) -> Option<WireConversation> {
+pub(super) fn conversation(body: &Value) -> Option<WireConversation> {
     let messages = body.get("messages")?.as_array()?;
-    let model = text(body, "model")?;
-    let tools = body.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let system = texts(body.get("system")).into_iter().filter(|text| !text.starts_with(BILLING));
+    let (options, exchange) = options(body, &CONTROLS, &READ, &EXCHANGE);
+    let units = messages.iter().enumerate().map(|(at, message)| unit(message, &format!("/messages/{at}")));
     Some(
         WireConversation {
-            model,
-            system: system.collect(),
-            tools: tools.iter().map(tool).collect(),
-            units: messages.iter().map(unit).collect(),
-            options: options(body, &CONTROLS, &OTHERS),
+            model: text(body, "model")?,
+            instructions: instructions(body.get("system"), "/system"),
+            tools: list(body.get("tools")).iter().map(tool).collect(),
+            units: units.collect(),
+            options,
+            exchange,
             output_limit: body.get("max_tokens").and_then(Value::as_u64),
+            previous: None,
         }
         .joined(),
     )
 }
 
-/// The controls and the other fields of a body.
-pub(crate) fn options(body: &Value, controls: &[&str], others: &[&str]) -> RequestOptions {
-    let mut options = RequestOptions::default();
+/// The controls and the other fields of a body; and those about the exchange.
+pub(super) fn options(
+    body: &Value,
+    controls: &[&str],
+    read: &[&str],
+    exchanged: &[&str],
+) -> (RequestOptions, BTreeMap<String, Json>) {
+    let (mut options, mut exchange) = (RequestOptions::default(), BTreeMap::new());
     for (name, value) in body.as_object().into_iter().flatten() {
-        let json = Json::received(annals_core::canonical::value(value));
-        if controls.contains(&name.as_str()) {
-            options.controls.insert(name.clone(), json);
-        } else if !others.contains(&name.as_str()) {
-            options.body.insert(name.clone(), json);
-        }
+        let members = match name.as_str() {
+            name if read.contains(&name) => continue,
+            name if exchanged.contains(&name) => &mut exchange,
+            name if controls.contains(&name) => &mut options.controls,
+            _ => &mut options.body,
+        };
+        members.insert(name.clone(), Json::received(annals_core::canonical::value(value)));
     }
-    options
+    (options, exchange)
 }
 
-/// A text member of an object.
-pub(crate) fn text(value: &Value, name: &str) -> Option<String> {
-    value.get(name).and_then(Value::as_str).map(str::to_owned)
-}
-
-fn texts(value: Option<&Value>) -> Vec<String> {
-    match value {
-        Some(Value::String(text)) if !text.is_empty() => vec![text.clone()],
-        Some(Value::Array(blocks)) => blocks.iter().filter_map(|block| text(block, "text")).collect(),
+/// A system prompt: a text, or blocks of text.
+fn instructions(system: Option<&Value>, pointer: &str) -> Vec<SystemInstruction> {
+    let instruction = |pointer: String, text: String| {
+        let is_volatile = text.starts_with(BILLING);
+        SystemInstruction { pointer, text, is_volatile }
+    };
+    match system {
+        Some(Value::String(text)) if !text.is_empty() => vec![instruction(pointer.to_owned(), text.clone())],
+        Some(Value::Array(blocks)) => {
+            let block = |(at, block): (usize, &Value)| {
+                let said = text(block, "text").unwrap_or_else(|| block.to_string());
+                instruction(format!("{pointer}/{at}"), said)
+            };
+            blocks.iter().enumerate().map(block).filter(|instruction| !instruction.text.is_empty()).collect()
+        }
         _ => Vec::new(),
     }
+}
+
+/// A definition whose schema is all of it where it has more than name, description and schema.
+pub(super) fn definition(tool: &Value, name: String, schema: &str) -> ToolDefinition {
+    const KNOWN: [&str; 6] = ["type", "name", "description", "cache_control", "strict", "defer_loading"];
+    let is_plain = tool
+        .as_object()
+        .is_some_and(|members| members.keys().all(|member| member == schema || KNOWN.contains(&member.as_str())));
+    let described = tool.get(schema).filter(|_| is_plain).unwrap_or(tool);
+    let description = text(tool, "description").unwrap_or_default().into();
+    ToolDefinition { name, description, schema: Json::received(described.to_string()) }
 }
 
 fn tool(tool: &Value) -> ToolDefinition {
     let name = text(tool, "name").or_else(|| text(tool, "type")).unwrap_or_default();
-    let description = text(tool, "description").unwrap_or_default().into();
-    let schema = tool.get("input_schema").unwrap_or(tool);
-    ToolDefinition { name, description, schema: Json::received(schema.to_string()) }
+    definition(tool, name, "input_schema")
 }
 
-fn unit(message: &Value) -> Unit {
-    let speaker = match message.get("role").and_then(Value::as_str) {
-        Some("assistant") => Speaker::Assistant,
-        _ => Speaker::User,
-    };
-    let system = message.get("role").and_then(Value::as_str) == Some("system");
-    let items = match message.get("content") {
-        Some(Value::String(text)) => vec![text_item(text.clone(), speaker, system)],
-        Some(Value::Array(blocks)) => blocks.iter().map(|block| item(block, speaker, system)).collect(),
-        _ => Vec::new(),
-    };
-    Unit { speaker, items }
-}
-
-/// A text: of the user or model, or what the agent adds in the user's place.
-fn text_item(text: String, speaker: Speaker, system: bool) -> WireItem {
-    let reminds = text.trim_start().starts_with(REMINDER) && text.trim_end().ends_with("</system-reminder>");
-    match speaker {
-        Speaker::User if system => WireItem::Context { key: "agent/system", text },
-        Speaker::User if COMMANDS.iter().any(|start| text.trim_start().starts_with(start)) => {
-            WireItem::Context { key: "agent/command", text }
+fn unit(message: &Value, pointer: &str) -> Unit {
+    let role = message.get("role").and_then(Value::as_str);
+    let speaker = if role == Some("assistant") { Speaker::Assistant } else { Speaker::User };
+    let mut unit = Unit::new(speaker);
+    let is_system = matches!(role, Some("system" | "developer"));
+    match message.get("content") {
+        Some(Value::String(text)) => push_text(&mut unit, &format!("{pointer}/content"), text.clone(), is_system),
+        Some(Value::Array(blocks)) => {
+            for (at, block) in blocks.iter().enumerate() {
+                let pointer = format!("{pointer}/content/{at}");
+                match block {
+                    Value::String(text) => push_text(&mut unit, &pointer, text.clone(), is_system),
+                    block if block.get("type").and_then(Value::as_str) == Some("text") => {
+                        push_text(&mut unit, &pointer, text(block, "text").unwrap_or_default(), is_system);
+                    }
+                    block => unit.push(&pointer, item(block)),
+                }
+            }
         }
-        Speaker::User if reminds => WireItem::Context { key: "agent/reminder", text },
-        _ => WireItem::Text(text),
+        _ => {}
     }
+    unit.push_unread(message, pointer);
+    unit
 }
 
-fn item(block: &Value, speaker: Speaker, system: bool) -> WireItem {
+/// Adds a text: of the user or model, or what the agent adds in the user's place.
+fn push_text(unit: &mut Unit, pointer: &str, text: String, is_system: bool) {
+    if unit.speaker == Speaker::Assistant {
+        unit.push(pointer, WireItem::Text(text));
+        return;
+    }
+    said::push(unit, pointer, text, |text| match () {
+        () if is_system => Some("agent/system"),
+        () if COMMANDS.iter().any(|start| text.trim_start().starts_with(start)) => Some("agent/command"),
+        () => None,
+    });
+}
+
+fn item(block: &Value) -> WireItem {
     let id = |name: &str| text(block, name).unwrap_or_default();
     match block.get("type").and_then(Value::as_str).unwrap_or_default() {
-        "text" => text_item(id("text"), speaker, system),
         "thinking" => {
             let signature = text(block, "signature").filter(|signature| !signature.is_empty());
             let metadata = signature.map(|signature| serde_json::json!({"signature": signature}).to_string());
@@ -123,7 +158,7 @@ fn item(block: &Value, speaker: Speaker, system: bool) -> WireItem {
         }
         "image" | "document" => WireItem::Media(media(block)),
         // What later versions add is kept as its JSON.
-        _ => WireItem::Text(block.to_string()),
+        _ => WireItem::Unknown { text: block.to_string() },
     }
 }
 
@@ -183,7 +218,8 @@ mod tests {
             ],
         });
         let read = conversation(&body).unwrap();
-        assert_eq!(read.system, ["You are."]);
+        assert_eq!(read.system(), ["You are."]);
+        assert_eq!(read.instructions[0].pointer, "/system/0");
         assert_eq!((read.tools.len(), read.units.len(), read.output_limit), (1, 3, Some(32000)));
         assert_eq!(read.options.controls.keys().collect::<Vec<_>>(), ["max_tokens"]);
         assert_eq!(read.options.body.keys().collect::<Vec<_>>(), ["thinking"]);
@@ -191,6 +227,7 @@ mod tests {
         assert_eq!(read.units[0].items[1], WireItem::Text("list".into()));
         let metadata = Some(r#"{"signature":"s"}"#.to_owned());
         assert_eq!(read.units[1].items[0], WireItem::Reasoning { text: "Hm".into(), metadata });
+        assert_eq!(read.units[2].pointers, ["/messages/2/content/0"]);
         let failed = WireItem::Result { id: "t1".into(), text: "a".into(), failed: true, attachments: vec![] };
         assert_eq!(read.units[2].items, [failed]);
     }

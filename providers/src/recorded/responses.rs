@@ -1,25 +1,18 @@
 //! Requests of OpenAI Responses in the neutral form.
 
-use crate::anthropic::{options, text};
-use crate::conversation::{Speaker, Unit, WireConversation, WireItem};
-use annals_core::Json;
+use super::anthropic::{definition, options};
+use super::conversation::{Speaker, SystemInstruction, Unit, WireConversation, WireItem};
+use super::{list, said, text};
 use annals_core::event::{Attachment, ToolDefinition};
 use serde_json::Value;
 
 /// Fields that are sampling and output controls.
 const CONTROLS: [&str; 3] = ["max_output_tokens", "temperature", "top_p"];
-/// Fields that are read elsewhere, or say nothing about the model's work.
-const OTHERS: [&str; 9] = [
-    "model",
-    "input",
-    "instructions",
-    "tools",
-    "stream",
-    "metadata",
-    "client_metadata",
-    "prompt_cache_key",
-    "previous_response_id",
-];
+/// Fields that are read elsewhere.
+const READ: [&str; 4] = ["model", "input", "instructions", "tools"];
+/// Fields that say nothing about the model's work, or link answers.
+const EXCHANGE: [&str; 6] =
+    ["stream", "metadata", "client_metadata", "prompt_cache_key", "previous_response_id", "conversation"];
 
 /// How texts begin that an agent adds in the user's place.
 const ADDED: [&str; 8] = [
@@ -34,46 +27,68 @@ const ADDED: [&str; 8] = [
 ];
 
 /// Reads a body; `None` if it is not a request for a response.
-pub(crate) fn conversation(body: &Value) -> Option<WireConversation> {
+pub(super) fn conversation(body: &Value) -> Option<WireConversation> {
     let model = text(body, "model")?;
     let input = body.get("input")?;
     let mut tools: Vec<ToolDefinition> = list(body.get("tools")).iter().flat_map(offered).collect();
-    let mut units = Vec::new();
-    let mut system: Vec<String> = text(body, "instructions").filter(|text| !text.is_empty()).into_iter().collect();
+    let mut instructions = Vec::new();
+    let mut instruct = |pointer: String, text: String| {
+        if !text.is_empty() {
+            instructions.push(SystemInstruction { pointer, text, is_volatile: false });
+        }
+    };
+    match body.get("instructions") {
+        Some(Value::String(text)) => instruct("/instructions".to_owned(), text.clone()),
+        Some(value) if !value.is_null() => instruct("/instructions".to_owned(), value.to_string()),
+        _ => {}
+    }
+    let has_instructions = body.get("instructions").is_some_and(|value| !value.is_null());
+    let mut units: Vec<Unit> = Vec::new();
     match input {
-        Value::String(text) => units.push(user(vec![WireItem::Text(text.clone())])),
+        Value::String(text) => {
+            let mut unit = Unit::new(Speaker::User);
+            said::push(&mut unit, "/input", text.clone(), added);
+            units.push(unit);
+        }
         Value::Array(items) => {
-            for item in items {
+            for (at, item) in items.iter().enumerate() {
+                let pointer = format!("/input/{at}");
                 // Newer models are given their tools among the input.
                 if kind(item) == "additional_tools" {
                     tools.extend(list(item.get("tools")).iter().flat_map(offered));
                     continue;
                 }
+                let unit = unit(item, &pointer);
                 // And their instructions as its first messages.
-                if units.is_empty() && body.get("instructions").is_none() && is_instruction(item) {
-                    system.extend(list(item.get("content")).iter().filter_map(|part| text(part, "text")));
+                if units.is_empty() && !has_instructions && is_instruction(item) {
+                    for (item, pointer) in unit.items.into_iter().zip(unit.pointers) {
+                        if let WireItem::Context { text, .. } | WireItem::Unknown { text } = item {
+                            instruct(pointer, text);
+                        }
+                    }
                     continue;
                 }
-                units.extend(unit(item));
+                units.push(unit);
             }
         }
         _ => return None,
     }
+    let (options, exchange) = options(body, &CONTROLS, &READ, &EXCHANGE);
     let output_limit = body.get("max_output_tokens").and_then(Value::as_u64);
-    let options = options(body, &CONTROLS, &OTHERS);
-    Some(WireConversation { model, system, tools, units, options, output_limit }.joined())
-}
-
-fn list(value: Option<&Value>) -> &[Value] {
-    value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    let previous = text(body, "previous_response_id");
+    Some(WireConversation { model, instructions, tools, units, options, exchange, output_limit, previous }.joined())
 }
 
 fn kind(item: &Value) -> &str {
     item.get("type").and_then(Value::as_str).unwrap_or("message")
 }
 
+fn role(item: &Value) -> &str {
+    item.get("role").and_then(Value::as_str).unwrap_or("user")
+}
+
 fn is_instruction(item: &Value) -> bool {
-    kind(item) == "message" && matches!(item.get("role").and_then(Value::as_str), Some("developer" | "system"))
+    kind(item) == "message" && matches!(role(item), "developer" | "system")
 }
 
 /// The tools of an entry: one, or those of a namespace.
@@ -86,34 +101,48 @@ fn offered(entry: &Value) -> Vec<ToolDefinition> {
 
 fn tool(tool: &Value) -> ToolDefinition {
     let name = text(tool, "name").unwrap_or_else(|| kind(tool).to_owned());
-    let description = text(tool, "description").unwrap_or_default().into();
-    let schema = tool.get("parameters").unwrap_or(tool);
-    ToolDefinition { name, description, schema: Json::received(schema.to_string()) }
+    definition(tool, name, "parameters")
 }
 
-fn user(items: Vec<WireItem>) -> Unit {
-    Unit { speaker: Speaker::User, items }
+fn unit(item: &Value, pointer: &str) -> Unit {
+    let (speaker, items) = match kind(item) {
+        "message" => return message(item, pointer),
+        "agent_message" => {
+            let content = list(item.get("content")).iter();
+            let texts = content.filter_map(|part| text(part, "text").or_else(|| text(part, "encrypted_content")));
+            (Speaker::User, vec![WireItem::Text(texts.collect::<Vec<_>>().join("\n"))])
+        }
+        // A summary that only the provider can read.
+        "compaction" | "compaction_summary" => (Speaker::User, vec![WireItem::Text(item.to_string())]),
+        kind => of_kind(kind, item),
+    };
+    let mut unit = Unit::new(speaker);
+    items.into_iter().for_each(|item| unit.push(pointer, item));
+    unit.push_unread(item, pointer);
+    unit
 }
 
-fn assistant(item: WireItem) -> Unit {
-    Unit { speaker: Speaker::Assistant, items: vec![item] }
-}
-
-fn unit(item: &Value) -> Option<Unit> {
+fn of_kind(kind: &str, item: &Value) -> (Speaker, Vec<WireItem>) {
     let of = |name: &str| text(item, name).unwrap_or_default();
-    Some(match kind(item) {
-        "message" => message(item),
+    match kind {
         "reasoning" => {
-            let parts = list(item.get("summary")).iter().filter_map(|part| text(part, "text"));
+            let parts = list(item.get("summary")).iter().chain(list(item.get("content")));
+            let parts = parts.filter_map(|part| text(part, "text"));
             let metadata =
                 item.get("encrypted_content").filter(|content| content.is_string()).map(|_| item.to_string());
-            assistant(WireItem::Reasoning { text: parts.collect::<Vec<_>>().join("\n\n"), metadata })
+            let text = parts.collect::<Vec<_>>().join("\n\n");
+            (Speaker::Assistant, vec![WireItem::Reasoning { text, metadata }])
         }
-        "function_call" => assistant(local_call(item)),
-        "custom_tool_call" | "local_shell_call" | "tool_search_call" => assistant(local_call(item)),
         kind if kind.ends_with("_call_output") || kind == "tool_search_output" => {
             let (text, attachments) = output(item.get("output").or_else(|| item.get("tools")));
-            user(vec![WireItem::Result { id: of("call_id"), text, failed: false, attachments }])
+            (Speaker::User, vec![WireItem::Result { id: of("call_id"), text, failed: false, attachments }])
+        }
+        // A call with an id of its own is executed by the agent.
+        kind if kind.ends_with("_call") && item.get("call_id").is_some_and(Value::is_string) => {
+            (Speaker::Assistant, vec![local_call(item)])
+        }
+        "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
+            (Speaker::Assistant, vec![local_call(item)])
         }
         kind if kind.ends_with("_call") => {
             let call = WireItem::Call {
@@ -124,22 +153,14 @@ fn unit(item: &Value) -> Option<Unit> {
                 metadata: None,
             };
             let result = WireItem::HostedResult { id: of("id"), result: item.to_string(), error: None };
-            Unit { speaker: Speaker::Assistant, items: vec![call, result] }
+            (Speaker::Assistant, vec![call, result])
         }
-        "item_reference" => return None,
-        "agent_message" => {
-            let content = list(item.get("content")).iter();
-            let texts = content.filter_map(|part| text(part, "text").or_else(|| text(part, "encrypted_content")));
-            user(vec![WireItem::Text(texts.collect::<Vec<_>>().join("\n"))])
-        }
-        // A summary that only the provider can read.
-        "compaction" | "compaction_summary" => user(vec![WireItem::Text(item.to_string())]),
-        _ => user(vec![WireItem::Context { key: "agent/input", text: item.to_string() }]),
-    })
+        _ => (Speaker::User, vec![WireItem::Unknown { text: item.to_string() }]),
+    }
 }
 
 /// A call that the agent executes, also one of a kind of its own.
-pub(crate) fn local_call(item: &Value) -> WireItem {
+pub fn local_call(item: &Value) -> WireItem {
     let of = |name: &str| text(item, name).filter(|text| !text.is_empty());
     let name = of("name").unwrap_or_else(|| kind(item).trim_end_matches("_call").to_owned());
     let input = of("arguments").or_else(|| of("input")).or_else(|| Some(item.get("action")?.to_string()));
@@ -147,41 +168,48 @@ pub(crate) fn local_call(item: &Value) -> WireItem {
     WireItem::Call { id, name, input: input.unwrap_or_default(), hosted: false, metadata: None }
 }
 
-fn message(item: &Value) -> Unit {
-    let role = item.get("role").and_then(Value::as_str).unwrap_or("user");
-    let texts = match item.get("content") {
-        Some(Value::String(text)) => vec![WireItem::Text(text.clone())],
-        content => list(content).iter().map(part).collect(),
+/// What a text is that an agent adds in the user's place.
+fn added(text: &str) -> Option<&'static str> {
+    ADDED.iter().any(|start| text.trim_start().starts_with(start)).then_some("agent/context")
+}
+
+fn message(item: &Value, pointer: &str) -> Unit {
+    let is_instruction = is_instruction(item);
+    let speaker = if role(item) == "assistant" { Speaker::Assistant } else { Speaker::User };
+    let mut unit = Unit::new(speaker);
+    let mut push = |pointer: &str, item: WireItem| match (item, speaker) {
+        (WireItem::Text(text), Speaker::User) if is_instruction => {
+            unit.push(pointer, WireItem::Context { key: "agent/developer", text });
+        }
+        (WireItem::Text(text), Speaker::User) => said::push(&mut unit, pointer, text, added),
+        (item, _) => unit.push(pointer, item),
     };
-    if role == "assistant" {
-        return Unit { speaker: Speaker::Assistant, items: texts };
+    let place = format!("{pointer}/content");
+    match item.get("content") {
+        Some(Value::String(text)) => push(&place, WireItem::Text(text.clone())),
+        content => {
+            let parts = list(content).iter().enumerate();
+            parts.for_each(|(at, value)| push(&format!("{place}/{at}"), part(value)));
+        }
     }
-    let context = |text: &str| match role {
-        "developer" | "system" => Some("agent/developer"),
-        _ => ADDED.iter().any(|start| text.trim_start().starts_with(start)).then_some("agent/context"),
-    };
-    let items = texts.into_iter().map(|item| match item {
-        WireItem::Text(text) => match context(&text) {
-            Some(key) => WireItem::Context { key, text },
-            None => WireItem::Text(text),
-        },
-        other => other,
-    });
-    user(items.collect())
+    unit.push_unread(item, pointer);
+    unit
 }
 
 fn part(part: &Value) -> WireItem {
     match kind(part) {
+        _ if part.is_string() => WireItem::Text(part.as_str().unwrap_or_default().to_owned()),
         "input_text" | "output_text" | "text" => WireItem::Text(text(part, "text").unwrap_or_default()),
         "refusal" => WireItem::Text(text(part, "refusal").unwrap_or_default()),
-        "input_image" | "input_file" => WireItem::Media(media(part)),
-        _ => WireItem::Text(part.to_string()),
+        "input_image" | "input_file" | "input_audio" => WireItem::Media(media(part)),
+        _ => WireItem::Unknown { text: part.to_string() },
     }
 }
 
 fn media(part: &Value) -> Attachment {
     let uri = ["image_url", "file_data", "file_url"].iter().find_map(|name| text(part, name));
-    let uri = uri.or_else(|| text(part, "file_id").map(|id| format!("file-id:{id}"))).unwrap_or_default();
+    let uri = uri.or_else(|| text(part, "file_id").map(|id| format!("file-id:{id}")));
+    let uri = uri.unwrap_or_else(|| part.to_string());
     let mime = uri.strip_prefix("data:").and_then(|data| data.split([';', ',']).next()).filter(|mime| !mime.is_empty());
     let mime = mime.unwrap_or(if kind(part) == "input_image" { "image/*" } else { "application/octet-stream" });
     Attachment { mime: mime.to_owned(), name: text(part, "filename"), uri: uri.into() }
@@ -195,7 +223,7 @@ fn output(output: Option<&Value>) -> (String, Vec<Attachment>) {
             let (mut texts, mut attachments) = (Vec::new(), Vec::new());
             for item in parts.iter().map(part) {
                 match item {
-                    WireItem::Text(text) => texts.push(text),
+                    WireItem::Text(text) | WireItem::Unknown { text } => texts.push(text),
                     WireItem::Media(media) => attachments.push(media),
                     _ => {}
                 }
@@ -229,9 +257,10 @@ mod tests {
             ],
         });
         let read = conversation(&body).unwrap();
-        assert_eq!((read.system.as_slice(), read.tools.len()), (&["You are Codex.".to_owned()][..], 2));
-        let named: Vec<bool> = read.units.iter().map(|unit| unit.name().is_some()).collect();
-        assert_eq!(named, [false, false, true, true, true, true]);
+        assert_eq!((read.system().as_slice(), read.tools.len()), (&["You are Codex.".to_owned()][..], 2));
+        assert_eq!(read.units.len(), 6);
+        let rules = WireItem::Context { key: "agent/developer", text: "Rules.".into() };
+        assert_eq!(read.units[0].items, [rules]);
         assert_eq!(read.units[3].items.len(), 3, "reasoning and both calls are one answer");
         let patched = WireItem::Result { id: "c2".into(), text: "ok".into(), failed: false, attachments: vec![] };
         assert_eq!(read.units[5].items, [patched]);

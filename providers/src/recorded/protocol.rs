@@ -1,18 +1,18 @@
 //! The protocols that are recorded, known by the path of a request.
 
-use annals_providers::wire::Protocol;
+use crate::wire::Protocol;
 
 /// How the path ends of a request that asks the provider to compact a conversation.
 const COMPACTS: &str = "/responses/compact";
 
 /// Whether a request asks the provider to compact a conversation, by its path.
-pub(crate) fn compacts(target: &str) -> bool {
+pub fn compacts(target: &str) -> bool {
     target.split('?').next().unwrap_or_default().ends_with(COMPACTS)
 }
 
 /// The protocol of a recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RecordedProtocol {
+pub enum RecordedProtocol {
     /// One that Annals speaks itself.
     Spoken(Protocol),
     /// The Gemini API.
@@ -21,7 +21,7 @@ pub(crate) enum RecordedProtocol {
 
 impl RecordedProtocol {
     /// The protocol of a path, and whether the request only counts tokens. `None` for other requests.
-    pub(crate) fn of(target: &str) -> Option<(Self, bool)> {
+    pub fn of(target: &str) -> Option<(Self, bool)> {
         let path = target.split('?').next().unwrap_or_default();
         let endings = [
             ("/messages", Self::Spoken(Protocol::AnthropicMessages), false),
@@ -37,7 +37,7 @@ impl RecordedProtocol {
     }
 
     /// The word for it in profiles of models.
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Spoken(protocol) => protocol.as_str(),
             Self::Gemini => "google-gemini",
@@ -45,7 +45,7 @@ impl RecordedProtocol {
     }
 
     /// The first part of the names of its models, where the address of the provider says nothing else.
-    pub(crate) const fn provider(self) -> &'static str {
+    pub const fn provider(self) -> &'static str {
         match self {
             Self::Spoken(Protocol::AnthropicMessages) => "anthropic",
             Self::Spoken(Protocol::OpenAiChat | Protocol::OpenAiResponses) => "openai",

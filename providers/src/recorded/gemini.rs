@@ -1,75 +1,95 @@
 //! Requests and answers of the Gemini API in the neutral form.
 
-use crate::anthropic::text;
-use crate::conversation::{DecodedAnswer, Speaker, Unit, WireConversation, WireItem};
+use super::anthropic::{definition, options};
+use super::conversation::{DecodedAnswer, Speaker, SystemInstruction, Unit, WireConversation, WireItem};
+use super::{list, said, text};
 use annals_core::Json;
-use annals_core::event::{Attachment, Failure, Finish, RequestOptions, ToolDefinition, Usage};
+use annals_core::event::{Attachment, Failure, Finish, ToolDefinition, Usage};
 use serde_json::Value;
 
-/// How a text begins that Gemini CLI adds in the user's place.
-const ADDED: [&str; 2] = ["<session_context>", "This is the Gemini CLI. We are setting up the context"];
+/// Fields that are read elsewhere.
+const READ: [&str; 5] = ["model", "contents", "tools", "systemInstruction", "system_instruction"];
 
-/// Reads a body; `path` names the model: `/v1beta/models/MODEL:generateContent`. `None` if it is not a request for
-/// content.
-pub(crate) fn conversation(path: &str, body: &Value) -> Option<WireConversation> {
-    // To count tokens, the request may be wrapped.
-    let body = body.get("generateContentRequest").unwrap_or(body);
-    let contents = body.get("contents")?.as_array()?;
-    let model = path.rsplit('/').next()?.split(':').next()?.to_owned();
-    let system = body.get("systemInstruction").or_else(|| body.get("system_instruction"));
-    let system = system.map(|system| texts(system).join("\n\n")).filter(|text| !text.is_empty());
-    let tools = body.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let mut options = RequestOptions::default();
-    for (name, value) in body.as_object().into_iter().flatten() {
-        let json = Json::received(annals_core::canonical::value(value));
-        match name.as_str() {
-            "generationConfig" => drop(options.controls.insert(name.clone(), json)),
-            "toolConfig" | "safetySettings" | "cachedContent" => drop(options.body.insert(name.clone(), json)),
-            _ => {}
+/// How a text begins that Gemini CLI adds in the user's place.
+const ADDED: [&str; 1] = ["<session_context>"];
+
+/// Reads a body; `path` names the model: `/v1beta/models/MODEL:generateContent`. `None` if it is not a request for content.
+pub(super) fn conversation(path: &str, body: &Value) -> Option<WireConversation> {
+    // To count tokens, and for Code Assist, the request may be wrapped.
+    let wrapper =
+        ["generateContentRequest", "request"].into_iter().find(|name| body.get(*name).is_some_and(Value::is_object));
+    let (model, root) = (text(body, "model"), wrapper.map_or_else(String::new, |name| format!("/{name}")));
+    let body = wrapper.and_then(|name| body.get(name)).unwrap_or(body);
+    let contents = match body.get("contents")? {
+        Value::Array(contents) => contents.clone(),
+        // SDKs take one text or message for a list of one.
+        one @ (Value::Object(_) | Value::String(_)) => vec![one.clone()],
+        _ => return None,
+    };
+    let of_path = path.rsplit('/').next()?.split(':').next()?.to_owned();
+    let model = model.filter(|_| of_path.starts_with("v1")).unwrap_or(of_path);
+    let mut instructions = Vec::new();
+    for name in ["systemInstruction", "system_instruction"] {
+        let Some(system) = body.get(name) else { continue };
+        let unit = unit(system, &format!("{root}/{name}"));
+        for (item, pointer) in unit.items.into_iter().zip(unit.pointers) {
+            if let WireItem::Text(text) | WireItem::Context { text, .. } | WireItem::Unknown { text } = item
+                && !text.is_empty()
+            {
+                instructions.push(SystemInstruction { pointer, text, is_volatile: false });
+            }
         }
     }
+    let (options, exchange) = options(body, &["generationConfig"], &READ, &["labels"]);
     let output_limit = body.pointer("/generationConfig/maxOutputTokens").and_then(Value::as_u64);
-    let units = contents.iter().map(unit).collect();
-    let tools = tools.iter().flat_map(declared).collect();
-    Some(WireConversation { model, system: system.into_iter().collect(), tools, units, options, output_limit }.joined())
+    let units = contents.iter().enumerate().map(|(at, content)| unit(content, &format!("{root}/contents/{at}")));
+    let units = units.collect();
+    let tools = list(body.get("tools")).iter().flat_map(declared).collect();
+    let previous = None;
+    Some(WireConversation { model, instructions, tools, units, options, exchange, output_limit, previous }.joined())
 }
 
 fn declared(tool: &Value) -> Vec<ToolDefinition> {
-    let Some(functions) = tool.get("functionDeclarations").and_then(Value::as_array) else {
+    let Some(functions) = tool.get("functionDeclarations").or_else(|| tool.get("function_declarations")) else {
         let name = tool.as_object().and_then(|tool| tool.keys().next().cloned()).unwrap_or_default();
         return vec![ToolDefinition { name, description: "".into(), schema: Json::received(tool.to_string()) }];
     };
-    let definition = |function: &Value| ToolDefinition {
-        name: text(function, "name").unwrap_or_default(),
-        description: text(function, "description").unwrap_or_default().into(),
-        schema: Json::received(
-            function.get("parametersJsonSchema").or_else(|| function.get("parameters")).unwrap_or(function).to_string(),
-        ),
+    let declared = |function: &Value| {
+        let schema = ["parametersJsonSchema", "parameters"].into_iter().find(|name| function.get(*name).is_some());
+        definition(function, text(function, "name").unwrap_or_default(), schema.unwrap_or("parameters"))
     };
-    functions.iter().map(definition).collect()
+    list(Some(functions)).iter().map(declared).collect()
 }
 
 fn parts(content: &Value) -> &[Value] {
-    content.get("parts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    list(content.get("parts"))
 }
 
-fn texts(content: &Value) -> Vec<String> {
-    parts(content).iter().filter_map(|part| text(part, "text")).collect()
-}
-
-fn unit(content: &Value) -> Unit {
+fn unit(content: &Value, pointer: &str) -> Unit {
     let is_model = content.get("role").and_then(Value::as_str) == Some("model");
     let speaker = if is_model { Speaker::Assistant } else { Speaker::User };
-    Unit { speaker, items: parts(content).iter().map(|part| item(part, speaker)).collect() }
+    let mut unit = Unit::new(speaker);
+    let added = |text: &str| ADDED.iter().any(|start| text.trim_start().starts_with(start)).then_some("agent/context");
+    if let Some(text) = content.as_str() {
+        said::push(&mut unit, pointer, text.to_owned(), added);
+        return unit;
+    }
+    for (at, part) in parts(content).iter().enumerate() {
+        let pointer = format!("{pointer}/parts/{at}");
+        match item(part, speaker) {
+            WireItem::Text(text) if speaker == Speaker::User => said::push(&mut unit, &pointer, text, added),
+            item => unit.push(&pointer, item),
+        }
+    }
+    unit.push_unread(content, pointer);
+    unit
 }
 
 fn item(part: &Value, speaker: Speaker) -> WireItem {
     if let Some(text) = text(part, "text") {
         let thought = part.get("thought").and_then(Value::as_bool) == Some(true);
-        let added = ADDED.iter().any(|start| text.trim_start().starts_with(start));
         return match speaker {
             Speaker::Assistant if thought => WireItem::Reasoning { text, metadata: signature(part) },
-            Speaker::User if added => WireItem::Context { key: "agent/context", text },
             _ => WireItem::Text(text),
         };
     }
@@ -91,19 +111,22 @@ fn item(part: &Value, speaker: Speaker) -> WireItem {
             id: text(response, "id").filter(|id| !id.is_empty()).unwrap_or(name),
             text: only("output").or_else(|| only("error")).map_or_else(|| value.to_string(), str::to_owned),
             failed: value.get("error").is_some(),
-            attachments: Vec::new(),
+            attachments: list(response.get("parts")).iter().filter_map(media).collect(),
         };
     }
-    let data = part.get("inlineData").or_else(|| part.get("fileData"));
-    match data {
-        Some(data) => {
-            let mime = text(data, "mimeType").unwrap_or_else(|| "application/octet-stream".to_owned());
-            let inline = text(data, "data").map(|bytes| format!("data:{mime};base64,{bytes}"));
-            let uri = inline.or_else(|| text(data, "fileUri")).unwrap_or_default();
-            WireItem::Media(Attachment { mime, name: None, uri: uri.into() })
-        }
-        None => WireItem::Text(part.to_string()),
+    match media(part) {
+        Some(media) => WireItem::Media(media),
+        None => WireItem::Unknown { text: part.to_string() },
     }
+}
+
+fn media(part: &Value) -> Option<Attachment> {
+    let data = ["inlineData", "inline_data", "fileData", "file_data"].into_iter().find_map(|name| part.get(name))?;
+    let of = |one: &str, other: &str| text(data, one).or_else(|| text(data, other));
+    let mime = of("mimeType", "mime_type").unwrap_or_else(|| "application/octet-stream".to_owned());
+    let inline = text(data, "data").map(|bytes| format!("data:{mime};base64,{bytes}"));
+    let uri = inline.or_else(|| of("fileUri", "file_uri")).unwrap_or_else(|| data.to_string());
+    Some(Attachment { mime, name: text(data, "displayName"), uri: uri.into() })
 }
 
 fn signature(part: &Value) -> Option<String> {
@@ -111,14 +134,21 @@ fn signature(part: &Value) -> Option<String> {
 }
 
 /// Reads the chunks of a successful answer.
-pub(crate) fn answer(chunks: &[Value]) -> DecodedAnswer {
+pub fn answer(chunks: &[Value]) -> DecodedAnswer {
     let mut answer = DecodedAnswer::default();
-    let mut calls = false;
-    for chunk in chunks {
+    let (mut calls, mut others) = (false, String::new());
+    // Code Assist wraps its answers.
+    for chunk in chunks.iter().map(|chunk| chunk.get("response").unwrap_or(chunk)) {
         if let Some(error) = chunk.get("error").filter(|error| error.is_object()) {
             let message = text(error, "message").unwrap_or_else(|| error.to_string());
             answer.error =
                 Some(Failure { kind: "provider-internal".to_owned(), message: message.into(), status: None });
+        }
+        if let Some(reason) = chunk.pointer("/promptFeedback/blockReason").and_then(Value::as_str) {
+            let words = chunk.pointer("/promptFeedback/blockReasonMessage").and_then(Value::as_str);
+            let words = words.map(|words| format!(" ({words})")).unwrap_or_default();
+            let message = format!("the provider blocked the prompt: {reason}{words}");
+            answer.error = Some(Failure { kind: "content-filter".to_owned(), message: message.into(), status: None });
         }
         if let Some(usage) = chunk.get("usageMetadata") {
             answer.usage = Some(used(usage));
@@ -129,6 +159,11 @@ pub(crate) fn answer(chunks: &[Value]) -> DecodedAnswer {
             calls |= matches!(item, WireItem::Call { .. });
             add(&mut answer.items, item);
         }
+        for other in list(chunk.get("candidates")).iter().skip(1) {
+            let texts =
+                other.get("content").map(parts).unwrap_or_default().iter().filter_map(|part| text(part, "text"));
+            others.push_str(&texts.collect::<String>());
+        }
         answer.finish = match candidate.get("finishReason").and_then(Value::as_str) {
             None | Some("" | "FINISH_REASON_UNSPECIFIED") => answer.finish,
             Some("STOP") if calls => Some(Finish::ToolCalls),
@@ -138,6 +173,8 @@ pub(crate) fn answer(chunks: &[Value]) -> DecodedAnswer {
             Some(_) => Some(Finish::Other),
         };
     }
+    // What further candidates say follows the first.
+    answer.items.extend(Some(WireItem::Text(others)).filter(|item| *item != WireItem::Text(String::new())));
     answer
 }
 

@@ -1,0 +1,137 @@
+//! What the log has of a conversation, compared with what a request says.
+
+use super::Thread;
+use annals_core::Seq;
+use annals_projections::{Body, Content, Message};
+use annals_providers::recorded::{
+    Alignment, ConversationPart, KnownPart, PartKind, Speaker, Unit, WireConversation, WireItem, align, known_parts,
+    parts,
+};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The parts of the messages of a history, read once.
+#[derive(Debug, Default)]
+pub(super) struct PartsOfMessages(HashMap<Seq, (Arc<Message>, Arc<[KnownPart]>)>);
+
+/// What is known of the conversation of a request.
+pub(super) struct KnownConversation {
+    /// The parts of the history, in order.
+    pub(super) known: Vec<KnownPart>,
+    pub(super) alignment: Alignment,
+}
+
+/// What a request has in common with a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CommonBeginning {
+    /// How many parts it begins with.
+    pub(crate) same: usize,
+    /// Whether these are all there are, or the others are in the request with another text.
+    pub(crate) is_all: bool,
+    /// Whether an answer is among them.
+    pub(crate) has_answer: bool,
+    /// Whether the newest answer is in the request, behind the rest of what it has in common.
+    pub(crate) has_newest: bool,
+}
+
+impl Thread {
+    /// The parts of the history as the next request would have it.
+    fn known(&mut self) -> Vec<KnownPart> {
+        let blobs = self.log.blobs();
+        let mut known = Vec::new();
+        let list = self.view.history.messages();
+        for message in self.view.history.selected() {
+            let Some(shared) = list.find_by_key(&message.seq, |message| message.seq).and_then(|at| list.get(at)) else {
+                continue;
+            };
+            let parts = match self.parts.0.get(&message.seq) {
+                Some((read, parts)) if Arc::ptr_eq(read, shared) => parts.clone(),
+                _ => {
+                    let parts: Arc<[KnownPart]> = known_parts(message, &*blobs).into();
+                    self.parts.0.insert(message.seq, (shared.clone(), parts.clone()));
+                    parts
+                }
+            };
+            known.extend(parts.iter().cloned());
+        }
+        known
+    }
+
+    /// Compares parts of a request with the history.
+    pub(super) fn compare(&mut self, new: &[ConversationPart], is_linked: bool) -> KnownConversation {
+        // The provider has what a linked request does not repeat.
+        let known = if is_linked { Vec::new() } else { self.known() };
+        let old: Vec<ConversationPart> = known.iter().map(|known| known.part.clone()).collect();
+        KnownConversation { alignment: align(&old, new), known }
+    }
+
+    /// What a request has in common with the conversation.
+    pub(crate) fn shared(&mut self, conversation: &WireConversation) -> CommonBeginning {
+        let new: Vec<ConversationPart> = parts(&conversation.units).into_iter().map(|(part, ..)| part).collect();
+        let KnownConversation { known, alignment } = self.compare(&new, false);
+        let main: Vec<&KnownPart> = known.iter().filter(|known| is_said(&known.part)).collect();
+        let newest = self.newest_answer();
+        let is_newest = |known: &KnownPart| Some(known.message) == newest && known.part.is_answer();
+        let same = alignment.of_new.iter().flatten().filter(|pairing| pairing.is_same);
+        let same: HashSet<usize> = same.map(|pairing| pairing.at).collect();
+        let of_newest = known.iter().enumerate().filter(|(_, known)| is_newest(known) && is_said(&known.part));
+        let of_newest: Vec<usize> = of_newest.map(|(at, _)| at).collect();
+        let is_there = !of_newest.is_empty() && of_newest.iter().all(|at| same.contains(at));
+        let has_same_system = self.system.as_ref() == Some(&conversation.system());
+        let is_kept = known.iter().zip(&alignment.kept).all(|(known, kept)| *kept || !is_said(&known.part));
+        CommonBeginning {
+            same: alignment.same,
+            is_all: alignment.same == main.len() || is_kept,
+            has_answer: main.iter().take(alignment.same).any(|known| known.part.is_answer()),
+            has_newest: has_same_system && (is_there || self.is_joined(newest, conversation)),
+        }
+    }
+
+    /// Whether the texts of an answer are in the request as one text.
+    fn is_joined(&self, answer: Option<Seq>, conversation: &WireConversation) -> bool {
+        let message = answer.and_then(|seq| self.view.history.message(seq));
+        let Some(Body::Assistant(assistant)) = message.map(|message| &message.body) else { return false };
+        let blobs = self.log.blobs();
+        let said = assistant.content.iter().filter_map(|content| match content {
+            Content::Text { text, .. } => Some(text.resolve(&*blobs).into_owned()),
+            Content::Reasoning { .. } | Content::Tool(_) => None,
+        });
+        let bare = |texts: &[String]| texts.concat().split_whitespace().collect::<String>();
+        let said = bare(&said.collect::<Vec<_>>());
+        let answers = conversation.units.iter().filter(|unit| unit.speaker == Speaker::Assistant);
+        !said.is_empty()
+            && answers.map(|unit| &unit.items).any(|items| {
+                let texts = items.iter().filter_map(|item| match item {
+                    WireItem::Text(text) => Some(text.clone()),
+                    _ => None,
+                });
+                bare(&texts.collect::<Vec<_>>()) == said
+            })
+    }
+
+    /// Whether the newest answer had an id, which the request names.
+    pub(crate) fn answered_as(&self, id: &str) -> bool {
+        self.answers.iter().any(|answer| answer == id)
+    }
+
+    fn newest_answer(&self) -> Option<Seq> {
+        let messages = self.view.history.messages();
+        let answers = messages.iter().filter(|message| matches!(message.body, Body::Assistant(_)));
+        answers.map(|message| message.seq).max()
+    }
+}
+
+/// Whether a part was said in the conversation: not added to it.
+pub(super) fn is_said(part: &ConversationPart) -> bool {
+    matches!(part.kind, PartKind::Prompt | PartKind::Media | PartKind::Text | PartKind::Call | PartKind::Result)
+}
+
+/// The items of a message at some places.
+pub(super) fn picked(unit: &Unit, items: &[usize]) -> Unit {
+    let mut picked = Unit::new(unit.speaker);
+    for at in items {
+        picked.items.extend(unit.items.get(*at).cloned());
+        picked.pointers.push(unit.pointers.get(*at).cloned().unwrap_or_default());
+    }
+    picked
+}
