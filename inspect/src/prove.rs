@@ -61,8 +61,7 @@ pub(crate) async fn prove_each(
                 let proved = match record.event {
                     Event::Step(StepEvent::RequestSent(sent)) => {
                         let session = wire.then_some(past.session);
-                        let by =
-                            pieces.agent_target(sent).and_then(|target| target.split(' ').next()).map(str::to_owned);
+                        let by = pieces.agent(sent, past.blobs()).map(str::to_owned);
                         let proved = prove(&mut fold, sent, past.blobs(), session, withheld, &pieces);
                         Some((proved, RequestMark::of(&record, sent), by))
                     }
@@ -127,7 +126,7 @@ fn prove(
         return (Err(parts.map_or_else(flaw, Unproved::Withheld)), None, None);
     }
     let (target, body) = (pieces.target(sent), pieces.wire(sent, blobs));
-    let session = session.or_else(|| pieces.agent_target(sent).map(|_| SessionId([0; 16])));
+    let session = session.or_else(|| pieces.agent(sent, blobs).map(|_| SessionId([0; 16])));
     if session.is_none() && body.is_none() {
         return (Ok(()), None, None);
     }

@@ -40,10 +40,13 @@ impl RecordedPieces {
         }
     }
 
-    /// Whether the request that is next is known from the session file of its agent, and what that calls the request.
-    pub fn agent_target(&self, sent: &RequestSent) -> Option<&str> {
+    /// The agent, where the request that is next is known from its session file.
+    pub fn agent(&self, sent: &RequestSent, blobs: &dyn Blobs) -> Option<&str> {
         let (_, recorded) = self.newest.as_ref().filter(|(_, recorded)| announces(recorded, sent))?;
-        recorded.agent_hash.as_ref().map(|_| recorded.target.as_str())
+        let recipe = recorded.recipe.0.read(blobs)?;
+        // Most recipes are of recorded requests, and long.
+        let is_hashed = recipe.contains("\"hashes\"") && Recipe::parse(&recipe).is_ok_and(|it| it.hashes.is_some());
+        recorded.target.split(' ').next().filter(|_| is_hashed)
     }
 
     /// Where the request that is next is sent, if its body is recorded.
@@ -148,19 +151,19 @@ fn wire(
     };
     let recipe = recipe.and_then(|recipe| Recipe::parse(&recipe));
     let body = recipe.clone().and_then(|recipe| recipe.assemble(own, &mut piece));
-    let unmarked = match &recorded.agent_hash {
-        Some(_) => recipe.and_then(|recipe| unmarked(recipe).assemble(own, &mut piece)).unwrap_or_default(),
-        None => Vec::new(),
-    };
+    let agent = recipe.ok().and_then(|mut recipe| {
+        let hashes = recipe.hashes.take()?;
+        Some((hashes, unmarked(recipe).assemble(own, &mut piece).unwrap_or_default()))
+    });
     let body = match body {
         Ok(body) => RequestBody::new(body),
         Err(_) if withheld > 0 => return Err(WithheldParts(withheld)),
         Err(error @ RecipeError::Malformed) => return Ok(Wire::OfAnotherBuild(error.to_string())),
         Err(error @ RecipeError::Missing { .. }) => return Ok(Wire::Differs(error.to_string(), None)),
     };
-    if let Some(hash) = &recorded.agent_hash {
+    if let Some((hashes, unmarked)) = agent {
         let unmarked = String::from_utf8(unmarked).unwrap_or_default();
-        let proof = AgentProof::of(&body.bytes, &unmarked, hash);
+        let proof = AgentProof::of(&body.bytes, &unmarked, &hashes);
         return Ok(Wire::Agent(body, proof));
     }
     let Some(expected) = recorded.redacted.or(sent.wire) else { return Ok(Wire::NotRecorded) };

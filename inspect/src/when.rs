@@ -214,7 +214,7 @@ async fn answer(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>, ev
         fold = TextSearch::new(past, &steps, text, false);
         fold.read(wanted).await?;
     }
-    let lacks = lacks(&steps, &fold.epochs);
+    let lacks = lacks(&steps);
     let TextSearch { found, mut holds, .. } = fold;
     // In the memory of what was found: a text may be in every event.
     let seen = found.into_iter().filter_map(|TextMatch { sighting, .. }| {
@@ -237,13 +237,12 @@ async fn answer(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>, ev
 }
 
 /// What the log lacks of the requests of an agent that does not record them.
-fn lacks(steps: &RequestIndex, epochs: &Epochs) -> BTreeSet<Lack> {
+fn lacks(steps: &RequestIndex) -> BTreeSet<Lack> {
     let mut turns = steps.requests.iter().filter(|step| step.purpose == Purpose::Turn);
     if turns.all(|step| step.recorded) {
         return BTreeSet::new();
     }
-    let has_baseline = epochs.current.as_ref().is_some_and(|epoch| epoch.known);
-    let baseline = (!has_baseline).then_some(Lack::Baseline);
+    let baseline = (!steps.has_baseline()).then_some(Lack::Baseline);
     baseline.into_iter().chain([Lack::Request, Lack::AgentText, Lack::Tools]).collect()
 }
 

@@ -3,7 +3,7 @@
 //! A recipe is a JSON list. A string in it is copied; `[SEQ, FIRST, COUNT]` means pieces of the `request.recorded` at SEQ
 //! (`null`: of the event itself), with a comma between them; `[SEQ, INDEX, [[OFFSET, TEXT], ...]]` for one piece with texts
 //! inserted at byte offsets of it, such as marks for the provider's cache. `{"latin1": [SEQ, INDEX]}` means a piece whose characters
-//! are one byte each: a body that is not UTF-8.
+//! are one byte each: a body that is not UTF-8. `{"hashes": TEXT}` at the end: the hashes that the agent itself recorded of the body.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -47,6 +47,9 @@ pub enum RecipePart {
 pub struct Recipe {
     /// Its parts, in order.
     pub parts: Vec<RecipePart>,
+    /// Of a request that was rebuilt from the session file of its agent: the hashes that the agent recorded of it, as
+    /// `parts:SHA-256 whole:SHA-256` (`docs/recording.md#recipe`). Such a body is not known from the wire.
+    pub hashes: Option<String>,
 }
 
 /// What takes the place of a message that the files of an agent do not have: an object with this member alone, the hash of the message.
@@ -102,15 +105,20 @@ impl Recipe {
     /// # Errors
     /// [`RecipeError::Malformed`].
     pub fn parse(json: &str) -> Result<Self, RecipeError> {
-        let list: Vec<Value> = serde_json::from_str(json).map_err(|_| RecipeError::Malformed)?;
+        let mut list: Vec<Value> = serde_json::from_str(json).map_err(|_| RecipeError::Malformed)?;
+        let hashes = list.last().and_then(|last| Some(last.get("hashes")?.as_str()?.into()));
+        if hashes.is_some() {
+            list.pop();
+        }
         let parts =
             list.into_iter().map(|value| part(value).ok_or(RecipeError::Malformed)).collect::<Result<_, _>>()?;
-        Ok(Self { parts })
+        Ok(Self { parts, hashes })
     }
 
     /// Its JSON.
     pub fn to_json(&self) -> String {
-        let list: Vec<Value> = self.parts.iter().map(RecipePart::to_json).collect();
+        let hashes = self.hashes.iter().map(|hashes| json!({"hashes": hashes}));
+        let list: Vec<Value> = self.parts.iter().map(RecipePart::to_json).chain(hashes).collect();
         Value::from(list).to_string()
     }
 
@@ -227,8 +235,9 @@ mod tests {
     #[test]
     fn a_body_is_put_together_from_pieces_of_several_events() {
         assert_eq!(recipe().assemble(Seq(9), pieces).unwrap(), "{\"messages\":[a,b,cé,d]}".as_bytes());
-        let bytes = Recipe { parts: vec![RecipePart::Bytes { seq: None, index: 0 }] };
-        assert_eq!(bytes.to_json(), r#"[{"latin1":[null,0]}]"#);
+        let parts = vec![RecipePart::Bytes { seq: None, index: 0 }];
+        let bytes = Recipe { parts, hashes: Some("parts:0a".into()) };
+        assert_eq!(bytes.to_json(), r#"[{"latin1":[null,0]},{"hashes":"parts:0a"}]"#);
         assert_eq!(Recipe::parse(&bytes.to_json()), Ok(bytes.clone()));
         assert_eq!(bytes.assemble(Seq(9), |_, _| Some("a\u{ff}".to_owned())), Ok(vec![b'a', 0xff]));
         assert_eq!(recipe().to_json(), r#"["{\"messages\":[",[3,0,2],",",[null,0,[[1,"é,"]]],"]}"]"#);

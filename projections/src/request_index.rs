@@ -134,6 +134,8 @@ pub struct RequestIndex {
     /// Whether every request was recorded as it was sent. An answer without one was given before the recording began: what was sent
     /// for it is not known, and it has no number.
     is_recording: bool,
+    /// The first Context Epoch whose Baseline System Context the log has.
+    baseline: Option<Seq>,
 }
 
 impl RequestIndex {
@@ -145,6 +147,11 @@ impl RequestIndex {
     /// Whether every request was recorded as it was sent, with its body.
     pub fn is_recording(&self) -> bool {
         self.is_recording
+    }
+
+    /// Whether the log has a Baseline System Context.
+    pub fn has_baseline(&self) -> bool {
+        self.baseline.is_some()
     }
 
     /// The user turn that contains an event, from 1; 0 before the first.
@@ -174,6 +181,7 @@ impl RequestIndex {
             returns: part(&self.returns),
             waits: false,
             is_recording: self.is_recording,
+            baseline: self.baseline.filter(|baseline| *baseline < until),
         }
     }
 
@@ -282,9 +290,14 @@ impl Projection for RequestIndex {
             Event::Step(event) => self.step(record, event),
             Event::Compaction(event) => self.compaction(record, event),
             Event::Input(InputEvent::Promoted(_)) => self.users.push(seq),
-            // A compaction's epoch keeps the messages that were admitted after the compaction.
-            Event::Context(ContextEvent::EpochStarted(started)) if started.cause == EpochCause::Compaction => {
-                self.returns.push(seq);
+            Event::Context(ContextEvent::EpochStarted(started)) => {
+                if started.known {
+                    self.baseline.get_or_insert(seq);
+                }
+                // A compaction's epoch keeps the messages that were admitted after the compaction.
+                if started.cause == EpochCause::Compaction {
+                    self.returns.push(seq);
+                }
             }
             Event::Files(FilesEvent::RevertCommitted(_))
             | Event::Message(MessageEvent::Pinned(_) | MessageEvent::Edited(_)) => {
@@ -297,8 +310,7 @@ impl Projection for RequestIndex {
                 | InputEvent::Configured(_),
             )
             | Event::Context(
-                ContextEvent::EpochStarted(_)
-                | ContextEvent::EpochReplacementBlocked(_)
+                ContextEvent::EpochReplacementBlocked(_)
                 | ContextEvent::Admitted(_)
                 | ContextEvent::SnapshotAdvanced(_)
                 | ContextEvent::InstructionDiscovered(_),

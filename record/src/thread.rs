@@ -251,7 +251,7 @@ impl Thread {
         let (target, recorded) = (facts.target, |recipe: String, pieces: Vec<String>, target: String, redacted| {
             let pieces = pieces.into_iter().map(Into::into).collect();
             let recipe = Json::received(recipe);
-            RequestRecorded { request, attempt, target, recipe, pieces, redacted, agent_hash: None }
+            RequestRecorded { request, attempt, target, recipe, pieces, redacted }
         });
         for pieces in placed.events.drain(..) {
             self.append(facts.at, vec![recorded("[]".to_owned(), pieces, target.clone(), None).into()]).await?;

@@ -134,12 +134,6 @@ payload! {
         /// Hash of what is recorded, if redaction changed the body; the request then has no `wire`.
         #[serde(default, serialize_with = "as_text", deserialize_with = "from_text")]
         redacted: Option<Digest>,
-        /// For a request that was rebuilt from the session file of its agent: the hashes that the agent recorded of it, as
-        /// `parts:SHA-256 whole:SHA-256` (`docs/recording.md#recipe`). Such a body is not known from the wire, so that the request has
-        /// no `wire`.
-        #[serde(default, serialize_with = "left_out", deserialize_with = "present")]
-        #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
-        agent_hash: Option<String>,
     } texts { recipe, pieces }
 }
 

@@ -307,7 +307,7 @@ impl TranscriptBranch {
         let mut placed = BodyParts::of(request, log).place(&state.pieces, next);
         state.pieces.extend(placed.places.iter().copied());
         let last = placed.events.pop().unwrap_or_default();
-        let agent_hash = request.hashes();
+        placed.recipe.hashes = Some(request.hashes());
         let recorded = |recipe: String, pieces: Vec<String>| RequestRecorded {
             request: id,
             attempt: 1,
@@ -315,7 +315,6 @@ impl TranscriptBranch {
             recipe: Json::received(recipe),
             pieces: pieces.into_iter().map(Into::into).collect(),
             redacted: None,
-            agent_hash: Some(agent_hash.clone()),
         };
         for pieces in std::mem::take(&mut placed.events) {
             self.append(sink, request.line, request.at, vec![recorded("[]".to_owned(), pieces).into()])?;

@@ -62,8 +62,11 @@ impl ErasureEvents {
                     let recipe = recorded.recipe.0.inline().and_then(|recipe| Recipe::parse(recipe).ok());
                     if let Some(mut recipe) = recipe {
                         for part in &mut recipe.parts {
-                            if let RecipePart::Pieces { seq, .. } | RecipePart::Marked { seq, .. } = part {
-                                *seq = seq.map(|seq| self.number(seq));
+                            match part {
+                                RecipePart::Pieces { seq, .. }
+                                | RecipePart::Marked { seq, .. }
+                                | RecipePart::Bytes { seq, .. } => *seq = seq.map(|seq| self.number(seq)),
+                                RecipePart::Copied(_) => {}
                             }
                         }
                         recorded.recipe = Json::received(recipe.to_json());
@@ -74,6 +77,11 @@ impl ErasureEvents {
                 }
                 Event::Compaction(CompactionEvent::Undone(undone)) => {
                     undone.compaction = self.number(undone.compaction);
+                }
+                Event::Message(MessageEvent::Edited(edited)) => {
+                    for edit in &mut edited.edits {
+                        (edit.message, edit.place) = (self.number(edit.message), self.number(edit.place));
+                    }
                 }
                 Event::Message(MessageEvent::Pinned(pinned)) => pinned.message = self.number(pinned.message),
                 Event::Message(MessageEvent::Unpinned(unpinned)) => unpinned.message = self.number(unpinned.message),

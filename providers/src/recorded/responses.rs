@@ -3,6 +3,7 @@
 use super::anthropic::{definition, options};
 use super::conversation::{Speaker, SystemInstruction, Unit, WireConversation, WireItem};
 use super::{list, said, text};
+use annals_core::Json;
 use annals_core::event::{Attachment, ToolDefinition};
 use serde_json::Value;
 
@@ -91,12 +92,16 @@ fn is_instruction(item: &Value) -> bool {
     kind(item) == "message" && matches!(role(item), "developer" | "system")
 }
 
-/// The tools of an entry: one, or those of a namespace.
+/// The tools of an entry: one, or those of a namespace. What a namespace says of all of its tools is a definition before them.
 fn offered(entry: &Value) -> Vec<ToolDefinition> {
     if kind(entry) != "namespace" {
         return vec![tool(entry)];
     }
-    list(entry.get("tools")).iter().map(tool).collect()
+    let own = text(entry, "description").filter(|description| !description.trim().is_empty()).map(|description| {
+        let (name, schema) = (text(entry, "name").unwrap_or_default(), serde_json::json!({"type": "namespace"}));
+        ToolDefinition { name, description: description.into(), schema: Json::received(schema.to_string()) }
+    });
+    own.into_iter().chain(list(entry.get("tools")).iter().map(tool)).collect()
 }
 
 fn tool(tool: &Value) -> ToolDefinition {
@@ -107,17 +112,25 @@ fn tool(tool: &Value) -> ToolDefinition {
 fn unit(item: &Value, pointer: &str) -> Unit {
     let (speaker, items) = match kind(item) {
         "message" => return message(item, pointer),
-        "agent_message" => {
-            let content = list(item.get("content")).iter();
-            let texts = content.filter_map(|part| text(part, "text").or_else(|| text(part, "encrypted_content")));
-            (Speaker::User, vec![WireItem::Text(texts.collect::<Vec<_>>().join("\n"))])
-        }
+        "agent_message" => return from_agent(item, pointer),
         // A summary that only the provider can read.
         "compaction" | "compaction_summary" => (Speaker::User, vec![WireItem::Text(item.to_string())]),
         kind => of_kind(kind, item),
     };
     let mut unit = Unit::new(speaker);
     items.into_iter().for_each(|item| unit.push(pointer, item));
+    unit.push_unread(item, pointer);
+    unit
+}
+
+/// What another agent says.
+fn from_agent(item: &Value, pointer: &str) -> Unit {
+    let mut unit = Unit::new(Speaker::User);
+    for (at, part) in list(item.get("content")).iter().enumerate() {
+        if let Some(text) = text(part, "text").or_else(|| text(part, "encrypted_content")) {
+            unit.push(&format!("{pointer}/content/{at}"), WireItem::Text(text));
+        }
+    }
     unit.push_unread(item, pointer);
     unit
 }

@@ -4,7 +4,7 @@ use super::conversation::WireItem;
 use serde_json::Value;
 
 /// Members that say how something is sent, not what it says.
-const STRUCTURE: [&str; 17] = [
+const STRUCTURE: [&str; 18] = [
     "type",
     "role",
     "id",
@@ -22,6 +22,8 @@ const STRUCTURE: [&str; 17] = [
     "mime_type",
     "mimeType",
     "detail",
+    // Codex: about the message, for its provider.
+    "internal_chat_message_metadata_passthrough",
 ];
 
 /// The texts of a value that none of the items has, each with its JSON Pointer. Where nothing below a place is known, the place
@@ -59,7 +61,12 @@ fn walk(value: &Value, pointer: &str, is_root: bool, known: &KnownTexts<'_>, fou
             }
         }
         Value::Object(members) => {
-            for (name, value) in members.iter().filter(|(name, _)| !STRUCTURE.contains(&name.as_str())) {
+            // A result says whose it is: the tool of its call.
+            let is_result = pointer.ends_with("/functionResponse")
+                || pointer.ends_with("/function_response")
+                || members.get("role").and_then(Value::as_str) == Some("tool");
+            let is_structure = |name: &str| STRUCTURE.contains(&name) || (is_result && name == "name");
+            for (name, value) in members.iter().filter(|(name, _)| !is_structure(name)) {
                 below(name, value, found);
             }
         }
@@ -147,6 +154,9 @@ mod tests {
             ("/m/0/name".to_owned(), "Ann".to_owned()),
         ];
         assert_eq!(unread(&message, "/m/0", &items), places);
+        let result = json!({"parts": [{"functionResponse": {"id": "1", "name": "f", "response": {"output": "said"}}}]});
+        assert_eq!(unread(&result, "", &items), []);
+        assert_eq!(unread(&json!({"role": "tool", "name": "f", "content": "said"}), "", &items), []);
         let call = WireItem::Call {
             id: "1".into(),
             name: "f".into(),

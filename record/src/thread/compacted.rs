@@ -87,12 +87,15 @@ impl Thread {
         new: &NewParts,
         before: &KnownConversation,
     ) -> Option<usize> {
-        let said = || before.known.iter().zip(&before.alignment.kept).filter(|(known, _)| is_said(&known.part));
-        if said().all(|(_, kept)| *kept) {
+        if before.said_parts().iter().all(|(_, kept)| *kept) {
             return None;
         }
         if let Some(at) = self.summary_in(&conversation.units) {
             return Some(at);
+        }
+        let said = || before.known.iter().zip(&before.alignment.kept).filter(|(known, _)| is_said(&known.part));
+        if said().all(|(_, kept)| *kept) {
+            return None;
         }
         let leads = |known: &(&KnownPart, &bool)| !*known.1;
         let answered = said().take_while(leads).any(|(known, _)| known.part.is_answer());
@@ -125,12 +128,12 @@ impl Thread {
         }
         let pending = pending.unwrap_or_default();
         // The newest messages may stay behind the summary, and prompts may be repeated.
-        let said = || before.known.iter().zip(&before.alignment.kept).filter(|(known, _)| is_said(&known.part));
-        let tail = said().rev().take_while(|(_, kept)| **kept).last().map(|(known, _)| known.message);
+        let said = before.said_parts();
+        let tail = said.iter().rev().take_while(|(_, kept)| *kept).last().map(|(known, _)| known.message);
         let nothing = Seq(facts.next().0.saturating_sub(1));
         let first_kept = tail.unwrap_or(nothing);
-        let repeated =
-            said().filter(|(known, kept)| **kept && known.part.kind == PartKind::Prompt && known.message < first_kept);
+        let is_repeated = |known: &KnownPart| known.part.kind == PartKind::Prompt && known.message < first_kept;
+        let repeated = said.iter().filter(|(known, kept)| *kept && is_repeated(known));
         let is_input = |seq: &Seq| {
             self.view.history.message(*seq).is_some_and(|message| matches!(message.body, Body::User { .. }))
         };

@@ -21,6 +21,19 @@ pub(super) struct KnownConversation {
     pub(super) alignment: Alignment,
 }
 
+impl KnownConversation {
+    /// What was said, oldest first, and whether the request has it. Calls and results may have changed; a text in the place of another
+    /// one is not the same.
+    pub(super) fn said_parts(&self) -> Vec<(&KnownPart, bool)> {
+        let pairings = self.alignment.of_new.iter().flatten();
+        let same: HashSet<usize> = pairings.filter(|pairing| pairing.is_same).map(|pairing| pairing.at).collect();
+        let has_id = |part: &ConversationPart| matches!(part.kind, PartKind::Call | PartKind::Result);
+        let parts = self.known.iter().zip(&self.alignment.kept).enumerate();
+        let said = parts.filter(|(_, (known, _))| is_said(&known.part));
+        said.map(|(at, (known, kept))| (known, *kept && (same.contains(&at) || has_id(&known.part)))).collect()
+    }
+}
+
 /// What a request has in common with a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommonBeginning {

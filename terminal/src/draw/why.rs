@@ -61,7 +61,8 @@ fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> io::Result<()> {
         None => {}
     }
     line.extend(span.admitted.map(|seq| format!("admitted at event {seq}")));
-    line.extend(span.settled.map(|seq| format!("from event {seq}")));
+    let instead = if span.sort == Sort::Pruned { "output at" } else { "in the place of" };
+    line.extend(span.settled.map(|seq| format!("{instead} event {seq}")));
     line.extend(
         span.pointer.as_ref().filter(|_| span.sort == Sort::Unknown).map(|pointer| format!("at {}", plain(pointer))),
     );

@@ -336,10 +336,10 @@ fn only_sessions_that_changed_are_shown() {
     ✓ 01M7ZX045Q  8 events          hello there
     ✓ 01M7ZX1X00  86 events         What does inventory.csv hold
       content not imported: attachment: file (3), attachment: agent_listing_delta
-        (2), attachment: task_reminder (2), attachment: skill_listing, 1 more
+        (2), attachment: task_reminder (2), attachment: skill_listing
       settings not imported: turn_context: approval_policy, turn_context:
         sandbox_policy, user: permissionMode
-    2 sessions, 94 new events; 12 fields were not imported (--report FILE lists them)
+    2 sessions, 94 new events; 11 fields were not imported (--report FILE lists them)
 
     ✓ 01M7ZX1X00  9 new events      What does inventory.csv hold
     2 sessions, 1 changed, 9 new events; 1 field was not imported (--report FILE lists it)

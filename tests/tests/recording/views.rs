@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io;
 
 /// Members that name things, or say how they are sent.
-const STRUCTURE: [&str; 17] = [
+const STRUCTURE: [&str; 18] = [
     "type",
     "role",
     "id",
@@ -25,6 +25,7 @@ const STRUCTURE: [&str; 17] = [
     "call_id",
     "media_type",
     "mimeType",
+    "internal_chat_message_metadata_passthrough",
 ];
 
 fn leaves(value: &Value, found: &mut Vec<String>) {
