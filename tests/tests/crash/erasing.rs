@@ -56,13 +56,15 @@ impl Home {
     }
 }
 
-/// The files below a folder that contain a text.
+/// The files below a folder that contain a text. A link of a killed process leads to files of this one.
 fn containing(dir: &Path, text: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
+        let entry = entry.unwrap();
+        let (path, kind) = (entry.path(), entry.file_type().unwrap());
         match std::fs::read(&path) {
-            _ if path.is_dir() => found.extend(containing(&path, text)),
+            _ if kind.is_symlink() => {}
+            _ if kind.is_dir() => found.extend(containing(&path, text)),
             Ok(content) if content.windows(text.len()).any(|window| window == text.as_bytes()) => found.push(path),
             _ => {}
         }
