@@ -128,13 +128,15 @@ interface Place { seq: number; kind: string }
 type LeftBy = string | { [cause: string]: string };
 interface Stay { entered: Place; left: (Place & { by?: LeftBy }) | null; first: number | null; last: number | null }
 interface Sighting { fact: Place; turn: number; stays: Stay[] }
-interface When { sightings: Sighting[]; missed?: (Place & { reason: string })[] }
+interface When { sightings: Sighting[]; missed?: (Place & { reason: string })[]; lacks?: string[] }
 
 /** Why the model did not see a text that an event has (`annals when`). */
 const REASONS: Record<string, string> = {
   waits: 'the input is still waiting', withdrawn: 'the input was withdrawn before it was sent', 'not-inherited': 'it was waiting when the session was forked', truncated: 'the shortened output that the model read does not contain it',
   structured: 'only in the structured value, which the model does not read', replaced: 'shown while the tool ran; its result does not contain it', 'not-sent': 'no request contained it',
 };
+/** What an agent does not record of its requests. */
+const LACKS: Record<string, string> = { request: 'the request itself', 'agent-text': 'the system text of the agent', baseline: 'the system prompt', tools: 'the tools' };
 const REASON = 'no request of this report contained it';
 
 /** A text that the request does not contain: where it is instead. */
@@ -142,11 +144,14 @@ function Elsewhere({ api, id, text, go }: { api: TabProps['api']; id: string; te
   const loaded = useLoad(`${id} ${text}`, (signal) => api.get<When>(of(id, '/when'), { text }, signal));
   return (
     <Panel loaded={loaded}>
-      {({ sightings, missed = [] }) => {
+      {({ sightings, missed = [], lacks = [] }) => {
         const seen = sightings.filter((one) => one.stays.length > 0);
+        const nowhere = missed.length + sightings.length === 0;
+        const never = lacks.length > 0 ? 'It is in nothing that was recorded.' : nowhere ? 'No event of the session does: the model never saw it.' : 'The model never saw it:';
         return (
           <>
-            <p class="lead">This request does not contain this text. {seen.length === 0 && <b class="problem">{missed.length + sightings.length === 0 ? 'No event of the session does: the model never saw it.' : 'The model never saw it:'}</b>}</p>
+            <p class="lead">This request does not contain this text. {seen.length === 0 && <b class="problem">{never}</b>}</p>
+            {lacks.length > 0 && <p class="dim">Not recorded by the agent: {lacks.map((lack) => oneLine(LACKS[lack] ?? lack)).join(', ')}.</p>}
             <ul class="plain">
               {sightings.slice(0, 20).map((one) => <li key={one.fact.seq}><code>{one.fact.kind}</code>, turn {one.turn}: <Stays sighting={one} go={go} /></li>)}
               {missed.slice(0, 20).map((one) => <li key={`m${one.seq}`}><code>{one.kind}</code>, event <Jump seq={one.seq} go={go} />: {REASONS[one.reason] ?? oneLine(one.reason)}</li>)}
