@@ -1,6 +1,6 @@
 //! Why the model read something: the provenance of a request, span by span.
 //!
-//! Exact by construction: each span of a [`Request`] carries the event that put it there, since it was built so. What
+//! Exact by construction: each span of a [`Request`](annals_projections::Request) carries the event that put it there, since it was built so. What
 //! is read here in addition (times, who acted, since when) is read at that event's place.
 
 mod file_line;
