@@ -1,4 +1,4 @@
-//! `annals lab`: an agent is killed at every point and resumes; a provider that fails.
+//! `annals dev lab`: an agent is killed at every point and resumes; a provider that fails.
 
 use crate::cli::validate::wrong;
 use crate::run::person::Person;
@@ -34,12 +34,13 @@ impl Drop for Provider {
     }
 }
 
-/// `annals lab` over `annals run` with one call and one answer.
+/// `annals dev lab` over `annals run` with one call and one answer.
 fn laboratory(options: &[&str]) -> (Provider, Person, Value) {
     let provider = Provider::start(&["--call", r#"bash={"command":"echo x >> log.txt"}"#, "--text", "Done."]);
     let person = Person::with_model(&provider.url, "openai-chat");
     let program = env!("CARGO_BIN_EXE_annals-test");
-    let resume = format!("{program} run -c --yes");
+    // A checkout may be in a folder with a space in its name.
+    let resume = format!("'{program}' run -c --yes");
     let mut args = vec!["lab", "--json", "--copy", ".", "--resume", &resume];
     args.extend(options);
     args.extend(["--", program, "run", "--yes", "add a line"]);
