@@ -57,9 +57,9 @@ def extras(program, work):
     folder = work / "extras"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "completions").mkdir(parents=True)
-    run(program, "completions", "--man", folder / "man")
+    run(program, "dev", "completions", "--man", folder / "man")
     for shell, name in SHELLS.items():
-        written = run(program, "completions", shell, stdout=subprocess.PIPE).stdout
+        written = run(program, "dev", "completions", shell, stdout=subprocess.PIPE).stdout
         (folder / "completions" / name).write_bytes(written)
     return folder
 

@@ -104,9 +104,9 @@ def first_day(env, man=None):
         if not annals(*words):
             fail(f"annals {' '.join(words)} prints nothing")
     for shell in ("bash", "zsh", "fish"):
-        if "annals" not in annals("completions", shell):
+        if "annals" not in annals("dev", "completions", shell):
             fail(f"no completions for {shell}")
-    annals("completions", "--man", home / "man")
+    annals("dev", "completions", "--man", home / "man")
     pages = {path.name for path in (home / "man").iterdir()}
     if man is not None and (found := {path.name.removesuffix(".gz") for path in man.iterdir()}) != pages:
         fail(f"{man} lacks man pages, or has others: {sorted(found ^ pages)}")

@@ -77,7 +77,7 @@ pub enum HostError {
     #[error(
         "the directory of session {session}, {directory}, does not exist here; to continue in another one: \
          annals run -s {session} --directory DIR \"...\" (or annals chat -s {session} --directory DIR); to move it: \
-         annals move {session} DIR; to branch it: annals fork {session} --directory DIR"
+         annals session move {session} DIR; to branch it: annals fork {session} --directory DIR"
     )]
     NoDirectory {
         /// Which session, in short.

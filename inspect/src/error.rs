@@ -83,7 +83,7 @@ pub enum AskError {
     #[error(transparent)]
     Export(#[from] ExportError),
     /// A report is not one.
-    #[error("{}: not a report of `annals certify`: {source}", path.display())]
+    #[error("{}: not a report of `annals dev certify`: {source}", path.display())]
     NotAReport {
         /// Which file.
         path: PathBuf,

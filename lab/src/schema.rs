@@ -4,7 +4,7 @@ use crate::report::LabReport;
 use annals_core::schema::of;
 use serde_json::{Value, json};
 
-/// The answers that have a schema: of `annals lab --json`.
+/// The answers that have a schema: of `annals dev lab --json`.
 pub const LAB_ANSWERS: [&str; 1] = ["lab"];
 
 /// The schema of an answer; `None` for another name.

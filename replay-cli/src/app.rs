@@ -2,6 +2,7 @@
 
 mod command;
 mod completion;
+mod grouped;
 mod help;
 mod start;
 
@@ -126,7 +127,7 @@ impl Surroundings {
 pub fn main() -> ExitCode {
     parent::watch();
     // A shell that asks for completions gets them, and the process ends.
-    CompleteEnv::with_factory(|| completion::with_sessions(help::grouped())).var(completions::VARIABLE).complete();
+    CompleteEnv::with_factory(|| completion::with_sessions(help::grouped(true))).var(completions::VARIABLE).complete();
     ExitCode::from(run(std::env::args_os(), Surroundings::of_process(), None))
 }
 
@@ -142,7 +143,7 @@ pub fn run(
     let args: Vec<OsString> = args.into_iter().collect();
     // Without a command, a terminal gets a picker and everything else the help.
     let picks = surroundings.reports && surroundings.paged && io::stdin().is_terminal();
-    let command = help::grouped().subcommand_required(!picks).arg_required_else_help(!picks);
+    let command = help::grouped(help::is_long(&args)).subcommand_required(!picks).arg_required_else_help(!picks);
     let parsed = command.try_get_matches_from(&args).and_then(|found| App::from_arg_matches(&found));
     let app = match parsed {
         Ok(app) => app,
@@ -195,7 +196,7 @@ fn unparsed(error: &clap::Error, args: &[OsString], remarks: &Remarks, out: Opti
         Some(_) if quoted_safely => remarks.write(&error.render().to_string()),
         Some(_) | None => {
             // Without any style of clap's own, what looks like one comes from an argument.
-            let plain = help::grouped().styles(Styles::plain()).try_get_matches_from(args);
+            let plain = help::grouped(help::is_long(args)).styles(Styles::plain()).try_get_matches_from(args);
             remarks.write(&plain.map_or_else(|error| error.render().ansi().to_string(), |_| error.to_string()));
         }
     }
@@ -236,10 +237,14 @@ impl App {
         let run = |out: &mut (dyn Write + Send)| {
             runtime.block_on(async {
                 hear_of_limits();
+                // To a person: a script that uses an old name gets what it got.
+                if let Some(renamed) = self.command.as_ref().and_then(Command::renamed).filter(|_| cli.shows_progress())
+                {
+                    cli.remark(&renamed);
+                }
                 let mut out = EscapingWriter::new(out, form);
-                // As a trait object: otherwise every place that polls it holds a copy of the code of all commands.
                 let answer: Pin<Box<dyn Future<Output = _> + '_>> = match &self.command {
-                    Some(command) => Box::pin(command.run(&cli, &mut out)),
+                    Some(command) => command.run(&cli, &mut out),
                     None => Box::pin(start::run(&cli, &mut out)),
                 };
                 let answer = answer.await;

@@ -57,7 +57,6 @@ pub mod title;
 pub mod transcript;
 pub mod tree;
 pub mod tui;
-pub mod tune;
 pub mod usage;
 pub mod verify;
 pub mod what_if;

@@ -1,6 +1,6 @@
 //! The starter scenario.
 
-/// A commented scenario that passes; `annals scenario new` writes it.
+/// A commented scenario that passes; `annals dev scenario new` writes it.
 pub const STARTER: &str = include_str!("start.jsonc");
 
 #[cfg(test)]

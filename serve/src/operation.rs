@@ -51,7 +51,7 @@ pub struct Operation {
 
 /// The shape of an answer.
 pub enum AnswerShape {
-    /// The JSON of a view or of an answer of the command, by its name in `annals schema`.
+    /// The JSON of a view or of an answer of the command, by its name in `annals dev schema`.
     Named(&'static str),
     /// JSON of this schema.
     Json(fn() -> Value),

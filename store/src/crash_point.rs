@@ -1,4 +1,4 @@
-//! Places where the crash laboratory (`annals lab`, `docs/lab.md`) ends the process, as a power cut or SIGKILL would.
+//! Places where the crash laboratory (`annals dev lab`, `docs/lab.md`) ends the process, as a power cut or SIGKILL would.
 //!
 //! Off unless the variable [`POINTS`] names a file. Then each place that is reached adds a line to it, and the process is killed
 //! right after the line with the number in [`KILL`].

@@ -1,4 +1,4 @@
-// The JSON of the server: the shapes of the command's --json (`annals schema`).
+// The JSON of the server: the shapes of the command's --json (`annals dev schema`).
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 

@@ -74,7 +74,7 @@ faults! {
 
 /// A name is that of no fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no fault {0:?}; annals lab provider --list shows them")]
+#[error("there is no fault {0:?}; annals dev lab provider --list shows them")]
 pub struct NoProviderFault(String);
 
 impl FromStr for ProviderFault {

@@ -1,13 +1,16 @@
 //! The commands: which there are, and how each is run.
 
-use super::App;
+use super::grouped::{DevCommand, SessionCommand};
 use crate::command_context::CommandContext;
 use crate::commands;
 use crate::error::{CliError, Verdict};
-use clap::{CommandFactory, Subcommand};
+use clap::Subcommand;
 use std::future::{Future, ready};
 use std::io::Write;
 use std::pin::Pin;
+
+/// The answer of a command, once it is polled.
+pub(super) type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Result<Verdict, CliError>> + 'a>>;
 
 /// A command and its arguments, in the order of the help.
 #[derive(Clone, Debug, Subcommand)]
@@ -43,20 +46,15 @@ pub(super) enum Command {
     Diff(commands::diff::Args),
     Cache(commands::cache::Args),
     Compactions(commands::compactions::Args),
-    Compact(commands::compact::Args),
     Bisect(commands::bisect::Args),
     WhatIf(commands::what_if::Args),
-    Tune(commands::tune::Args),
+    #[command(hide = true)]
+    Tune(commands::what_if::over::Args),
     Fold(commands::fold::Args),
     Fork(commands::fork::Args),
     Files(commands::files::Args),
     Blame(commands::blame::Args),
     Revert(commands::revert::Args),
-    Move(commands::move_session::Args),
-    Inbox(commands::inbox::Args),
-    Title(commands::title::Args),
-    Pin(commands::pin::Args),
-    Unpin(commands::pin::UnpinArgs),
     Verify(commands::verify::Args),
     Export(commands::export::Args),
     Copy(commands::copy::Args),
@@ -71,12 +69,17 @@ pub(super) enum Command {
     Doctor(commands::doctor::Args),
     Index(commands::index::Args),
     Rerun(commands::rerun::Args),
-    Lab(commands::lab::Args),
-    Scenario(commands::scenario::Args),
     Fixture(commands::fixture::Args),
-    Certify(commands::certify::Args),
-    Schema(commands::schema::Args),
-    Completions(commands::completions::Args),
+    /// Move, title, pin or compact a session, or change what waits in it.
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// Test and describe what is built on Annals.
+    #[command(subcommand)]
+    Dev(DevCommand),
+    #[command(flatten)]
+    OldSession(SessionCommand),
+    #[command(flatten)]
+    OldDev(DevCommand),
 }
 
 impl Command {
@@ -86,6 +89,7 @@ impl Command {
             Self::Replay(args) => !args.is_live(),
             Self::Sql(args) => args.is_paged(),
             Self::Log(args) => !args.is_live(),
+            Self::Dev(command) | Self::OldDev(command) => command.is_paged(),
             Self::Sessions(_)
             | Self::Tree(_)
             | Self::Search(_)
@@ -100,17 +104,17 @@ impl Command {
             | Self::WhatIf(_)
             | Self::Compactions(_)
             | Self::Audit(_)
-            | Self::Schema(_)
             | Self::Why(_)
             | Self::When(_)
             | Self::Config(_)
             | Self::Models(_)
             | Self::Cache(_) => true,
-            Self::Usage(_)
+            Self::Session(_)
+            | Self::OldSession(_)
+            | Self::Usage(_)
             | Self::Tune(_)
             | Self::Bisect(_)
             | Self::Fixture(_)
-            | Self::Certify(_)
             | Self::Import(_)
             | Self::Export(_)
             | Self::Copy(_)
@@ -124,17 +128,9 @@ impl Command {
             | Self::Witness(_)
             | Self::Doctor(_)
             | Self::Index(_)
-            | Self::Completions(_)
             | Self::Fold(_)
             | Self::Fork(_)
-            | Self::Move(_)
-            | Self::Inbox(_)
-            | Self::Compact(_)
-            | Self::Title(_)
             | Self::Revert(_)
-            | Self::Pin(_)
-            | Self::Unpin(_)
-            | Self::Scenario(_)
             | Self::Run(_)
             | Self::Chat(_)
             | Self::Record(_)
@@ -142,7 +138,6 @@ impl Command {
             | Self::Mcp(_)
             | Self::Serve(_)
             | Self::Tui(_)
-            | Self::Lab(_)
             | Self::Rerun(_) => false,
             #[cfg(feature = "nats")]
             Self::Store(_) => false,
@@ -152,7 +147,8 @@ impl Command {
     /// Whether the answer is data whose exact bytes matter, or a program for a shell.
     pub(super) fn gives_bytes(&self) -> bool {
         match self {
-            Self::Export(_) | Self::Fold(_) | Self::Completions(_) | Self::Acp(_) => true,
+            Self::Export(_) | Self::Fold(_) | Self::Acp(_) => true,
+            Self::Dev(command) | Self::OldDev(command) => command.gives_bytes(),
             Self::Report(args) => args.gives_bytes(),
             Self::Requests(args) => args.gives_bytes(),
             Self::Prove(args) => args.gives_bytes(),
@@ -163,7 +159,22 @@ impl Command {
 
     /// Whether it works on something that is unfinished when the reader of its answer is gone.
     pub(super) fn runs_a_session(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Chat(_) | Self::Rerun(_) | Self::Compact(_))
+        match self {
+            Self::Run(_) | Self::Chat(_) | Self::Rerun(_) => true,
+            Self::Session(command) | Self::OldSession(command) => command.runs_a_session(),
+            _ => false,
+        }
+    }
+
+    /// What is said to a person who uses the old name of a command.
+    pub(super) fn renamed(&self) -> Option<String> {
+        let (old, new) = match self {
+            Self::OldSession(command) => (command.name(), format!("session {}", command.name())),
+            Self::OldDev(command) => (command.name(), format!("dev {}", command.name())),
+            Self::Tune(_) => ("tune", "what-if --over".to_owned()),
+            _ => return None,
+        };
+        Some(format!("`annals {old}` is now `annals {new}`"))
     }
 
     /// Runs the command.
@@ -172,11 +183,7 @@ impl Command {
     /// When the command gives no answer.
     ///
     /// The future is on the heap: those of all commands together would fill the stack of a thread.
-    pub(super) fn run<'a>(
-        &'a self,
-        cli: &'a CommandContext,
-        out: &'a mut (dyn Write + Send),
-    ) -> Pin<Box<dyn Future<Output = Result<Verdict, CliError>> + 'a>> {
+    pub(super) fn run<'a>(&'a self, cli: &'a CommandContext, out: &'a mut (dyn Write + Send)) -> AnswerFuture<'a> {
         match self {
             Self::Run(args) => Box::pin(commands::run::run(args, cli, out)),
             Self::Chat(args) => Box::pin(commands::chat::run(args, cli, out)),
@@ -209,18 +216,12 @@ impl Command {
             Self::Files(args) => Box::pin(commands::files::run(args, cli, out)),
             Self::Cache(args) => Box::pin(commands::cache::run(args, cli, out)),
             Self::Compactions(args) => Box::pin(commands::compactions::run(args, cli, out)),
-            Self::Compact(args) => Box::pin(commands::compact::run(args, cli, out)),
-            Self::Title(args) => Box::pin(commands::title::run(args, cli, out)),
             Self::WhatIf(args) => Box::pin(commands::what_if::run(args, cli, out)),
-            Self::Tune(args) => Box::pin(commands::tune::run(args, cli, out)),
+            Self::Tune(args) => Box::pin(commands::what_if::over::run(args, cli, out)),
             Self::Bisect(args) => Box::pin(commands::bisect::run(args, cli, out)),
             Self::Fold(args) => Box::pin(commands::fold::run(args, cli, out)),
             Self::Fork(args) => Box::pin(commands::fork::run(args, cli, out)),
             Self::Revert(args) => Box::pin(commands::revert::run(args, cli, out)),
-            Self::Move(args) => Box::pin(commands::move_session::run(args, cli, out)),
-            Self::Inbox(args) => Box::pin(commands::inbox::run(args, cli, out)),
-            Self::Pin(args) => Box::pin(commands::pin::run(args, cli)),
-            Self::Unpin(args) => Box::pin(commands::pin::run_unpin(args, cli)),
             Self::Verify(args) => Box::pin(commands::verify::run(args, cli, out)),
             Self::Export(args) => Box::pin(commands::export::run(args, cli, out)),
             Self::Copy(args) => Box::pin(commands::copy::run(args, cli, out)),
@@ -235,12 +236,9 @@ impl Command {
             Self::Index(args) => Box::pin(commands::index::run(args, cli, out)),
             Self::Doctor(args) => Box::pin(commands::doctor::run(args, cli, out)),
             Self::Rerun(args) => Box::pin(commands::rerun::run(args, cli, out)),
-            Self::Lab(args) => Box::pin(commands::lab::run(args, cli, out)),
-            Self::Scenario(args) => Box::pin(commands::scenario::run(args, cli, out)),
             Self::Fixture(args) => Box::pin(commands::fixture::run(args, cli, out)),
-            Self::Certify(args) => Box::pin(commands::certify::run(args, cli, out)),
-            Self::Schema(args) => Box::pin(ready(commands::schema::run(args, cli, out))),
-            Self::Completions(args) => Box::pin(ready(commands::completions::run(args, App::command(), cli, out))),
+            Self::Session(command) | Self::OldSession(command) => command.run(cli, out),
+            Self::Dev(command) | Self::OldDev(command) => command.run(cli, out),
         }
     }
 }

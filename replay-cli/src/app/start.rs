@@ -147,7 +147,7 @@ async fn shown(words: &[&str], cli: &CommandContext) -> Result<(), CliError> {
 /// A command from its words.
 fn parsed(words: &[&str]) -> Result<Command, CliError> {
     let args = std::iter::once("annals").chain(words.iter().copied());
-    let command = help::grouped().try_get_matches_from(args).and_then(|found| Command::from_arg_matches(&found));
+    let command = help::grouped(true).try_get_matches_from(args).and_then(|found| Command::from_arg_matches(&found));
     command.map_err(|error| CliError::from(io::Error::other(error.to_string())))
 }
 

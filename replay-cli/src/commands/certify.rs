@@ -1,4 +1,4 @@
-//! `annals certify`
+//! `annals dev certify`
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};

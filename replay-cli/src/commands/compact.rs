@@ -1,4 +1,4 @@
-//! `annals compact`
+//! `annals session compact`
 
 use super::run::{conclude, frontend};
 use crate::command_context::CommandContext;

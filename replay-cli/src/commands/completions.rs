@@ -1,4 +1,4 @@
-//! `annals completions`
+//! `annals dev completions`
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
@@ -15,7 +15,7 @@ pub const VARIABLE: &str = "COMPLETE";
 /// Generate shell completions and man pages.
 ///
 /// The completions offer the ids of your sessions, too. For bash:
-/// annals completions bash > ~/.local/share/bash-completion/completions/annals
+/// annals dev completions bash > ~/.local/share/bash-completion/completions/annals
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The shell.
@@ -64,7 +64,8 @@ fn man_pages(command: Command, folder: &Path) -> io::Result<u64> {
     let mut count = 0;
     let mut left = vec![("annals".to_owned(), command)];
     while let Some((name, command)) = left.pop() {
-        left.extend(command.get_subcommands().map(|below| (format!("{name}-{}", below.get_name()), below.clone())));
+        let below = command.get_subcommands().filter(|below| !below.is_hide_set());
+        left.extend(below.map(|below| (format!("{name}-{}", below.get_name()), below.clone())));
         let mut page = Vec::new();
         clap_mangen::Man::new(command).title(name.clone()).render(&mut page)?;
         std::fs::write(folder.join(format!("{name}.1")), page)?;

@@ -1,4 +1,4 @@
-//! `annals inbox`
+//! `annals session inbox`
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};

@@ -1,4 +1,4 @@
-//! `annals lab`
+//! `annals dev lab`
 
 mod provider;
 

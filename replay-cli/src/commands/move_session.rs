@@ -1,4 +1,4 @@
-//! `annals move`
+//! `annals session move`
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, EditError, Verdict};

@@ -1,4 +1,4 @@
-//! `annals pin` and `annals unpin`
+//! `annals session pin` and `annals session unpin`
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};

@@ -255,7 +255,7 @@ impl PinnedPrompt {
     async fn end(self, session: &Session, cli: &CommandContext) -> Result<(), CliError> {
         if session.view().await?.inbox.pending.iter().any(|pending| pending.input == self.input) {
             self.task.abort();
-            cli.remark("the prompt still waits and is not pinned; to pin it later: annals pin");
+            cli.remark("the prompt still waits and is not pinned; to pin it later: annals session pin");
             return Ok(());
         }
         if let Ok(Err(error)) = self.task.await {

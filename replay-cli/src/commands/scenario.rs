@@ -1,4 +1,4 @@
-//! `annals scenario`
+//! `annals dev scenario`
 
 #[cfg(feature = "nats")]
 mod clusters;
@@ -112,7 +112,7 @@ fn give(
     let at = |source| CliError::File { path: path.to_owned(), source };
     // A file that is there may hold work: it is never written over.
     std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(at)?;
-    cli.remark(&format!("wrote {}; to run it: annals scenario run {0}", path.display()));
+    cli.remark(&format!("wrote {}; to run it: annals dev scenario run {0}", path.display()));
     Ok(Verdict::Fine)
 }
 

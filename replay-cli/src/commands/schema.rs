@@ -1,4 +1,4 @@
-//! `annals schema`
+//! `annals dev schema`
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};

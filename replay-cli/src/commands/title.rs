@@ -1,4 +1,4 @@
-//! `annals title`
+//! `annals session title`
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, EditError, Verdict};

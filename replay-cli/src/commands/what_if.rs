@@ -1,22 +1,18 @@
 //! `annals what-if`
 
-pub(super) mod setting;
+pub mod over;
+mod setting;
 
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, plain};
 use crate::style::{Emphasis, Style, counted, money, thousands};
-use annals_config::Config;
-use annals_core::ModelName;
-use annals_core::event::ModelProfile;
 use annals_inspect::what_if::{CompactionOutcomeIf, WhatIf, WhatIfAnswer, WhatIfCompaction, WhatIfSide, ask};
 use annals_inspect::{Lack, SessionAt};
-use annals_runtime::settings::Definitions;
+use over::TunedArgs;
+use setting::{TTL_MS, known_model};
 use std::io::Write;
-
-/// How long a provider keeps an unused prefix, in milliseconds.
-pub(super) const TTL_MS: u64 = 300_000;
 
 /// Show what another decision would have sent, without a model.
 ///
@@ -29,21 +25,22 @@ pub struct Args {
     target: Target,
     /// Change a decision: a key of the configuration (`compaction.keep_tokens=0`, `model=ID`), `file:PATH=@FILE|TEXT|none`,
     /// `source:KEY=TEXT|@FILE|none`, `agent.system=@FILE`, `tool:NAME=none`, `redaction=on`; may be repeated.
-    #[arg(long = "set", value_name = "CHANGE", required = true)]
+    #[arg(long = "set", value_name = "CHANGE", required_unless_present = "over")]
     settings: Vec<String>,
     /// Show every part that differs in this request, numbered as in `annals cache` (default: the first that differs).
     #[arg(long, value_name = "N")]
     step: Option<u64>,
-}
-
-/// What is known of a model beyond the log.
-pub(super) fn known_model(config: &Config, name: &ModelName) -> Option<ModelProfile> {
-    let prices =
-        || config.catalog.prices(name).map(|prices| ModelProfile { prices, ..ModelProfile::of_name(name.clone()) });
-    config.model(name).or_else(prices)
+    /// Compare settings of compaction over these sessions instead: price and tokens of all requests, and what would leave the view.
+    #[arg(long, value_name = "SESSION", num_args = 1.., conflicts_with_all = ["settings", "step", "session"])]
+    over: Vec<String>,
+    #[command(flatten)]
+    tuned: TunedArgs,
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    if !args.over.is_empty() {
+        return over::over(&args.over, &args.tuned, cli, out).await;
+    }
     let directory = &cli.environment.directory;
     let config = cli.environment.config(directory)?;
     let (changes, notes) = setting::changes(&args.settings, &config, directory)?;

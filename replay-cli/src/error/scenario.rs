@@ -1,4 +1,4 @@
-//! How `annals scenario` ends without an answer.
+//! How `annals dev scenario` ends without an answer.
 
 use annals_scenario::{LoadError, PlayError, RecordError};
 

@@ -1,4 +1,4 @@
-//! `annals lab provider`
+//! `annals dev lab provider`
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, LabCommandError, Verdict};

@@ -3,18 +3,29 @@
 use crate::error::WhatIfError;
 use annals_config::{Config, config_key};
 use annals_core::bound::Limits;
+use annals_core::event::ModelProfile;
 use annals_core::{Key, ModelName};
 use annals_inspect::what_if::{CompactionRules, TextRedaction, WhatIfChange};
 use annals_runtime::settings::Definitions;
 use std::path::Path;
 use std::sync::Arc;
 
+/// How long a provider keeps an unused prefix, in milliseconds.
+pub(super) const TTL_MS: u64 = 300_000;
+
 /// What larger limits of outputs cannot show.
 const LARGER: &str = "outputs that were shortened when they were recorded stay so: what was cut is not in the log, so larger limits show less than they \
      would have sent";
 
+/// What is known of a model beyond the log.
+pub(super) fn known_model(config: &Config, name: &ModelName) -> Option<ModelProfile> {
+    let prices =
+        || config.catalog.prices(name).map(|prices| ModelProfile { prices, ..ModelProfile::of_name(name.clone()) });
+    config.model(name).or_else(prices)
+}
+
 /// The settings of compactions that are configured.
-pub(in crate::commands) fn rules(config: &Config) -> CompactionRules {
+pub(super) fn rules(config: &Config) -> CompactionRules {
     let settings = config.compaction();
     CompactionRules {
         auto: settings.auto,

@@ -1,7 +1,6 @@
-//! `annals tune`
+//! `annals what-if --over`, which was `annals tune`
 
-use super::what_if::setting::rules;
-use super::what_if::{TTL_MS, known_model};
+use super::setting::{TTL_MS, known_model, rules};
 use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
@@ -13,25 +12,45 @@ use std::io::Write;
 /// Show what other compaction settings would have cost over sessions.
 ///
 /// Without a model: projects each session under every combination of the settings, and compares price and tokens of all requests with what leaves
-/// the view (summaries that would have been made). `*` marks the settings that hold now. See `annals what-if`.
+/// the view (summaries that would have been made). `*` marks the settings that hold now.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The sessions: ids, starts or ends of ids, words of titles, or @last; or FILES with one each.
     #[arg(value_name = "SESSION", default_value = "@last")]
     sessions: Vec<String>,
-    /// Keep so many tokens as they are.
+    #[command(flatten)]
+    tuned: TunedArgs,
+}
+
+/// The settings of compaction that are compared.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TunedArgs {
+    /// With --over: keep so many tokens as they are.
     #[arg(long, value_name = "TOKENS", value_delimiter = ',', default_values_t = [0, 4_000, 8_000, 16_000])]
     keep_tokens: Vec<u64>,
-    /// Leave so many tokens of the window free.
+    /// With --over: leave so many tokens of the window free.
     #[arg(long, value_name = "TOKENS", value_delimiter = ',', default_values_t = [20_000, 60_000, 120_000])]
     buffer: Vec<u64>,
 }
 
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    over(&args.sessions, &args.tuned, cli, out).await
+}
+
+/// Compares settings over sessions.
+///
+/// # Errors
+/// When a session or the configuration cannot be read.
+pub async fn over(
+    names: &[String],
+    args: &TunedArgs,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
     let config = cli.environment.config(&cli.environment.directory)?;
     let current = rules(&config);
     let mut sessions = Vec::new();
-    for session in &args.sessions {
+    for session in names {
         sessions.push(SessionAt::from(&cli.target(&Target { session: session.clone(), at: None }).await?));
     }
     let mut settings: Vec<CompactionRules> = Vec::new();
@@ -52,7 +71,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         draw(&found, &cli.style, out)?;
         cli.remark(&format!(
             "over {}; summaries are taken to be as long as the recorded ones",
-            counted(sessions.len() as u64, "session")
+            counted(names.len() as u64, "session")
         ));
     }
     Ok(Verdict::Fine)
