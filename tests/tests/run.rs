@@ -17,6 +17,7 @@ mod endings;
 mod guards;
 mod host;
 mod keys;
+mod killed;
 mod lab;
 mod moved;
 mod narrow;

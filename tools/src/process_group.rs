@@ -1,7 +1,9 @@
-//! A process group: a command and all that it starts, which ends with its call.
+//! A process group: a command and all that it starts, which ends with its call, and with this process.
 
+mod guard;
 mod members;
 
+use guard::GroupGuard;
 use members::has_running_member;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::io;
@@ -24,18 +26,21 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(super) struct ProcessGroup {
     child: Child,
     group: Option<Pid>,
+    guard: Option<GroupGuard>,
 }
 
 impl ProcessGroup {
     /// Starts a command as the leader of a new group.
     pub(super) fn start(command: &mut Command) -> io::Result<Self> {
-        Ok(Self::of(command.process_group(0).kill_on_drop(false).spawn()?))
+        let mut started = Self::of(command.process_group(0).kill_on_drop(false).spawn()?);
+        started.guard = started.group.and_then(GroupGuard::of);
+        Ok(started)
     }
 
-    /// The group of a command that leads one.
+    /// The group of a command that leads one on a terminal, which hangs up when this process is gone.
     pub(super) fn of(child: Child) -> Self {
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Self { child, group }
+        Self { child, group, guard: None }
     }
 
     /// Its stdin, stdout and stderr, once, if all of them are pipes.
@@ -51,6 +56,7 @@ impl ProcessGroup {
     /// Ends what is left of the group and waits until it is gone: it is asked to, and then made to. Gives whether
     /// anything was left.
     pub(super) async fn end(&mut self) -> bool {
+        self.guard = None;
         if !self.is_there() {
             self.group = None;
             return false;
@@ -105,6 +111,7 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     /// No caller is left to wait, so this waits for a moment: the process may end right after the call is dropped.
     fn drop(&mut self) {
+        self.guard = None;
         if self.group.is_none() || !self.looks_alive() {
             return;
         }
