@@ -3,11 +3,13 @@
 use super::card::{CardAction, QuestionCard};
 use super::painted::painted;
 use super::state::{ScreenAction, ScreenInput, ScreenState};
+use crate::escape::visible_line;
+use crate::layout::{clip, columns, name};
 use crate::style::Emphasis;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// How many lines of what was asked are kept above, next to the answer.
-const ANSWERED: usize = 4;
+/// How many columns of what was asked are kept above at least, next to the answer.
+const ASKED: usize = 24;
 
 impl ScreenState {
     pub(super) fn press(&mut self, key: KeyEvent) -> Vec<ScreenAction> {
@@ -154,18 +156,17 @@ impl ScreenState {
         }
     }
 
-    /// Answers the question, and keeps question and answer above.
+    /// Answers the question, and keeps one line above that says what was asked and answered.
     fn reply(&mut self, reply: String, label: &str) -> Vec<ScreenAction> {
         let Some(card) = self.card.take() else { return Vec::new() };
-        let mut text = painted(&self.style, Emphasis::Warn, &format!("? {}\n", card.question.head));
-        for (emphasis, line) in card.about.iter().take(ANSWERED) {
-            text.push_str(&painted(&self.style, *emphasis, &format!("    {line}\n")));
-        }
-        if card.about.len() > ANSWERED {
-            text.push_str(&painted(&self.style, Emphasis::Dim, "    …\n"));
-        }
-        text.push_str(&painted(&self.style, Emphasis::User, &format!("  › {label}\n")));
-        vec![ScreenAction::Print(text), ScreenAction::Send(ScreenInput::Reply(reply))]
+        let about = card.about.first().map_or("", |(_, line)| line.trim());
+        let more = if card.about.len() > 1 { " …" } else { "" };
+        let asked = visible_line(&format!("? {}: {about}{more}", card.question.head));
+        let answer = format!(" › {}", name(label.trim()));
+        let room = self.width().saturating_sub(columns(&answer)).max(ASKED);
+        let asked = painted(&self.style, Emphasis::Warn, &clip(&asked, room));
+        let answer = painted(&self.style, Emphasis::User, &answer);
+        vec![ScreenAction::Print(format!("{asked}{answer}\n")), ScreenAction::Send(ScreenInput::Reply(reply))]
     }
 
     /// Keys are for the text from now on.

@@ -2,6 +2,12 @@
 
 use super::*;
 
+/// A painted text without its colours.
+fn plain(painted: &str) -> String {
+    super::super::painted::rows(painted.trim_end(), usize::MAX).iter().map(ToString::to_string).collect::<String>()
+        + "\n"
+}
+
 #[test]
 fn enter_sends_and_alt_enter_or_a_backslash_begins_another_line() {
     let mut screen = TestScreen::new(80, 24);
@@ -47,20 +53,40 @@ fn esc_interrupts_once_and_else_takes_the_text_away() {
 }
 
 #[test]
-fn a_question_is_answered_by_its_keys_and_kept_above() {
+fn a_question_is_answered_by_its_keys_and_one_line_is_kept_above() {
     let mut screen = TestScreen::new(80, 24);
     screen.apply(ScreenEvent::Ask(asked(2)));
     screen.press(KeyCode::Down);
     let actions = screen.press(KeyCode::Enter);
     let [ScreenAction::Print(told), reply] = actions.as_slice() else { panic!("{actions:?}") };
     assert_eq!(*reply, sent(ScreenInput::Reply("a".into())));
-    assert!(told.contains("echo 2") && told.contains("› always: echo *"), "{told}");
+    assert_eq!(plain(told), "? bash asks for permission: echo 1 … › always: echo *\n");
     assert!(screen.state.card.is_none());
     screen.apply(ScreenEvent::Ask(asked(2)));
     assert_eq!(screen.press(KeyCode::Char('x')), [], "another letter answers nothing");
     screen.press(KeyCode::Char('r'));
     screen.types("not now");
-    assert_eq!(screen.press(KeyCode::Enter).last(), Some(&sent(ScreenInput::Reply("n not now".into()))));
+    let answered = screen.press(KeyCode::Enter);
+    assert_eq!(answered.last(), Some(&sent(ScreenInput::Reply("n not now".into()))));
+    assert!(matches!(answered.as_slice(), [ScreenAction::Print(told), _] if plain(told).ends_with(" › n not now\n")));
+}
+
+#[test]
+fn what_is_kept_of_a_question_fits_in_a_line_and_cannot_steer_the_terminal() {
+    let mut screen = TestScreen::new(60, 24);
+    let about: LinesOf = Arc::new(|_| vec![(Emphasis::Strong, format!("\x1b[2J{}", "long ".repeat(30)))]);
+    screen.apply(ScreenEvent::Ask(ScreenQuestion { about, ..asked(1) }));
+    let actions = screen.press(KeyCode::Char('y'));
+    let [ScreenAction::Print(told), _] = actions.as_slice() else { panic!("{actions:?}") };
+    assert_eq!(plain(told), "? bash asks for permission: ␛[2Jlong long long… › yes, once\n");
+    // The words of the user are kept whole.
+    screen.apply(ScreenEvent::Ask(choice(false)));
+    screen.state.card.as_mut().into_iter().for_each(|card| card.typing = Some(String::new()));
+    let words = "neither of them, since both are hard to read on a dark background";
+    screen.types(words);
+    let actions = screen.press(KeyCode::Enter);
+    let [ScreenAction::Print(told), _] = actions.as_slice() else { panic!("{actions:?}") };
+    assert_eq!(plain(told), format!("? the model asks: Which… › {words}\n"));
 }
 
 #[test]
