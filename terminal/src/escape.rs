@@ -4,8 +4,10 @@
 //! bidirectional controls and invisible characters visibly, so that no view needs to. Styles of our own pass it because
 //! [`control`] marks them with a number that is drawn anew in each process: text from outside cannot hold it.
 
+mod units;
 mod writer;
 
+pub(crate) use units::{remove_last_unit, unit_width, units};
 pub use writer::EscapingWriter;
 
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! Lines of text: wrapping by display width, and the sheet of three columns that timelines are drawn on.
 
-use crate::escape::{self, visible};
+use crate::escape::{unit_width, units, visible};
 use crate::style::{Emphasis, Style};
 use annals_core::event::Usage;
 use annals_core::{ModelName, Seq};
@@ -64,13 +64,13 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
                 used += wide;
                 continue;
             }
-            for c in word.chars() {
-                let wide = escape::width(c);
+            for (_, unit) in units(word) {
+                let wide = unit_width(unit);
                 if used + wide > width {
                     lines.push(std::mem::replace(&mut current, indent.clone()));
                     used = indent.len();
                 }
-                current.push(c);
+                current.push_str(unit);
                 used += wide;
             }
             // Characters that are drawn as one are narrower together.
@@ -103,13 +103,13 @@ pub fn clip(line: &str, width: usize) -> String {
     }
     let mut out = String::new();
     let mut used = 1;
-    for c in line.chars() {
-        let wide = escape::width(c);
+    for (_, unit) in units(line) {
+        let wide = unit_width(unit);
         if used + wide > width {
             break;
         }
         used += wide;
-        out.push(c);
+        out.push_str(unit);
     }
     format!("{}…", out.trim_end())
 }

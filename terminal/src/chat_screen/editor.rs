@@ -1,8 +1,11 @@
 //! The text that the user edits: several lines, with a cursor.
 
-use crate::escape::width;
+use crate::escape::{unit_width, units};
 
-/// A text with a cursor between two of its characters.
+/// How a tab is drawn.
+pub(super) const TAB: &str = "    ";
+
+/// A text with a cursor between two of its units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct InputEditor {
     text: String,
@@ -96,32 +99,23 @@ impl InputEditor {
 
     fn place(&self, motion: Motion) -> usize {
         let (before, after) = (self.before(), self.after());
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        // Marks belong to the letter before them.
+        let is_word = |unit: &str| unit.starts_with(|c: char| c.is_alphanumeric() || c == '_');
         match motion {
-            Motion::Left => {
-                let mut at = self.at;
-                for (start, c) in before.char_indices().rev() {
-                    at = start;
-                    // Marks belong to the character before them.
-                    if c == '\n' || width(c) > 0 {
-                        break;
-                    }
+            Motion::Left => units(before).last().map_or(0, |(at, _)| at),
+            Motion::Right => self.at + units(after).next().map_or(0, |(_, unit)| unit.len()),
+            Motion::WordLeft => {
+                let units: Vec<_> = units(before).collect();
+                let mut back = units.iter().rev().skip_while(|(_, unit)| !is_word(unit)).peekable();
+                let mut at = 0;
+                while let Some((start, _)) = back.next_if(|(_, unit)| is_word(unit)) {
+                    at = *start;
                 }
                 at
             }
-            Motion::Right => {
-                let mut characters = after.char_indices();
-                characters.next();
-                let end = characters.find(|(_, c)| *c == '\n' || width(*c) > 0);
-                end.map_or(self.text.len(), |(at, _)| self.at + at)
-            }
-            Motion::WordLeft => {
-                let trimmed = before.trim_end_matches(|c| !is_word(c));
-                trimmed.trim_end_matches(is_word).len()
-            }
             Motion::WordRight => {
-                let trimmed = after.trim_start_matches(|c| !is_word(c));
-                self.text.len() - trimmed.trim_start_matches(is_word).len()
+                let rest = units(after).skip_while(|(_, unit)| !is_word(unit)).find(|(_, unit)| !is_word(unit));
+                rest.map_or(self.text.len(), |(at, _)| self.at + at)
             }
             Motion::LineStart => before.rfind('\n').map_or(0, |at| at + 1),
             Motion::LineEnd => after.find('\n').map_or(self.text.len(), |at| self.at + at),
@@ -134,16 +128,17 @@ impl InputEditor {
         let columns = columns.max(2);
         let (mut rows, mut cursor) = (Vec::new(), (0, 0));
         let (mut start, mut used) = (0, 0);
-        for (at, c) in self.text.char_indices() {
-            let wide = columns_of(c);
-            if c != '\n' && used + wide > columns {
+        for (at, unit) in units(&self.text) {
+            let wide = columns_of(unit);
+            if unit != "\n" && used + wide > columns {
                 rows.push(EditorRow { start, end: at });
                 (start, used) = (at, 0);
             }
-            if at == self.at {
+            // A joiner that was just typed can make one unit of what is on both sides of the cursor.
+            if (at..at + unit.len()).contains(&self.at) {
                 cursor = (rows.len(), used);
             }
-            if c == '\n' {
+            if unit == "\n" {
                 rows.push(EditorRow { start, end: at });
                 (start, used) = (at + 1, 0);
             } else {
@@ -168,20 +163,20 @@ impl InputEditor {
         let Some(EditorRow { start, end }) = rows.get(next).copied() else { return false };
         let mut used = 0;
         self.at = end;
-        for (at, c) in self.text.get(start..end).unwrap_or_default().char_indices() {
-            if used + columns_of(c) > column {
+        for (at, unit) in units(self.text.get(start..end).unwrap_or_default()) {
+            used += columns_of(unit);
+            if used > column {
                 self.at = start + at;
                 break;
             }
-            used += columns_of(c);
         }
         true
     }
 }
 
-/// Columns of a character in the box.
-pub(super) fn columns_of(c: char) -> usize {
-    if c == '\t' { 4 } else { width(c) }
+/// Columns of a unit in the box.
+fn columns_of(unit: &str) -> usize {
+    if unit == "\t" { TAB.len() } else { unit_width(unit) }
 }
 
 #[cfg(test)]
@@ -216,6 +211,34 @@ mod tests {
         let mut editor = edited("e\u{301}b", &[Motion::LineStart]);
         editor.remove(Motion::Right);
         assert_eq!(editor.text(), "b");
+        let mut editor = edited("a cafe\u{301}s\u{301} b", &[Motion::WordLeft, Motion::WordLeft]);
+        assert_eq!(editor.before(), "a ");
+        editor.remove(Motion::WordRight);
+        assert_eq!(editor.text(), "a  b");
+    }
+
+    #[test]
+    fn pictures_that_are_drawn_as_one_are_moved_over_and_removed_as_one() {
+        let family = "👩\u{200d}👩\u{200d}👧\u{200d}👦";
+        let mut editor = edited(&format!("a{family}{family}b"), &[Motion::Left]);
+        editor.remove(Motion::Left);
+        assert_eq!(editor.text(), format!("a{family}b"));
+        assert_eq!(editor.layout(20).1, (0, 3));
+        editor.go(Motion::Left);
+        assert_eq!((editor.before(), editor.layout(2).1), ("a", (1, 0)));
+        editor.remove(Motion::Right);
+        assert_eq!(editor.text(), "ab");
+        // A joiner that joins nothing is drawn and removed alone.
+        let mut editor = edited("👩\u{200d}", &[]);
+        assert_eq!(editor.layout(20).1, (0, 10));
+        editor.remove(Motion::Left);
+        assert_eq!(editor.text(), "👩");
+        // One that is typed between two pictures joins them; the cursor stays in a place that exists.
+        let mut editor = edited("👩👩", &[Motion::Left]);
+        editor.insert("\u{200d}");
+        assert_eq!(editor.layout(20), (vec![EditorRow { start: 0, end: editor.text().len() }], (0, 0)));
+        editor.remove(Motion::Left);
+        assert_eq!(editor.text(), "👩👩");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The lower part of the screen as rows: what streams, what runs, the question, the text that the user edits, and the status.
 
 use super::card::QuestionCard;
-use super::editor::columns_of;
+use super::editor::TAB;
 use super::painted::{cell, rows};
 use super::state::ScreenState;
-use crate::escape::{exact, visible_line};
+use crate::escape::{exact, units, visible, visible_line};
 use crate::layout::{clip, columns};
 use crate::style::{Emphasis, counted, thousands};
 use ratatui::buffer::Buffer;
@@ -12,6 +12,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style as CellStyle};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget};
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 const SPINNER: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠇'];
@@ -115,7 +116,8 @@ impl Painter {
         let mut lines = Vec::new();
         for (at, one) in all.iter().enumerate().skip(first).take(most) {
             let mark = if at == 0 { PROMPT } else { "  " };
-            let shown: String = text.get(one.start..one.end).unwrap_or_default().chars().map(drawn).collect();
+            let shown = text.get(one.start..one.end).unwrap_or_default();
+            let shown: String = units(shown).map(|(_, unit)| drawn(unit)).collect();
             lines.push(Line::from(vec![self.span(Emphasis::User, mark), Span::raw(shown)]));
         }
         if text.is_empty()
@@ -238,12 +240,9 @@ impl Painter {
     }
 }
 
-/// A character of the text as it is drawn.
-fn drawn(c: char) -> String {
-    match c {
-        '\t' => " ".repeat(columns_of('\t')),
-        c => crate::escape::visible(c.encode_utf8(&mut [0; 4])).into_owned(),
-    }
+/// A unit of the text as it is drawn.
+fn drawn(unit: &str) -> Cow<'_, str> {
+    if unit == "\t" { TAB.into() } else { visible(unit) }
 }
 
 /// What can be typed while nothing is.

@@ -1,7 +1,7 @@
 //! Painted text: what [`EscapingWriter`](crate::escape::EscapingWriter) gave, whose only control sequences are colours of our own.
 
 use crate::cells::painted_by;
-use crate::escape::{Escaping, EscapingWriter};
+use crate::escape::{Escaping, EscapingWriter, unit_width, units};
 use crate::layout::columns;
 use crate::style::{Emphasis, Style};
 use ratatui::style::{Color, Modifier, Style as CellStyle};
@@ -51,11 +51,11 @@ pub(super) fn rows(text: &str, width: usize) -> Vec<Line<'static>> {
     rows
 }
 
-/// Length in bytes of the longest beginning that is not wider than `width`; at least one character.
+/// Length in bytes of the longest beginning that is not wider than `width`; at least one unit.
 fn cut(text: &str, width: usize) -> usize {
     let mut used = 0;
-    for (at, c) in text.char_indices() {
-        used += crate::escape::width(c);
+    for (at, unit) in units(text) {
+        used += unit_width(unit);
         if used > width && at > 0 {
             return at;
         }

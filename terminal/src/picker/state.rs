@@ -1,5 +1,6 @@
 //! What a picker shows and what keys do to it.
 
+use crate::escape::remove_last_unit;
 use crate::layout::name;
 use crate::shown_title::shown_title;
 use crate::style::Style;
@@ -160,7 +161,7 @@ impl PickerState {
             KeyCode::End => self.at = last,
             KeyCode::Backspace => {
                 let mut text = self.filter.clone();
-                text.pop();
+                remove_last_unit(&mut text);
                 self.typed(text);
             }
             KeyCode::Char(c) if !control => self.typed(format!("{}{c}", self.filter)),

@@ -6,6 +6,7 @@ use super::page::PageText;
 use super::session::TuiSession;
 use super::tab::{TuiCut, TuiPageKey, TuiWanted};
 use super::timeline::TuiTimeline;
+use crate::escape::remove_last_unit;
 use annals_core::{Seq, SessionId};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::Rect;
@@ -222,7 +223,7 @@ impl TuiState {
             KeyCode::Esc => text.clear(),
             KeyCode::Char('u' | 'w') if control => text.clear(),
             KeyCode::Char(c) if !control && text.chars().count() < TYPED => text.push(c),
-            KeyCode::Backspace => drop(text.pop()),
+            KeyCode::Backspace => remove_last_unit(&mut text),
             _ => {}
         }
         let ends = matches!(code, KeyCode::Esc | KeyCode::Enter);

@@ -80,6 +80,23 @@ fn esc_interrupts_and_the_conversation_continues() {
 }
 
 #[test]
+fn joined_pictures_are_drawn_as_they_are_typed_and_removed_as_one() {
+    annals_tests::needs!("python3");
+    let model = Model::start([Says::Text("I see.")]).expect("a port");
+    let (_person, mut chat) = open(&model, &[]);
+    let family = "👩\u{200d}👩\u{200d}👧";
+    chat.send(&format!("{family}{family}"));
+    chat.expect(&format!("{family}{family}"));
+    chat.send("\u{7f}\u{202e}\r");
+    // What reorders is drawn, whoever typed it.
+    chat.expect(&format!("› {family}<U+202E>"));
+    chat.expect("I see.");
+    left(chat);
+    let sent = model.received().first().map(ToString::to_string).unwrap_or_default();
+    assert!(sent.contains(&format!("\"{family}\u{202e}\"")), "{sent}");
+}
+
+#[test]
 fn several_lines_are_one_prompt_and_files_are_completed() {
     annals_tests::needs!("python3");
     let model = Model::start([Says::Text("I see.")]).expect("a port");
