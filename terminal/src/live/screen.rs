@@ -17,9 +17,9 @@ use crate::layout::{plain, wrap};
 use crate::markdown::MarkdownStream;
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, Style};
-use annals_core::{Blobs, InputId, ModelName, PermissionId, SessionId, Text};
+use annals_core::{Blobs, InputId, ModelName, PermissionId, Seq, SessionId, Text};
 use annals_inspect::timeline::one_line;
-use annals_projections::{Body, Content, SessionView};
+use annals_projections::{Body, Content, Pending, SessionView};
 use annals_runtime::bus::{Delta, Fragment, Notice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -34,6 +34,19 @@ enum Live {
     Aside,
     /// There is no terminal.
     Nowhere,
+}
+
+/// A message that the model has not read.
+struct WaitingInput {
+    input: InputId,
+    seq: Seq,
+    text: Text,
+}
+
+impl From<&Pending> for WaitingInput {
+    fn from(pending: &Pending) -> Self {
+        Self { input: pending.input.clone(), seq: pending.seq, text: pending.text.clone() }
+    }
 }
 
 /// About how many characters a token has.
@@ -57,7 +70,8 @@ pub struct Screen {
     /// What the model said since the last tool result.
     answer: String,
     typed: BTreeSet<InputId>,
-    inputs: BTreeMap<InputId, Text>,
+    /// Messages that the model has not read, in the order of the log.
+    inputs: Vec<WaitingInput>,
     pub(super) calls: ShownCalls,
     pub(super) tasks: Tasks,
     /// Breaks what streams on a terminal at blanks.
@@ -101,7 +115,7 @@ impl Screen {
             shown: BTreeSet::new(),
             answer: String::new(),
             typed: BTreeSet::new(),
-            inputs: BTreeMap::new(),
+            inputs: Vec::new(),
             calls: ShownCalls::default(),
             tasks: Tasks::default(),
             edge: Edge::default(),
@@ -135,6 +149,7 @@ impl Screen {
         self.directory = view.session.location.as_ref().map(|location| location.directory.clone()).unwrap_or_default();
         self.answer.clear();
         self.window = WindowUse::of(view);
+        self.inputs = view.inbox.pending.iter().map(WaitingInput::from).collect();
         if self.chat.is_some() {
             self.draw_what_runs();
         }
@@ -238,13 +253,13 @@ impl Screen {
         let calls = self.calls.live();
         // While calls run, the model waits for them.
         let asked = self.asked.clone().filter(|_| calls.is_empty());
-        let queued = self.inputs.iter().filter(|(input, _)| !self.typed.contains(input));
+        let queued = self.inputs.iter().filter(|waiting| !self.typed.contains(&waiting.input));
         LiveView {
             activity: asked,
             tokens: self.arrived / CHARACTERS,
             calls,
             tasks: self.tasks.live(),
-            queued: queued.map(|(_, text)| records::brief(text, &annals_core::NoBlobs)).collect(),
+            queued: queued.map(|waiting| records::brief(&waiting.text, &annals_core::NoBlobs)).collect(),
             window: self.window.in_brief(),
             model,
             agent,

@@ -80,6 +80,27 @@ fn esc_interrupts_and_the_conversation_continues() {
 }
 
 #[test]
+fn a_message_that_was_not_read_is_shown_before_the_next_one() {
+    annals_tests::needs!("python3");
+    let model = Model::start([Says::Text("Never read.").held(), Says::Text("All three.")]).expect("a port");
+    let (person, mut chat) = open(&model, &[]);
+    chat.send("first\r");
+    chat.expect("mock/one · esc interrupts");
+    chat.send("second\r");
+    chat.expect("sent with the next request: second");
+    chat.send("\u{1b}");
+    chat.expect("interrupted; type what to do instead");
+    model.release();
+    chat.send("third\r");
+    chat.expect("› second");
+    chat.expect("› third");
+    chat.expect("All three.");
+    left(chat);
+    let order = person.json(&["log", "@last", "--kind", "input.admitted", "--json"]);
+    assert_eq!(order.as_array().map(Vec::len), Some(3), "{order}");
+}
+
+#[test]
 fn joined_pictures_are_drawn_as_they_are_typed_and_removed_as_one() {
     annals_tests::needs!("python3");
     let model = Model::start([Says::Text("I see.")]).expect("a port");

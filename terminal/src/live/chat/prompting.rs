@@ -57,10 +57,14 @@ impl Chat<'_> {
         for word in agent.into_iter().chain(model) {
             self.word(word, out).await?;
         }
-        self.echo(&typed, out)?;
         let session = self.begun(out).await?;
         let input = self.ids.input(SystemClock::local().now());
-        self.interaction.show.typed(input.clone());
+        // The model reads first what was sent before: then the screen shows both when they are read, in that order.
+        let waits = self.screen.is_some() && !session.view().await?.inbox.pending.is_empty();
+        if !waits {
+            self.echo(&typed, out)?;
+            self.interaction.show.typed(input.clone());
+        }
         session.admit(NewInput { attachments, ..NewInput::steer(text).named(input.as_str()) }).await?;
         // Only now what takes a while: a prompt is not lost with the process.
         self.host.prepare_for(&session).await?;

@@ -1,13 +1,13 @@
 //! The lines on the screen for each event of the session, as it is recorded.
 
-use super::Screen;
+use super::{Screen, WaitingInput};
 use crate::layout::{plain, wrap};
 use crate::style::{Emphasis, counted, duration};
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, EpochCause, FilesEvent, Finish, InputEvent, MessageEvent,
     PermissionEvent, ProfileEvent, Purpose, SessionEvent, StepEvent, ToolEvent,
 };
-use annals_core::{Blobs, CallId, Event, Key, Record, Text};
+use annals_core::{Blobs, CallId, Event, InputId, Key, Record, Text};
 use annals_inspect::timeline::one_line;
 use std::io::{self, Write};
 use std::time::Instant;
@@ -24,7 +24,7 @@ impl Screen {
         }
         match record.event {
             Event::Child(ChildEvent::Settled(settled)) => self.task_ended(settled, blobs, out),
-            Event::Input(event) => self.about_input(event, blobs, out),
+            Event::Input(event) => self.about_input(event, record, blobs, out),
             Event::Context(event) => self.about_context(event, out),
             Event::Step(event) => self.about_step(event, record, blobs, out),
             Event::Tool(event) => {
@@ -54,22 +54,36 @@ impl Screen {
                 self.window.model(&recorded.profile);
                 Ok(())
             }
-            Event::Files(FilesEvent::RevertCommitted(_)) => self.aside("the undo is final", out),
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
+                self.inputs.retain(|waiting| waiting.seq < committed.first_removed);
+                self.aside("the undo is final", out)
+            }
             _ => Ok(()),
         }
     }
 
-    fn about_input(&mut self, event: &InputEvent, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
+    fn about_input(
+        &mut self,
+        event: &InputEvent,
+        record: &Record<'_>,
+        blobs: &dyn Blobs,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         match event {
             InputEvent::Admitted(admitted) => {
                 match self.tasks.gave_input() {
                     // Its text was shown with the end of the task.
                     true => drop(self.typed.insert(admitted.input.clone())),
-                    false => drop(self.inputs.insert(admitted.input.clone(), admitted.text.clone())),
+                    false => {
+                        let (input, text) = (admitted.input.clone(), admitted.text.clone());
+                        // The view that the screen began with may hold it.
+                        self.take_input(&input);
+                        self.inputs.push(WaitingInput { input, seq: record.seq, text });
+                    }
                 }
                 Ok(())
             }
-            InputEvent::Promoted(promoted) => match self.inputs.remove(&promoted.input) {
+            InputEvent::Promoted(promoted) => match self.take_input(&promoted.input) {
                 None => {
                     // What was said before the result of a task came is not the answer to it.
                     if self.typed.remove(&promoted.input) { self.said_before_tools(out) } else { Ok(()) }
@@ -80,8 +94,18 @@ impl Screen {
                     (false, false) => self.line(Emphasis::User, &format!("› {}", brief(&text, blobs)), out),
                 },
             },
-            _ => Ok(()),
+            InputEvent::Withdrawn(withdrawn) => {
+                self.take_input(&withdrawn.input);
+                Ok(())
+            }
+            InputEvent::DeliveryChanged(_) | InputEvent::Configured(_) => Ok(()),
         }
+    }
+
+    /// The text of a message that waits no longer.
+    fn take_input(&mut self, input: &InputId) -> Option<Text> {
+        let at = self.inputs.iter().position(|waiting| waiting.input == *input)?;
+        Some(self.inputs.remove(at).text)
     }
 
     /// A message of the user, in all its lines.
