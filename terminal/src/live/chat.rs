@@ -133,7 +133,9 @@ impl<'a> Chat<'a> {
             let view = session.view().await?;
             self.interaction.show.begin(&view, out)?;
             if self.screen.is_some() {
-                self.interaction.show.last_exchange(&view, &*session.blobs(), out)?;
+                // Taken for a moment. Where that is not possible, the next prompt reports why.
+                let runs = !matches!(self.host.leases.take(session.id()).await, Ok(Some(_)));
+                self.interaction.show.last_exchange(&view, runs, &*session.blobs(), out)?;
             }
         }
         let end = loop {

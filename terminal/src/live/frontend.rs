@@ -73,10 +73,16 @@ impl Frontend {
         }
     }
 
-    /// The last message of the user and the answer to it: where a session is continued.
-    pub fn last_exchange(&mut self, view: &SessionView, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
+    /// The last message of the user and the answer to it: where a session is continued. `runs` says whether another process runs it.
+    pub fn last_exchange(
+        &mut self,
+        view: &SessionView,
+        runs: bool,
+        blobs: &dyn Blobs,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         match self {
-            Self::Screen(screen) => screen.last_exchange(view, blobs, out),
+            Self::Screen(screen) => screen.last_exchange(view, runs, blobs, out),
             Self::Json(_) => Ok(()),
         }
     }

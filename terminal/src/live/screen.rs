@@ -5,6 +5,7 @@
 
 mod answer;
 mod records;
+mod resumed;
 
 use super::chat::Printer;
 use super::edge::Edge;
@@ -19,7 +20,7 @@ use crate::remarks::Remarks;
 use crate::style::{Emphasis, Style};
 use annals_core::{Blobs, InputId, ModelName, PermissionId, Seq, SessionId, Text};
 use annals_inspect::timeline::one_line;
-use annals_projections::{Body, Content, Pending, SessionView};
+use annals_projections::{Pending, SessionView};
 use annals_runtime::bus::{Delta, Fragment, Notice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -171,36 +172,6 @@ impl Screen {
         if self.chat.is_some() {
             self.draw_what_runs();
         }
-    }
-
-    /// The last message of the user and the answer to it.
-    pub(super) fn last_exchange(
-        &mut self,
-        view: &SessionView,
-        blobs: &dyn Blobs,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let messages: Vec<_> = view.history.selected().collect();
-        let Some(at) = messages.iter().rposition(|message| matches!(message.body, Body::User { .. })) else {
-            return Ok(());
-        };
-        for message in messages.iter().skip(at) {
-            match &message.body {
-                Body::User { text, .. } => self.said_by_user(&text.resolve(blobs), out)?,
-                Body::Assistant(answer) => {
-                    for content in &answer.content {
-                        if let Content::Text { text, .. } = content {
-                            self.fresh_line(out)?;
-                            self.gap(true, out)?;
-                            self.piece(&plain(&text.resolve(blobs)), false, out)?;
-                            self.fresh_line(out)?;
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     pub(super) fn notice(&mut self, notice: &Notice, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {

@@ -188,7 +188,6 @@ impl Screen {
         let key = (record.session, settled.call.clone());
         // A call that began before this process looked has no line.
         let Some(RunningCall { told, since, .. }) = self.calls.running.remove(&key) else { return Ok(()) };
-        let whole = told.clone();
         let took = record.at.millis().saturating_sub(since.millis());
         let failed = settled.outcome != ToolOutcome::Completed;
         let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
@@ -204,22 +203,33 @@ impl Screen {
             // The line above begins this call, and nothing came between.
             self.remarks.write(&[control("1A"), control("2K"), control("1G")].concat());
         }
-        let width = self.remarks.style().width;
-        // How it ended must not be pushed out of sight by what was asked of it.
-        let room = width.saturating_sub(columns(&rest) + 4);
-        let told = if self.remarks.are_watched() && room >= TOLD { clip(&told, room) } else { told };
-        let line = format!("{mark} {told}{}{rest}", if rest.is_empty() { "" } else { "  " });
-        let line = if self.remarks.are_watched() { clip(&line, width) } else { line };
-        self.line(emphasis, &line, out)?;
+        self.ended_call(mark, emphasis, &told, &rest, out)?;
         if let Some(warning) = sandbox_warning(settled.structured.as_ref(), blobs) {
             self.line(Emphasis::Warn, &format!("    {}", plain(&warning)), out)?;
         }
-        self.offer_details(&whole, settled, &text, blobs);
+        self.offer_details(&told, settled, &text, blobs);
         match (failure, failed) {
             (Some(_), _) => self.end_of(&text, out),
             (None, true) => Ok(()),
             (None, false) => self.diff(settled, blobs, out),
         }
+    }
+
+    /// The line of a call that has ended: what was asked of it, and how it ended.
+    pub(super) fn ended_call(
+        &mut self,
+        mark: char,
+        emphasis: Emphasis,
+        told: &str,
+        rest: &str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let (width, watched) = (self.remarks.style().width, self.remarks.are_watched());
+        // How it ended must not be pushed out of sight by what was asked of it.
+        let room = width.saturating_sub(columns(rest) + 4);
+        let told = if watched && room >= TOLD { clip(told, room) } else { told.to_owned() };
+        let line = format!("{mark} {told}{}{rest}", if rest.is_empty() { "" } else { "  " });
+        self.line(emphasis, &if watched { clip(&line, width) } else { line }, out)
     }
 
     /// Lets the screen show all of what a call gave or changed.

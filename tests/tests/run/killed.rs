@@ -1,6 +1,7 @@
-//! What is left of a run whose process was killed: nothing that it started.
+//! What is left of a run whose process was killed: nothing that it started, and calls that are shown as interrupted.
 
 use crate::run::person::Person;
+use crate::run::terminal::Terminal;
 use annals_tests::deadline::WithDeadline;
 use annals_tests::model::{Model, Says};
 use serde_json::json;
@@ -57,5 +58,34 @@ fn what_a_killed_run_had_started_ends() {
     for process in killed(&person, &["behind", "typed", "inner", "outer"]) {
         wait_until(&format!("process {process} still runs"), || !runs(&process));
     }
+    assert_eq!(person.annals(&["verify"]).status, Some(0));
+}
+
+#[test]
+fn a_chat_shows_the_calls_that_were_interrupted() {
+    annals_tests::needs!("python3");
+    let wait = |id| Says::Calls("I wait.", vec![(id, "bash", json!({"command": "echo $$ > process; sleep 1000"}))]);
+    let model = Model::start([wait("c1"), Says::Text("It was cut off."), wait("c2")]).expect("a port");
+    let person = Person::with_model(model.url(), CHAT);
+    killed(&person, &["process"]);
+    let continued = |said: &str| {
+        let mut chat = Terminal::open(&person, &["chat", "-c", "--yes"]);
+        chat.expect(&format!("› {said}"));
+        chat.expect("I wait.");
+        chat.expect("✗ bash  echo $$ > process; sleep 1000  Tool execution interrupted");
+        chat
+    };
+    // Nothing is recorded of it yet. It is not shown again when it is.
+    let mut chat = continued("wait");
+    chat.send("and now?\r");
+    chat.expect("It was cut off.");
+    assert_eq!(chat.shown().matches("✗ bash").count(), 1, "{}", chat.shown());
+    chat.send("again\r");
+    chat.expect("bash  echo $$");
+    chat.send("\u{1b}");
+    chat.expect("interrupted; type what to do instead");
+    chat.send("/quit\r");
+    assert_eq!(chat.ended(), 0);
+    continued("again").send("/quit\r");
     assert_eq!(person.annals(&["verify"]).status, Some(0));
 }
