@@ -156,7 +156,7 @@ pub fn configured_asking(
     let agent = agent(&config, options, found)?;
     let model = model(&config, &agent, options, found)?;
     let config = Arc::new(config);
-    let live = Arc::new(LiveConfig::new(config.clone(), context.environment.clone(), &place));
+    let live = Arc::new(LiveConfig::new(config.clone(), context.environment.clone(), &place, options.mcp.clone()));
     let provider = provider(&config, live.clone(), &model, options)?;
     if options.replay.is_none() {
         answers(&model, &config.endpoint(&model).map_err(|error| no_endpoint(&model, &error))?)?;
@@ -167,8 +167,7 @@ pub fn configured_asking(
         Some(KeySource::Command(_)) | None => None,
     });
     let commands = BackgroundCommands::default();
-    let hooks = Some(Arc::new(config.hooks())).filter(|hooks| !hooks.is_empty());
-    let mcp = McpServers::new(mcp_servers(&config, options)).asking(user.clone());
+    let mcp = McpServers::new(live.mcp_servers(&config)).asking(user.clone());
     let services = LocalServices {
         builtins: config.builtins(),
         instructions: config.instructions(),
@@ -200,8 +199,8 @@ pub fn configured_asking(
         repeat_limit: config.repeat_limit(),
         max_steps: options.max_steps.map_or_else(|| config.max_steps(), |most| Some(most).filter(|most| *most > 0)),
         names_tools: true,
-        summary: hooks.clone().map(|hooks| hooks as _),
-        hooks: hooks.map(|hooks| hooks as _),
+        summary: Some(live.clone()),
+        hooks: Some(live.clone()),
         tool_limits: config.tool_limits(),
         dispensable_tools: DISPENSABLE_TOOLS.map(str::to_owned).to_vec(),
         small_window_tools: Some(SMALL_WINDOW_TOOLS.map(str::to_owned).to_vec()),
@@ -227,13 +226,6 @@ pub fn configured_asking(
     let chosen =
         Chosen { agent, model, directory, agents, modes, policy, signing, expander, commands, subagents, approval };
     Ok((parts, chosen))
-}
-
-/// The servers of the configuration and those of the options.
-fn mcp_servers(config: &Config, options: &RunOptions) -> Vec<McpServer> {
-    let configured = config.mcp().into_iter();
-    let configured = configured.filter(|server| !options.mcp.iter().any(|other| other.name == server.name));
-    configured.chain(options.mcp.iter().cloned()).collect()
 }
 
 /// The sandbox, whose launcher is this program.

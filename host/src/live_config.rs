@@ -2,10 +2,14 @@
 
 use annals_config::{Config, Environment};
 use annals_core::event::{AgentProfile, ModelProfile, RequestOptions, Rule};
-use annals_core::{AgentName, ModelName};
+use annals_core::{AgentName, ModelName, SessionId};
 use annals_providers::http::{Endpoint, EndpointError, Endpoints};
-use annals_runtime::settings::Definitions;
-use annals_tools::{ChangingConfiguration, ContextSettings};
+use annals_runtime::Boxed;
+use annals_runtime::hooks::{HookedCall, Hooks};
+use annals_runtime::settings::{Definitions, SummaryHook};
+use annals_runtime::tools::ToolOutput;
+use annals_tools::mcp::McpServer;
+use annals_tools::{ChangingConfiguration, RenewedSettings};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +19,8 @@ use std::time::SystemTime;
 pub struct LiveConfig {
     environment: Environment,
     directory: PathBuf,
+    /// Servers that the client of a session names.
+    named: Vec<McpServer>,
     read: Mutex<ReadConfig>,
 }
 
@@ -38,10 +44,23 @@ fn files(config: &Config) -> Vec<ChangedFile> {
 }
 
 impl LiveConfig {
-    /// A configuration that was read for work in a directory.
-    pub fn new(config: Arc<Config>, environment: Environment, directory: impl Into<PathBuf>) -> Self {
+    /// A configuration that was read for work in a directory, and MCP servers that are used in addition to its own.
+    pub fn new(
+        config: Arc<Config>,
+        environment: Environment,
+        directory: impl Into<PathBuf>,
+        named: Vec<McpServer>,
+    ) -> Self {
         let files = files(&config);
-        Self { environment, directory: directory.into(), read: Mutex::new(ReadConfig { config, version: 0, files }) }
+        let read = Mutex::new(ReadConfig { config, version: 0, files });
+        Self { environment, directory: directory.into(), named, read }
+    }
+
+    /// The MCP servers of a configuration, and those that were named; one of these takes the place of one with its name.
+    pub fn mcp_servers(&self, config: &Config) -> Vec<McpServer> {
+        let configured = config.mcp().into_iter();
+        let configured = configured.filter(|server| !self.named.iter().any(|named| named.name == server.name));
+        configured.chain(self.named.iter().cloned()).collect()
     }
 
     /// The configuration as it was last read.
@@ -68,14 +87,41 @@ impl LiveConfig {
 }
 
 impl ChangingConfiguration for LiveConfig {
-    fn since(&self, known: u64) -> Option<(u64, ContextSettings)> {
+    fn since(&self, known: u64) -> Option<(u64, RenewedSettings)> {
         let (version, config) = self.now();
-        let settings = || ContextSettings {
+        let settings = || RenewedSettings {
             instructions: config.instructions(),
             skills: config.skills(),
             context: config.context_programs(),
+            custom_tools: config.custom_tools(),
+            mcp: self.mcp_servers(&config),
         };
         (version != known).then(|| (version, settings()))
+    }
+}
+
+/// The hooks that are configured now. Most configurations have none.
+impl Hooks for LiveConfig {
+    fn before_tool<'a>(&'a self, call: &'a HookedCall) -> Boxed<'a, Result<(), String>> {
+        Box::pin(async move { self.config().hooks().before_tool(call).await })
+    }
+
+    fn after_tool<'a>(
+        &'a self,
+        call: &'a HookedCall,
+        ended: Result<&'a ToolOutput, &'a str>,
+    ) -> Boxed<'a, Option<String>> {
+        Box::pin(async move { self.config().hooks().after_tool(call, ended).await })
+    }
+
+    fn at_boundary<'a>(&'a self, session: SessionId, directory: &'a str) -> Boxed<'a, ()> {
+        Box::pin(async move { self.now().1.hooks().at_boundary(session, directory).await })
+    }
+}
+
+impl SummaryHook for LiveConfig {
+    fn context(&self, session: SessionId) -> Boxed<'_, Option<String>> {
+        Box::pin(async move { self.config().hooks().context(session).await })
     }
 }
 

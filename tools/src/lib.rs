@@ -80,7 +80,7 @@ pub use confinement::{Confinement, OUTSIDE, SandboxLimits, SandboxSettings};
 pub use editor_files::EditorFiles;
 pub use extension::{ContextProgram, CustomTool, Hook, HookMoment, HookPrograms, LookWhen};
 pub use leftovers::remove_leftovers;
-pub use local::{BuiltinSources, ChangingConfiguration, ContextSettings, LocalServices, OwnFolders};
+pub use local::{BuiltinSources, ChangingConfiguration, LocalServices, OwnFolders, RenewedSettings};
 pub use program::{ExternalProgram, ProgramError, ProgramOutput};
 pub use terminal::TerminalOverlay;
 pub use web::{SearchProvider, WebSearch};

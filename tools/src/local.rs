@@ -2,11 +2,11 @@
 
 mod renewal;
 
-pub use renewal::{ChangingConfiguration, ContextSettings};
+pub use renewal::{ChangingConfiguration, RenewedSettings};
 
 use crate::background::BackgroundCommands;
 use crate::editor_files::EditorFiles;
-use crate::extension::{ContextProgram, CustomTool, ProgramTool};
+use crate::extension::{ContextProgram, CustomTool};
 use crate::mcp::McpServers;
 use crate::skills::{SkillFolders, SkillRoot};
 use crate::terminal::TerminalOverlay;
@@ -93,7 +93,7 @@ pub struct LocalServices {
     pub terminals: Arc<dyn TerminalOverlay>,
     /// Context sources by command.
     pub context: Vec<ContextProgram>,
-    /// The configuration that instructions, skills and context sources are of, if it may change.
+    /// The configuration that all this is of, if it may change.
     pub configuration: Option<Arc<dyn ChangingConfiguration>>,
     /// Folders of the user that a project should not contain.
     pub own: OwnFolders,
@@ -154,12 +154,6 @@ impl ServicesAt for LocalServices {
         let catalogue: Arc<dyn SkillCatalogue> = skills.clone();
         let mut all = crate::tools(&place);
         all.extend(crate::further_tools(&place, self.user.clone(), self.search.clone()));
-        for settings in &self.custom_tools {
-            // One that takes the name of a built-in tool takes its place.
-            all.retain(|tool| tool.definition().name != settings.name);
-            let directory = directory.to_owned();
-            all.push(Arc::new(ProgramTool { settings: settings.clone(), directory }));
-        }
         all.push(Arc::new(SkillTool::new(catalogue.clone())) as Arc<dyn Tool>);
         match services.tools.register(all) {
             Ok(layer) => layer.detach(),
@@ -167,6 +161,7 @@ impl ServicesAt for LocalServices {
             Err(error) => tracing::error!(%error, "the tools of a location are not offered"),
         }
         contributed.contribute(&services.registry, directory, &self.context);
+        contributed.offer(&services.tools, directory, &self.custom_tools);
         let renewal = LocationRenewal {
             mcp: self.mcp.clone(),
             tools: services.tools.clone(),

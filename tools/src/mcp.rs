@@ -39,7 +39,7 @@ use annals_runtime::tools::{Layer, Tool, ToolRegistry};
 use client::McpClient;
 use futures_util::future::join_all;
 use resource::{READ_RESOURCE, ResourceTool};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,15 +51,17 @@ pub const MCP: &str = "mcp";
 /// MCP servers of every location. Clones share their processes, which end with the last clone and the last registered tool.
 #[derive(Clone, Default)]
 pub struct McpServers {
-    servers: Vec<McpServer>,
     user: Option<Arc<dyn UserPrompt>>,
     shared: Arc<Mutex<McpState>>,
 }
 
 #[derive(Default)]
 struct McpState {
-    /// Directories in which tools were registered.
-    started: BTreeSet<String>,
+    servers: Vec<McpServer>,
+    /// How often they were replaced.
+    version: u64,
+    /// Directories in which tools were registered, each with the version of the servers.
+    started: BTreeMap<String, u64>,
     /// By directory and name.
     clients: BTreeMap<(String, String), Arc<McpClient>>,
     /// The tools that are registered in a directory.
@@ -91,14 +93,26 @@ pub struct McpListed {
 
 impl fmt::Debug for McpServers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpServers").field("servers", &self.servers).finish_non_exhaustive()
+        f.debug_struct("McpServers").field("servers", &self.servers()).finish_non_exhaustive()
     }
 }
 
 impl McpServers {
     /// These servers, none of them started yet.
     pub fn new(servers: Vec<McpServer>) -> Self {
-        Self { servers, ..Self::default() }
+        let state = McpState { servers, ..McpState::default() };
+        Self { shared: Arc::new(Mutex::new(state)), ..Self::default() }
+    }
+
+    /// Takes other servers in the place of these. Those that are the same continue; the others end once [`McpServers::renew`] has registered
+    /// the tools of the new ones.
+    pub fn replace(&self, servers: Vec<McpServer>) {
+        let mut state = self.state();
+        if state.servers != servers {
+            state.clients.retain(|_, client| servers.contains(client.settings()));
+            state.servers = servers;
+            state.version += 1;
+        }
     }
 
     /// The same, which may ask the user while their calls run.
@@ -111,6 +125,10 @@ impl McpServers {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn servers(&self) -> Vec<McpServer> {
+        self.state().servers.clone()
+    }
+
     /// A server in a directory.
     fn client(&self, server: &McpServer, directory: &str) -> Arc<McpClient> {
         let new = || Arc::new(McpClient::new(server.clone(), directory.into(), self.user.clone()));
@@ -120,22 +138,32 @@ impl McpServers {
     /// Starts the servers in a directory and registers their tools there; the second time nothing happens. Returns a remark
     /// for the user about each server or tool that is not offered.
     pub async fn start(&self, directory: &str, registry: &ToolRegistry) -> Vec<String> {
-        if self.servers.is_empty() || !self.state().started.insert(directory.to_owned()) {
-            return Vec::new();
+        {
+            let mut state = self.state();
+            let version = state.version;
+            if state.servers.is_empty() || state.started.contains_key(directory) {
+                return Vec::new();
+            }
+            state.started.insert(directory.to_owned(), version);
         }
         self.register(directory, registry).await
     }
 
-    /// Registers the tools of servers that said that they have others now. Called before each request.
+    /// Registers the tools of servers that said that they have others now, or that took the place of others. Called before each request.
     pub async fn renew(&self, directory: &str, registry: &ToolRegistry) -> Vec<String> {
-        let clients: Vec<Arc<McpClient>> = {
-            let state = self.state();
+        let (clients, replaced) = {
+            let mut state = self.state();
+            let version = state.version;
+            let replaced = state.started.get(directory).copied().unwrap_or_default() != version;
+            if replaced {
+                state.started.insert(directory.to_owned(), version);
+            }
             let here = state.clients.iter().filter(|((of, _), _)| of == directory);
-            here.map(|(_, client)| client.clone()).collect()
+            (here.map(|(_, client)| client.clone()).collect::<Vec<_>>(), replaced)
         };
         // Each is asked: one answer must not hide another.
         let changed = clients.iter().filter(|client| client.elicitor().has_other_tools()).count();
-        if changed == 0 { Vec::new() } else { self.register(directory, registry).await }
+        if changed == 0 && !replaced { Vec::new() } else { self.register(directory, registry).await }
     }
 
     /// Lists the tools of all servers and registers them in the place of those that were registered before.
@@ -186,7 +214,7 @@ impl McpServers {
                 McpListing { server: client.settings().name.clone(), offered, client }
             }
         };
-        join_all(self.servers.iter().map(listing)).await
+        join_all(self.servers().iter().map(listing)).await
     }
 }
 

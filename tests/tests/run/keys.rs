@@ -247,6 +247,37 @@ async fn a_configuration_that_is_edited_counts_from_the_next_request_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tools_hooks_and_servers_that_are_edited_count_from_the_next_request_on() {
+    let base = format!("{BASE}{ALLOWED}");
+    let world = World::new(&base);
+    let calls = |id: &str, tool: &str| ScriptedAttempt::call(id, tool, "{}");
+    let ok = || ScriptedAttempt::text("ok");
+    let answers = vec![ok(), calls("c1", "status"), ok(), calls("c2", "ls"), ok(), calls("c3", "ls"), ok()];
+    let running = world.running(answers).await.expect("a session");
+    let write = |text: &str| {
+        std::fs::write(world.at("home/.config/annals/config.toml"), format!("{base}{text}")).expect("a file");
+    };
+    running.ask("one").await;
+    let (started, boundary) = (world.at("started"), world.at("boundary"));
+    write(&format!(
+        "[custom_tools.status]\ncommand = [\"echo\", \"All is well.\"]\n[custom_tools.ls]\ncommand = [\"echo\", \"Listed.\"]\n\
+         [hooks.after]\non = \"after_tool\"\ncommand = [\"echo\", \"Hooked.\"]\n\
+         [hooks.before]\non = \"boundary\"\ncommand = [\"touch\", {boundary:?}]\n\
+         [mcp.ends]\ncommand = [\"touch\", {started:?}]\n"
+    ));
+    let told = running.ask("two").await;
+    assert!(told.contains("All is well.\\nHooked."), "{told}");
+    assert!(started.exists() && boundary.exists());
+    let told = running.ask("three").await;
+    assert!(told.contains("Listed."), "it takes the place of a built-in tool: {told}");
+    write("");
+    let told = running.ask("four").await;
+    assert_eq!((told.matches("Listed.").count(), told.matches("Hooked.").count()), (1, 2), "{told}");
+    let offered = running.heard().iter().map(|request| request.tool_names().contains(&"status")).collect::<Vec<_>>();
+    assert_eq!(offered, [false, true, true, true, true, false, false]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_context_program_that_prints_nothing_is_told_as_gone_and_stops_nothing() {
     let world = World::new("");
     let file = world.at("ticket");

@@ -54,11 +54,6 @@ impl HookPrograms {
         Self { hooks, directory: directory.into() }
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.hooks.is_empty()
-    }
-
     fn at(&self, moment: HookMoment, tool: &str) -> impl Iterator<Item = &Hook> {
         let is_of = move |hook: &&Hook| {
             hook.moment == moment && (hook.tools.is_empty() || hook.tools.iter().any(|one| wildcard(one, tool)))

@@ -22,9 +22,9 @@ pub struct McpPrompt {
 
 impl McpServers {
     /// The server that a command `mcp__SERVER__PROMPT` names, and the prompt.
-    fn of_command<'a>(&self, name: &'a str) -> Option<(&McpServer, &'a str)> {
+    fn of_command<'a>(&self, name: &'a str) -> Option<(McpServer, &'a str)> {
         let name = name.strip_prefix("mcp__")?;
-        let found = self.servers.iter().filter_map(|server| {
+        let found = self.servers().into_iter().filter_map(|server| {
             let prompt = name.strip_prefix(&plain(&server.name))?.strip_prefix("__")?;
             Some((server, prompt))
         });
@@ -43,7 +43,7 @@ impl McpServers {
     pub async fn prompt(&self, directory: &Path, name: &str, words: &[String]) -> Result<McpPrompt, McpError> {
         let missing = |why: String| McpError::Invalid { method: "prompts/get", why };
         let Some((server, prompt)) = self.of_command(name) else { return Err(missing("no such server".into())) };
-        let client = self.client(server, &directory.to_string_lossy());
+        let client = self.client(&server, &directory.to_string_lossy());
         let prompts = client.prompts().await?;
         let names = || prompts.iter().map(|one| plain(&one.name)).collect::<Vec<_>>().join(", ");
         let found = prompts.iter().find(|one| plain(&one.name) == prompt);
@@ -65,8 +65,8 @@ impl McpServers {
     /// Reads the resource that `SERVER:URI` names; `None` when no server has that name.
     pub async fn mentioned(&self, directory: &Path, mention: &str) -> Option<Result<McpPrompt, ToolError>> {
         let (server, uri) = mention.split_once(':')?;
-        let server = self.servers.iter().find(|one| one.name == server).filter(|_| !uri.is_empty())?;
-        let client = self.client(server, &directory.to_string_lossy());
+        let server = self.servers().into_iter().find(|one| one.name == server).filter(|_| !uri.is_empty())?;
+        let client = self.client(&server, &directory.to_string_lossy());
         Some(read(&client, uri).await)
     }
 }

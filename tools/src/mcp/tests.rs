@@ -105,6 +105,36 @@ async fn other_tools_are_offered_from_the_next_epoch_on() -> Tested {
 }
 
 #[tokio::test]
+async fn servers_that_take_the_place_of_others_are_offered_from_the_next_epoch_on() -> Tested {
+    crate::needs!("python3");
+    let started = Started::new("plain", |server| server).await?;
+    let (before, directory) = (started.names(), started.folder.path().display().to_string());
+    let configured = started.servers.servers();
+    let renewed = async |servers: Vec<McpServer>| {
+        started.servers.replace(servers);
+        let remarks = started.servers.renew(&directory, &started.registry).await;
+        (remarks.len(), started.names())
+    };
+    let process = Pid::from_raw(started.logged("started ").await.trim().parse()?).ok_or("a process")?;
+    assert_eq!(renewed(configured.clone()).await, (0, before.clone()));
+    let second = configured.iter().map(|server| McpServer { name: "second".into(), ..server.clone() });
+    let both = [configured.clone(), second.collect()].concat();
+    let (remarks, names) = renewed(both.clone()).await;
+    assert_eq!((remarks, names.len()), (0, before.len() * 2), "{names:?}");
+    assert!(names.iter().any(|name| name == "mcp__second__echo"), "{names:?}");
+    assert_eq!(started.starts(), 2, "the one that stays goes on");
+    let absent = McpServer { program: "/no/such/program".into(), ..both[1].clone() };
+    assert_eq!(renewed(vec![absent]).await, (1, Vec::new()));
+    let until = Instant::now() + PATIENCE;
+    while test_kill_process(process).is_ok() {
+        assert!(Instant::now() < until, "the server that is gone still runs");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(renewed(configured).await, (0, before));
+    Ok(())
+}
+
+#[tokio::test]
 async fn all_pages_of_tools_are_offered_but_those_that_are_denied() -> Tested {
     crate::needs!("python3");
     let denied = |server| McpServer { denied_tools: vec!["secret".into()], ..server };
