@@ -63,7 +63,7 @@ impl RequestState {
         }
     }
 
-    /// The system prompt is no longer in force: what the model is given is looked at anew.
+    /// The system prompt is no longer in force: the next request says what the model is given.
     pub(super) fn forget(&mut self) {
         self.system = None;
         self.examined.clear();

@@ -4,7 +4,7 @@ use super::conversation::WireItem;
 use serde_json::Value;
 
 /// Members that say how something is sent, not what it says.
-const STRUCTURE: [&str; 18] = [
+pub(super) const STRUCTURE: [&str; 18] = [
     "type",
     "role",
     "id",

@@ -1,29 +1,9 @@
 //! Whatever form a body has, each of its texts is in what is read of it.
 
+use super::rest::STRUCTURE;
 use super::*;
 use crate::wire::Protocol;
 use serde_json::json;
-
-/// Members whose texts say how something is sent, or name it.
-const STRUCTURE: [&str; 17] = [
-    "type",
-    "role",
-    "id",
-    "status",
-    "phase",
-    "cache_control",
-    "signature",
-    "thoughtSignature",
-    "encrypted_content",
-    "encrypted_index",
-    "tool_use_id",
-    "tool_call_id",
-    "call_id",
-    "media_type",
-    "mime_type",
-    "mimeType",
-    "detail",
-];
 
 fn leaves(value: &Value, found: &mut Vec<String>) {
     match value {

@@ -180,7 +180,7 @@ impl RecordedThreads {
         };
         let read = json.and_then(|json| {
             let read = conversation(protocol, &captured.target, &json);
-            read.ok_or_else(|| format!("it is no request of {}", protocol.as_str()))
+            read.ok_or_else(|| format!("it is not a request of {}", protocol.as_str()))
         });
         let (conversation, undecoded) = match read {
             Ok(conversation) => (conversation, None),
