@@ -10,10 +10,11 @@ use annals_projections::{
     Block, Request, RequestMessage, RequestMessages, Role, SessionView, Span, SystemText, ToolResult,
 };
 use annals_providers::recorded::{
-    Alignment, ConversationPart, KnownPart, PartKind, RecordedProtocol, Speaker, Unit, WireConversation, WireItem,
-    align, conversation, known_parts, parts,
+    Alignment, ConversationPart, KnownPart, RecordedProtocol, Speaker, Unit, WireConversation, WireItem, align,
+    conversation, known_parts, parts,
 };
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// A request read from its body.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct BodyView {
     pub request: Request,
     /// The JSON Pointer of each system text.
     pub system: Vec<String>,
+    /// The system texts that are about the agent's build and change with each request.
+    pub volatile: BTreeSet<usize>,
     /// The JSON Pointer of each block of each message.
     pub messages: Vec<Vec<String>>,
     /// The answer before, where the provider has the conversation up to that.
@@ -74,7 +77,10 @@ pub(crate) fn read(
     let alignment = align(&old, &names);
     let explained = Explained::of(&said.units, &new, &known, &alignment);
     let is_turn = sent.purpose == Purpose::Turn;
-    let difference = if is_turn { difference(&said, &names, &known, &alignment) } else { ViewDifference::default() };
+    let (unexplained, not_sent) = if is_turn { alignment.differences(&old, &names) } else { (0, 0) };
+    // Of a conversation that the provider has, the body only has what is new.
+    let not_sent = if said.previous.is_some() { 0 } else { not_sent };
+    let difference = ViewDifference { unexplained, not_sent };
     let mut messages: Vec<RequestMessage> = Vec::new();
     let mut pointers: Vec<Vec<String>> = Vec::new();
     for (number, unit) in said.units.iter().enumerate() {
@@ -104,7 +110,9 @@ pub(crate) fn read(
         options,
         ..folded.clone()
     };
-    Some(BodyView { request, system: places, messages: pointers, previous: said.previous, difference })
+    let volatile = said.instructions.iter().enumerate().filter(|(_, text)| text.is_volatile).map(|(at, _)| at);
+    let volatile = volatile.collect();
+    Some(BodyView { request, system: places, volatile, messages: pointers, previous: said.previous, difference })
 }
 
 fn json(body: &str) -> Option<Value> {
@@ -136,21 +144,6 @@ impl Explained {
     fn of_item(&self, unit: usize, item: usize) -> Option<Seq> {
         self.0.get(unit)?.get(item).copied().flatten()
     }
-}
-
-/// What events and body do not have in common. Of a conversation that the provider has, the body only has what is new.
-fn difference(
-    said: &WireConversation,
-    new: &[ConversationPart],
-    known: &[KnownPart],
-    alignment: &Alignment,
-) -> ViewDifference {
-    let is_empty = |part: &ConversationPart| part.text == ConversationPart::of(PartKind::Text, "").text;
-    let paired = new.iter().zip(&alignment.of_new).filter(|(part, _)| !is_empty(part));
-    let unexplained = paired.filter(|(_, pairing)| pairing.is_none_or(|pairing| !pairing.is_same)).count();
-    let kept = known.iter().zip(&alignment.kept).filter(|(known, _)| !is_empty(&known.part));
-    let not_sent = if said.previous.is_some() { 0 } else { kept.filter(|(_, kept)| !**kept).count() };
-    ViewDifference { unexplained: unexplained as u64, not_sent: not_sent as u64 }
 }
 
 fn role(speaker: Speaker, item: &WireItem) -> Role {

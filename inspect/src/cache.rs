@@ -14,7 +14,7 @@ use crate::request::{Walked, walk};
 use annals_core::event::{Purpose, Usage};
 use annals_core::{Digest, Seq};
 use annals_projections::SharedProfile;
-pub(crate) use prefix::Prefixes;
+pub(crate) use prefix::{PrefixSource, Prefixes};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,6 +58,9 @@ pub struct Shared {
     pub options_fact: Option<Fact>,
     /// What the provider reported.
     pub usage: Option<Usage>,
+    /// How many answers were given since the one before of which no request was recorded: what a cache had then is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unrecorded: u64,
     /// Why it cannot be rebuilt, in a damaged log: then nothing of it is measured, and the next one is compared with the
     /// newest that can be.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,9 +164,10 @@ pub async fn each<E: From<AskError>>(
     let fact = |digest: Option<Digest>| facts.get(&steps.recorded_at(digest?)?).copied();
     let (mut prefixes, mut between) = (Prefixes::default(), Vec::new());
     let mut totals = CacheTotals::default();
-    walk(past, turns, |walked| {
-        let (step, built, epoch) = match walked {
-            Walked::Request { step, built, epoch } => (step, built, epoch),
+    // A recording is measured as it was sent.
+    walk(past, turns, steps.is_recording(), |walked| {
+        let (step, built, body, epoch) = match walked {
+            Walked::Request { step, built, body, epoch } => (step, built, body, epoch),
             Walked::Event(record) => {
                 between.extend(cause::Between::of(record, past.session));
                 return Ok(());
@@ -171,14 +175,33 @@ pub async fn each<E: From<AskError>>(
         };
         let shared = match built {
             Err(error) => Shared::damaged(step, error.to_string()),
-            Ok((request, lacks)) => {
+            Ok((request, mut lacks)) => {
+                let body = body.as_deref();
+                let linked = body.is_some_and(|body| body.previous.is_some());
+                if body.is_some() {
+                    lacks.clear();
+                    lacks.extend(linked.then_some(Lack::Provider));
+                }
                 totals.lacks.extend(lacks.iter().copied());
-                let (mut shared, differs) = prefixes.next(step, &request, lacks, epoch, asking.ttl_ms);
+                let measured = PrefixSource { built: &request, body: body.filter(|_| !linked) };
+                let from = prefixes.before().map_or(Seq::ZERO, |before| before.seq);
+                let unrecorded = steps.unrecorded(from..step.seq).len() as u64;
+                let (mut shared, mut differs) = prefixes.next(step, &measured, lacks, epoch, asking.ttl_ms);
+                shared.unrecorded = unrecorded;
+                if unrecorded > 0 {
+                    (differs, shared.broken) = (None, None);
+                }
                 if let (Some(differs), Some(broken)) = (differs, &mut shared.broken) {
                     (broken.cause, broken.fact) = differs.explain(&between);
                 }
                 between.clear();
                 shared.options_fact = fact(step.options).filter(|_| shared.options_differ);
+                if let Some(broken) = shared.broken.as_mut().filter(|broken| broken.cause == Cause::Unknown)
+                    && body.is_some()
+                {
+                    // Parts that an agent moves are the same to the events.
+                    broken.cause = Cause::Edited;
+                }
                 if let Some(broken) = shared.broken.as_mut().filter(|broken| broken.fact.is_none()) {
                     // No event between the two says it: where what the request was given again had been recorded.
                     broken.fact = match broken.cause {
@@ -199,6 +222,11 @@ pub async fn each<E: From<AskError>>(
     })
     .await?;
     Ok(totals)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The events that recorded what these requests were given.
@@ -247,6 +275,7 @@ impl Shared {
             options_differ: false,
             options_fact: None,
             usage: step.answer.and_then(|answer| answer.usage),
+            unrecorded: 0,
             anomaly: Some(anomaly),
         }
     }

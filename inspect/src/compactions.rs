@@ -1,16 +1,14 @@
 //! The compactions of a session: what each replaced and what its summary does not mention; and whether one can be undone.
 
+mod covered;
+
 use crate::SessionAt;
-use annals_core::event::{CompactionEvent, StepEvent};
-use annals_core::{Blobs, Event, Record, Seq, SessionId};
-use annals_projections::{
-    Body, Content, CoveredText, Fidelity, Ledger, LedgerEntry, Message, Messages, Projection, SessionView, ToJson,
-    estimate, unmentioned,
-};
+use annals_core::{Record, Seq, SessionId};
+use annals_projections::{Fidelity, Ledger, LedgerEntry, Projection, SessionView, ToJson, estimate};
 use annals_store::ReadError;
-use annals_store::cache::FoldVersion;
+pub(crate) use covered::CompactionFold;
+use covered::ComparedSummary;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// One compaction, and what its summary does not mention of what it replaced.
 #[derive(Clone, Debug, Serialize)]
@@ -76,24 +74,14 @@ impl SessionAt {
     /// When the log cannot be read.
     pub async fn compactions(&self) -> Result<Vec<ListedCompaction>, ReadError> {
         // What a compaction covered is in memory no longer than until its summary was compared with it.
-        let CompactionFold { ledger, mut compared, failed, .. } = self.compaction_fold().await?;
-        if !failed {
-            let listed = ledger.entries.into_iter().map(|entry| {
-                let compared = entry.ended.and_then(|ended| compared.remove(&ended));
-                listed(entry, compared)
-            });
-            return Ok(listed.collect());
+        let mut fold = self.compaction_fold().await?;
+        if fold.has_failed() {
+            fold = CompactionFold::whole();
+            self.each(Seq::ZERO, self.until, |record| fold.apply(record, self.blobs())).await?;
         }
-        let (mut ledger, mut messages) = (Ledger::default(), Messages::default());
-        self.each(Seq::ZERO, self.until, |record| {
-            ledger.apply(record);
-            messages.apply(record);
-        })
-        .await?;
-        let blobs = self.blobs();
-        let listed = ledger.entries.into_iter().map(|entry| {
-            let message = entry.ended.and_then(|seq| messages.get(seq));
-            let compared = message.and_then(|message| compare(&entry, message, |seq| messages.get(seq), blobs));
+        let (entries, mut compared) = fold.finish(self.blobs());
+        let listed = entries.into_iter().map(|entry| {
+            let compared = entry.ended.and_then(|ended| compared.remove(&ended));
             listed(entry, compared)
         });
         Ok(listed.collect())
@@ -138,116 +126,11 @@ impl SessionAt {
     }
 }
 
-/// The compactions so far, each compared with what it covered.
-#[derive(Default, Serialize, Deserialize)]
-pub(crate) struct CompactionFold {
-    ledger: Ledger,
-    /// Each comparison by the end of its compaction.
-    compared: BTreeMap<Seq, ComparedSummary>,
-    /// The message of the newest step, and the newest compaction.
-    step: Option<Seq>,
-    compaction: Option<Seq>,
-    /// Something that was evicted is needed: a revert or an undoing returned it, or an answer continued after it was covered.
-    failed: bool,
-}
-
-impl CompactionFold {
-    pub(crate) const VERSION: FoldVersion<'static> = FoldVersion { name: "compactions", version: 4 };
-
-    pub(crate) fn apply(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
-        if self.failed {
-            return;
-        }
-        self.ledger.apply(record);
-        match record.event {
-            Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_)) => {
-                self.compaction = Some(record.seq);
-                let history = self.ledger.history();
-                let entry = self.ledger.entries.iter().rev().find(|entry| entry.ended == Some(record.seq));
-                let compared = entry
-                    .zip(history.message(record.seq))
-                    .and_then(|(entry, message)| compare(entry, message, |seq| history.message(seq), blobs));
-                self.compared.extend(compared.map(|compared| (record.seq, compared)));
-                self.ledger.evict();
-            }
-            Event::Step(StepEvent::Started(_)) => self.step = Some(record.seq),
-            Event::Step(StepEvent::TextEnded(_)) if self.step < self.compaction => self.failed = true,
-            _ => self.failed = self.ledger.history().is_stale(),
-        }
-    }
-}
-
-/// What the comparison of a summary with what it covered gives.
-#[derive(Serialize, Deserialize)]
-struct ComparedSummary {
-    summary: String,
-    fidelity: Option<Fidelity>,
-    unmentioned: Unmentioned,
-}
-
 fn listed(entry: LedgerEntry, compared: Option<ComparedSummary>) -> ListedCompaction {
     match compared {
         Some(ComparedSummary { summary, fidelity, unmentioned }) => {
             ListedCompaction { entry, summary: Some(summary), fidelity, unmentioned }
         }
         None => ListedCompaction { entry, summary: None, fidelity: None, unmentioned: Unmentioned::default() },
-    }
-}
-
-/// Compares the summary of a compaction with what it covered and what stays.
-fn compare<'a>(
-    entry: &LedgerEntry,
-    compaction: &Message,
-    message: impl Fn(Seq) -> Option<&'a Message>,
-    blobs: &dyn Blobs,
-) -> Option<ComparedSummary> {
-    let summary = compaction.summary_as_sent(blobs)?.into_owned();
-    if is_sealed(&summary) {
-        return Some(ComparedSummary { summary, fidelity: None, unmentioned: Unmentioned::default() });
-    }
-    let of = |seqs: &mut dyn Iterator<Item = &Seq>| -> Vec<CoveredText> {
-        let messages = seqs.filter_map(|seq| message(*seq));
-        messages
-            .flat_map(|message| {
-                let user = matches!(message.body, Body::User { .. });
-                written(message, blobs).into_iter().map(move |text| CoveredText { message: message.seq, user, text })
-            })
-            .collect()
-    };
-    // Context updates need no summary: the system prompt after it, or the next request, has what is still so.
-    let covered = of(&mut entry.messages.iter().chain(&entry.replayed));
-    let stays = of(&mut entry.pinned.iter().chain(&entry.replayed).chain(&entry.kept));
-    let joined = |texts: &[CoveredText]| texts.iter().map(|text| text.text.as_str()).collect::<Vec<_>>().join("\n");
-    let fidelity = Fidelity::of(&covered, &format!("{summary}\n{}", joined(&stays)));
-    let (names, instructions) = unmentioned(&joined(&covered), &summary);
-    Some(ComparedSummary { summary, fidelity: Some(fidelity), unmentioned: Unmentioned { names, instructions } })
-}
-
-/// Whether only the provider can read a summary: Codex sends it back as it received it.
-fn is_sealed(summary: &str) -> bool {
-    let item = || serde_json::from_str::<serde_json::Value>(summary).ok();
-    summary.starts_with('{').then(item).flatten().is_some_and(|item| item["encrypted_content"].is_string())
-}
-
-/// What people and instructions wrote in a message: that is what a summary must carry. Tool outputs are not.
-fn written(message: &Message, blobs: &dyn Blobs) -> Vec<String> {
-    match &message.body {
-        Body::User { text, .. } | Body::System { text, .. } | Body::Synthetic { text } => {
-            vec![text.resolve(blobs).into_owned()]
-        }
-        Body::Compaction { summary, recent, .. } => [Some(summary), recent.as_ref()]
-            .into_iter()
-            .flatten()
-            .map(|text| text.resolve(blobs).into_owned())
-            .collect(),
-        Body::Assistant(assistant) => assistant
-            .content
-            .iter()
-            .filter_map(|content| match content {
-                Content::Text { text, .. } => Some(text.resolve(blobs).into_owned()),
-                Content::Reasoning { .. } | Content::Tool(_) => None,
-            })
-            .collect(),
-        Body::Shell { .. } | Body::AgentSwitched { .. } | Body::ModelSwitched { .. } => Vec::new(),
     }
 }

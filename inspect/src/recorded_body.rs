@@ -2,6 +2,8 @@
 
 use crate::SessionAt;
 use crate::body_proof::{AgentProof, Wire};
+use crate::body_view::{self, BodyView};
+use crate::request_fold::RequestFold;
 use crate::withheld::WithheldParts;
 use annals_core::event::{RequestRecorded, RequestSent, StepEvent};
 use annals_core::{Blobs, Digest, Event, Record, Seq, Text};
@@ -53,6 +55,24 @@ impl RecordedPieces {
     pub fn target(&self, sent: &RequestSent) -> Option<&str> {
         let (_, recorded) = self.newest.as_ref().filter(|(_, recorded)| announces(recorded, sent))?;
         Some(&recorded.target)
+    }
+
+    /// The recorded bodies before an event.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn before(past: &SessionAt, until: Seq) -> Result<Self, ReadError> {
+        let mut pieces = Self::default();
+        past.each(Seq::ZERO, until, |record| pieces.note(record)).await?;
+        Ok(pieces)
+    }
+
+    /// A request that is next as its recorded body has it.
+    pub fn view(&self, sent: &RequestSent, fold: &mut RequestFold, blobs: &dyn Blobs) -> Option<BodyView> {
+        let target = self.target(sent)?;
+        let (Wire::Recorded(body) | Wire::Redacted(body)) = self.wire(sent, blobs)?.ok()? else { return None };
+        let folded = fold.build(sent, blobs).ok()?.request();
+        body_view::read(std::str::from_utf8(&body.bytes).ok()?, target, &folded, sent, &fold.view, blobs)
     }
 
     /// What the body of a request that is next gives; `None` where no body is recorded in pieces.

@@ -32,6 +32,8 @@ pub struct RecordingEntry {
     pub usage: Usage,
     /// What they cost, in nano-dollars.
     pub cost: u64,
+    /// How many parts their bodies and the events of the log do not have in common: `annals verify --requests --wire` lists them.
+    pub differing: u64,
 }
 
 /// The recording of each imported session that has one: both are of the session that their agent calls the same.

@@ -19,9 +19,10 @@ pub use turns::{ReportCall, ReportMark, ReportTurn};
 
 use crate::cache::{Asking, Cached};
 use crate::compactions::ListedCompaction;
+use crate::request::{Walked, walk};
 use crate::requests::ListedRequest;
 use crate::touched_files::{FileAction, touched_files};
-use crate::{AskError, IndexedRequest, SessionAt, cache, each_request, why};
+use crate::{AskError, IndexedRequest, SessionAt, cache, why};
 use annals_core::event::Purpose;
 use annals_core::{Blobs, Digest, Record, Seq, SessionId};
 use annals_projections::{Request, ToJson};
@@ -265,15 +266,16 @@ impl SessionAt {
         let mut recorded: Vec<IndexedRequest> = steps.iter().filter(|step| step.recorded).cloned().collect();
         recorded.drain(..recorded.len().saturating_sub(REQUESTS));
         let mut rebuilt = Vec::new();
-        each_request(self, recorded, |step, built, _| {
-            let (Ok((built, _)), Some(row)) = (built, listed.iter_mut().find(|row| row.seq == step.seq)) else {
-                return;
-            };
-            let request = built.request();
-            let is_proved = request.digest() == row.digest;
+        walk(self, recorded, true, |walked| {
+            let Walked::Request { step, built: Ok((built, _)), body, .. } = walked else { return Ok(()) };
+            let Some(row) = listed.iter_mut().find(|row| row.seq == step.seq) else { return Ok(()) };
+            let digest = built.digest();
+            let is_proved = digest == row.digest;
             // Where texts are withheld, a request that differs may be one of which parts are missing.
             row.proved = (is_proved || is_whole).then_some(is_proved);
-            rebuilt.push(ShownRequest::of(&request, row, pool));
+            let request = body.map_or_else(|| built.request(), |body| body.request);
+            rebuilt.push(ShownRequest::of(&request, digest, row, pool));
+            Ok::<_, AskError>(())
         })
         .await?;
         Ok(rebuilt)
@@ -334,7 +336,7 @@ struct ShownEvents {
 }
 
 impl ShownRequest {
-    fn of(request: &Request, row: &ListedRequest, pool: &mut Pool) -> Self {
+    fn of(request: &Request, digest: Digest, row: &ListedRequest, pool: &mut Pool) -> Self {
         let mut rest = request.to_json();
         let mut lists = BTreeMap::new();
         if let Value::Object(fields) = &mut rest {
@@ -344,6 +346,7 @@ impl ShownRequest {
                     lists.insert(name, Runs::of(&ids));
                 }
             }
+            fields.insert("digest".to_owned(), serde_json::json!(digest));
             fields.insert("seq".to_owned(), serde_json::json!(row.seq));
             fields.insert("recorded".to_owned(), serde_json::json!(row.digest));
             fields.insert("proved".to_owned(), serde_json::json!(row.proved));

@@ -2,7 +2,7 @@
 
 use super::{AskError, IndexedRequest, SessionAt};
 use crate::body_view::{self, BodyView};
-use crate::recorded_body::RecordedBody;
+use crate::recorded_body::{RecordedBody, RecordedPieces};
 use crate::request_fold::RequestFold;
 use annals_core::event::{AgentProfile, ModelProfile, Purpose, RequestOptions, RequestSent, StepEvent};
 use annals_core::{Blobs, Digest, Event, Record, RequestId, Seq};
@@ -134,8 +134,8 @@ pub type Built<'a> = Result<(BuiltRequest<'a>, BTreeSet<Lack>), BuildError>;
 
 /// What a walk along the requests of a session meets.
 pub(crate) enum Walked<'a> {
-    /// A request, and the event that opened its baseline.
-    Request { step: &'a IndexedRequest, built: Built<'a>, epoch: Option<Seq> },
+    /// A request, the same as its recorded body has it, and the event that opened its baseline.
+    Request { step: &'a IndexedRequest, built: Built<'a>, body: Option<Box<BodyView>>, epoch: Option<Seq> },
     /// An event, the one that recorded a request included.
     Event(&'a Record<'a>),
 }
@@ -151,8 +151,8 @@ pub async fn each_request(
     steps: impl IntoIterator<Item = IndexedRequest>,
     mut visit: impl FnMut(&IndexedRequest, Built<'_>, Option<Seq>),
 ) -> Result<(), AskError> {
-    walk(past, steps, |walked| {
-        if let Walked::Request { step, built, epoch } = walked {
+    walk(past, steps, false, |walked| {
+        if let Walked::Request { step, built, epoch, .. } = walked {
             visit(step, built, epoch);
         }
         Ok(())
@@ -160,15 +160,21 @@ pub async fn each_request(
     .await
 }
 
-/// The same, with every event between the first and the last of them, until the visitor has enough.
+/// The same, with every event between the first and the last of them, until the visitor has enough. `as_sent`: recorded
+/// bodies are read, too.
 pub(crate) async fn walk<E: From<AskError>>(
     past: &SessionAt,
     steps: impl IntoIterator<Item = IndexedRequest>,
+    as_sent: bool,
     mut visit: impl FnMut(Walked<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut ahead = steps.into_iter().peekable();
     let Some(first) = ahead.peek().map(|first| first.seq) else { return Ok(()) };
     let mut fold = RequestFold::new(past.seen(first).await.map_err(AskError::from)?);
+    let mut pieces = match as_sent {
+        true => Some(RecordedPieces::before(past, first).await.map_err(AskError::from)?),
+        false => None,
+    };
     let mut pages = past.log().pages(past.session, first..past.until);
     while ahead.peek().is_some() {
         let Some(slices) = pages.next_page().await.map_err(AskError::from)? else { break };
@@ -179,7 +185,17 @@ pub(crate) async fn walk<E: From<AskError>>(
                     _ => None,
                 };
                 let epoch = fold.view.epochs.current.as_ref().map(|epoch| epoch.mark.seq);
-                visit(Walked::Request { step: &step, built: build(&step, sent, &mut fold, past.blobs()), epoch })?;
+                let body =
+                    pieces.as_ref().zip(sent).and_then(|(pieces, sent)| pieces.view(sent, &mut fold, past.blobs()));
+                visit(Walked::Request {
+                    step: &step,
+                    built: build(&step, sent, &mut fold, past.blobs()),
+                    body: body.map(Box::new),
+                    epoch,
+                })?;
+            }
+            if let Some(pieces) = &mut pieces {
+                pieces.note(&record);
             }
             visit(Walked::Event(&record))?;
             fold.apply(&record);

@@ -1,10 +1,10 @@
 //! The recorded requests of a session: the list, and one of them rebuilt with the origin of each part.
 
-use crate::SessionAt;
 use crate::body_view::{self, BodyView};
 use crate::prove::{Wire, body_of, prove_all};
 use crate::recorded_body::RecordedBody;
 use crate::withheld::{WithheldBefore, WithheldParts};
+use crate::{RequestIndex, SessionAt};
 use annals_core::event::{Purpose, RequestSent, StepEvent};
 use annals_core::{AgentName, Blobs, Digest, Event, ModelName, RequestId, Seq, SessionId, Time};
 use annals_projections::{Block, BuildError, Request, RequestMark, Requests, Span, rebuild};
@@ -40,6 +40,9 @@ pub struct ListedRequest {
     /// How many of its parts are withheld, so that it cannot be proved; left out when it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withheld: Option<WithheldParts>,
+    /// How many answers were given since the request before of which no request was recorded; left out when there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unrecorded: usize,
     /// Why it is not proved.
     #[serde(skip)]
     pub flaw: Option<String>,
@@ -49,18 +52,28 @@ impl ListedRequest {
     fn of(number: usize, mark: RequestMark) -> Self {
         let RequestMark { seq, at, request, purpose, attempt, agent, model, digest } = mark;
         let (proved, withheld, flaw) = (None, None, None);
-        Self { number, seq, at, request, purpose, attempt, agent, model, digest, proved, withheld, flaw }
+        let unrecorded = 0;
+        Self { number, seq, at, request, purpose, attempt, agent, model, digest, proved, withheld, unrecorded, flaw }
     }
 }
 
-/// The recorded requests of a session, read where they are asked for.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// The recorded requests of a session, read where they are asked for. A request has the number that it has in
+/// [`crate::RequestIndex`]: where an import recorded a part of them, the others are numbered, too.
 #[derive(Clone, Debug)]
-pub struct RecordedRequests(Arc<Requests>);
+pub struct RecordedRequests {
+    marks: Arc<Requests>,
+    index: Arc<RequestIndex>,
+}
 
 impl RecordedRequests {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.marks.len()
+        self.marks.marks.len()
     }
 
     /// Whether there is none.
@@ -76,7 +89,15 @@ impl RecordedRequests {
     /// The newest `count` of them, in order.
     pub fn newest(&self, count: usize) -> impl Iterator<Item = ListedRequest> + '_ {
         let from = self.len().saturating_sub(count);
-        (from + 1..).zip(self.0.marks.range(from..self.len())).map(|(number, mark)| ListedRequest::of(number, mark))
+        let before = from.checked_sub(1).and_then(|at| self.marks.marks.get(at));
+        let mut last = before.map_or(Seq::ZERO, |mark| mark.seq);
+        let requests = &self.index.requests;
+        let is_all = requests.len() == self.len();
+        (from + 1..).zip(self.marks.marks.range(from..self.len())).map(move |(at, mark)| {
+            let unrecorded = self.index.unrecorded(std::mem::replace(&mut last, mark.seq)..mark.seq).len();
+            let number = if is_all { at } else { requests.before(mark.seq) + 1 };
+            ListedRequest { unrecorded, ..ListedRequest::of(number, mark) }
+        })
     }
 }
 
@@ -129,7 +150,7 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read.
     pub async fn requests(&self) -> Result<RecordedRequests, ReadError> {
-        Ok(RecordedRequests(self.saved::<Requests>().await?))
+        Ok(RecordedRequests { marks: self.saved::<Requests>().await?, index: self.steps().await? })
     }
 
     /// Every recorded request, rebuilt, its digest compared.
@@ -137,11 +158,11 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read.
     pub async fn proved_requests(&self) -> Result<Vec<ListedRequest>, ReadError> {
-        let proofs = prove_all(self, false).await?.into_iter().enumerate();
-        let listed = proofs.map(|(at, proof)| {
+        let proofs = prove_all(self, false).await?;
+        let recorded = self.requests().await?;
+        let listed = recorded.iter().zip(proofs).map(|(listed, proof)| {
             let proved = proof.withheld.is_none().then_some(proof.flaw.is_none());
-            let (withheld, flaw) = (proof.withheld, proof.flaw);
-            ListedRequest { proved, withheld, flaw, ..ListedRequest::of(at + 1, proof.mark) }
+            ListedRequest { proved, withheld: proof.withheld, flaw: proof.flaw, ..listed }
         });
         Ok(listed.collect())
     }
@@ -153,7 +174,11 @@ impl SessionAt {
     pub async fn rebuilt_request(&self, number: usize) -> Result<RebuiltRequest, RebuildError> {
         let saved = self.saved::<Requests>().await?;
         let none = RebuildError::NoRequest { session: self.session, wanted: number, count: saved.marks.len() };
-        let mark = number.checked_sub(1).and_then(|at| saved.marks.get(at));
+        let step = self.steps().await?.get(number as u64).filter(|step| step.recorded);
+        let mark = step.and_then(|step| {
+            let at = number.checked_sub(1).and_then(|at| saved.marks.get(at)).filter(|mark| mark.seq == step.seq);
+            at.or_else(|| saved.marks.iter().find(|mark| mark.seq == step.seq))
+        });
         let Some(mark) = mark else { return Err(none) };
         let slice = self.log().batch_at(self.session, mark.seq).await?;
         let record = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));

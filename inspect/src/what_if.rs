@@ -12,7 +12,7 @@ pub use answer::{CompactionOutcomeIf, WhatIfAnswer, WhatIfCompaction, WhatIfRequ
 pub use change::{CompactionRules, TextRedaction, WhatIfChange};
 pub use tune::{TunedSetting, tune};
 
-use crate::cache::Prefixes;
+use crate::cache::{PrefixSource, Prefixes};
 use crate::diff::compare;
 use crate::request_fold::RequestFold;
 use crate::{AskError, IndexedRequest, SessionAt};
@@ -75,9 +75,13 @@ pub async fn ask(past: &SessionAt, question: &WhatIf, known: KnownModel<'_>) -> 
                 answer.lacks.extend(lacks.iter().copied());
                 let epoch = actual.view.epochs.current.as_ref().map(|epoch| epoch.mark.seq);
                 let built = actual.build(&shape, past.blobs());
+                let from = before.before().map_or(annals_core::Seq::ZERO, |before| before.seq);
+                let is_known = steps.unrecorded(from..step.seq).is_empty();
+                answer.unknown += u64::from(!is_known);
                 let one = built.map(|built| {
-                    let shared = before.measure(step, &built, lacks.clone(), epoch, question.ttl_ms);
-                    measured(&built, &shared, known)
+                    let request = PrefixSource { built: &built, body: None };
+                    let shared = before.measure(step, &request, lacks.clone(), epoch, question.ttl_ms);
+                    measured(&built, &shared, is_known, known)
                 });
                 let limits = one.as_ref().ok().map(|one| other.limits(&question.rules, &one.request.model));
                 let was_too_large = one
@@ -86,8 +90,9 @@ pub async fn ask(past: &SessionAt, question: &WhatIf, known: KnownModel<'_>) -> 
                     .zip(limits)
                     .is_some_and(|(one, limits)| question.rules.auto && limits.exceeded_by(one.request.chars()));
                 let two = other.request(step, sent, was_too_large, past.blobs(), |built, epoch| {
-                    let shared = after.measure(step, built, lacks, epoch, question.ttl_ms);
-                    measured(built, &shared, known)
+                    let request = PrefixSource { built, body: None };
+                    let shared = after.measure(step, &request, lacks, epoch, question.ttl_ms);
+                    measured(built, &shared, is_known, known)
                 });
                 match (one, two) {
                     (Ok(one), Ok(two)) => answer.add(*number, step, one, two, question.step),
@@ -103,20 +108,26 @@ pub async fn ask(past: &SessionAt, question: &WhatIf, known: KnownModel<'_>) -> 
     Ok(answer)
 }
 
-fn measured(built: &BuiltRequest<'_>, shared: &crate::cache::Shared, known: KnownModel<'_>) -> Measured {
+/// Measures a request. `is_known` says whether the requests before it are: otherwise nothing is known to be in a cache.
+fn measured(
+    built: &BuiltRequest<'_>,
+    shared: &crate::cache::Shared,
+    is_known: bool,
+    known: KnownModel<'_>,
+) -> Measured {
     let request = built.request();
     let prices = prices(&request.model, known);
     let tokens = estimate(request.chars());
     // The prefix is measured as JSON, which is longer than the texts in it.
     let kept = u128::from(tokens) * u128::from(shared.shared.tokens) / u128::from(shared.whole.tokens.max(1));
-    let kept = u64::try_from(kept).unwrap_or(tokens).min(tokens);
+    let kept = if is_known { u64::try_from(kept).unwrap_or(tokens).min(tokens) } else { 0 };
     let fresh = tokens - kept;
     let usage = match prices.cache_write {
         0 => Usage { input: fresh, cache_read: kept, ..Usage::default() },
         _ => Usage { cache_write: fresh, cache_read: kept, ..Usage::default() },
     };
     let price = (prices != Prices::default()).then(|| prices.cost(usage));
-    Measured { tokens, shared: kept, price, broke: shared.broken.is_some(), request }
+    Measured { tokens, shared: kept, price, broke: is_known && shared.broken.is_some(), request }
 }
 
 fn prices(model: &ModelProfile, known: KnownModel<'_>) -> Prices {

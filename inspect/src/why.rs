@@ -51,6 +51,9 @@ pub struct Origin {
     pub turn: u64,
     /// The request since which it has been there without interruption, as it is now.
     pub since: u64,
+    /// Whether it was said before the recording, or between two recordings: the time is when it was first in a recorded request.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unrecorded: bool,
     /// Where the text that was asked for begins in it, in bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<usize>,
@@ -142,7 +145,9 @@ pub async fn ask_page(
                 files.push(line);
             }
         }
-        Origin { span, fact, turn, since, found, files }
+        let is_said = !matches!(span.sort, Sort::AgentText | Sort::Baseline | Sort::Blank | Sort::Tool | Sort::Options);
+        let unrecorded = is_said && span.seq.is_some_and(|seq| steps.is_unrecorded(seq));
+        Origin { span, fact, turn, since, unrecorded, found, files }
     });
     Ok(Why {
         step: asked.step.clone(),

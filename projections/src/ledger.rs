@@ -59,6 +59,10 @@ pub struct LedgerEntry {
     pub before: u64,
     /// Estimate after it, in tokens; 0 when unknown.
     pub after: u64,
+    /// Input tokens of the newest answered request of a turn before it, as the provider counted them.
+    pub counted_before: Option<u64>,
+    /// The same of the first request of a turn behind it.
+    pub counted_after: Option<u64>,
     /// What the summary attempt reported.
     pub usage: Option<Usage>,
     /// In nano-dollars.
@@ -87,6 +91,10 @@ pub struct Ledger {
     #[serde(serialize_with = "saved::serialize", deserialize_with = "saved::deserialize")]
     pub entries: Vec<LedgerEntry>,
     history: History,
+    /// The input tokens of the newest answered request of a turn.
+    counted: Option<u64>,
+    /// Whether an answer began since the newest compaction.
+    answers: bool,
 }
 
 impl Ledger {
@@ -115,6 +123,8 @@ impl Ledger {
             request: None,
             before: 0,
             after: 0,
+            counted_before: self.counted,
+            counted_after: None,
             usage: None,
             cost: 0,
             outcome: LedgerOutcome::Open,
@@ -164,21 +174,42 @@ impl Ledger {
         }
     }
 
+    /// An answer of a turn ended; what the provider counted of its request is the size behind a compaction.
+    fn answered(&mut self, usage: Option<Usage>) {
+        let Some(tokens) = usage.map(Usage::input_tokens).filter(|tokens| *tokens > 0) else { return };
+        self.counted = Some(tokens);
+        let completed = |entry: &&mut LedgerEntry| entry.outcome == LedgerOutcome::Completed && self.answers;
+        if let Some(entry) = self.entries.last_mut().filter(completed) {
+            entry.counted_after.get_or_insert(tokens);
+        }
+    }
+
     /// A compaction ended with a summary.
     fn completed(&mut self, record: &Record<'_>, reason: CompactionReason, end: (u64, Option<Usage>, u64)) {
         self.ending(record, reason);
         self.cover(record);
+        self.answers = false;
         if let Some(entry) = self.open() {
             entry.ended = Some(record.seq);
+            entry.learn(reason);
             (entry.after, entry.usage, entry.cost) = end;
             entry.outcome = LedgerOutcome::Completed;
         }
     }
 }
 
+impl LedgerEntry {
+    /// Notes the reason, as a later event has it.
+    pub fn learn(&mut self, reason: CompactionReason) {
+        if self.reason == CompactionReason::Unknown {
+            self.reason = reason;
+        }
+    }
+}
+
 impl Projection for Ledger {
     const NAME: &'static str = "ledger";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
@@ -212,6 +243,9 @@ impl Projection for Ledger {
                     entry.outcome = LedgerOutcome::Failed { kind: failed.error.kind.clone() };
                 }
             }
+            Event::Step(StepEvent::Started(_)) => self.answers = true,
+            Event::Step(StepEvent::Ended(ended)) => self.answered(ended.usage),
+            Event::Step(StepEvent::Failed(failed)) => self.answered(failed.usage),
             Event::Compaction(CompactionEvent::Undone(undone)) => {
                 for entry in self.entries.iter_mut().filter(|entry| entry.ended == Some(undone.compaction)) {
                     entry.outcome = LedgerOutcome::Undone { by: record.seq };
@@ -235,9 +269,6 @@ impl Projection for Ledger {
                 StepEvent::RequestSent(_)
                 | StepEvent::RequestRecorded(_)
                 | StepEvent::AnswerRecorded(_)
-                | StepEvent::Started(_)
-                | StepEvent::Ended(_)
-                | StepEvent::Failed(_)
                 | StepEvent::RetryScheduled(_)
                 | StepEvent::TextEnded(_)
                 | StepEvent::ReasoningEnded(_),

@@ -1,6 +1,7 @@
 //! The requests of a session, numbered, and the events that may bring content back into the model's view.
 
 mod list;
+mod unrecorded;
 
 pub use list::IndexedRequests;
 
@@ -14,6 +15,7 @@ use annals_core::event::{
 use annals_core::{AgentName, Digest, Event, ModelName, Record, Seq, Time};
 use core::ops::Deref;
 use serde::{Deserialize, Serialize};
+use unrecorded::UnrecordedAnswers;
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,6 +136,8 @@ pub struct RequestIndex {
     /// Whether every request was recorded as it was sent. An answer without one was given before the recording began: what was sent
     /// for it is not known, and it has no number.
     is_recording: bool,
+    /// Answers that were given before the recording, or between two of them.
+    unrecorded: UnrecordedAnswers,
     /// The first Context Epoch whose Baseline System Context the log has.
     baseline: Option<Seq>,
 }
@@ -181,6 +185,7 @@ impl RequestIndex {
             returns: part(&self.returns),
             waits: false,
             is_recording: self.is_recording,
+            unrecorded: self.unrecorded.before(until),
             baseline: self.baseline.filter(|baseline| *baseline < until),
         }
     }
@@ -212,6 +217,7 @@ impl RequestIndex {
             SessionEvent::Forked(_) => {
                 self.requests.clear();
                 (self.waits, self.is_recording) = (false, false);
+                self.unrecorded = UnrecordedAnswers::default();
                 self.returns.push(record.seq);
             }
             // A title from the user ends no request.
@@ -243,19 +249,28 @@ impl RequestIndex {
     fn step(&mut self, record: &Record<'_>, event: &StepEvent) {
         match event {
             StepEvent::RequestSent(sent) => {
+                self.unrecorded.sent(sent.purpose);
                 // A title is requested while a turn may still be open: it does not take the turn's place.
                 if !matches!(sent.purpose, Purpose::Title | Purpose::Other) {
                     self.waits = sent.purpose == Purpose::Turn;
                 }
                 self.push(record, SharedProfile::recorded(sent));
             }
-            StepEvent::Started(started) => {
-                if !core::mem::take(&mut self.waits) && !self.is_recording {
-                    self.push(record, SharedProfile::inferred(started));
+            StepEvent::Started(started) => match (core::mem::take(&mut self.waits), self.is_recording) {
+                (true, _) => {}
+                (false, true) => self.unrecorded.begin(record.seq),
+                (false, false) => self.push(record, SharedProfile::inferred(started)),
+            },
+            StepEvent::Ended(ended) => {
+                if !self.unrecorded.end(record.seq) {
+                    self.end(record, &[Purpose::Turn], ended.usage, ended.cost);
                 }
             }
-            StepEvent::Ended(ended) => self.end(record, &[Purpose::Turn], ended.usage, ended.cost),
-            StepEvent::Failed(failed) => self.end(record, &[Purpose::Turn], failed.usage, failed.cost),
+            StepEvent::Failed(failed) => {
+                if !self.unrecorded.end(record.seq) {
+                    self.end(record, &[Purpose::Turn], failed.usage, failed.cost);
+                }
+            }
             StepEvent::RetryScheduled(retry) => {
                 self.end(record, &[Purpose::Turn, Purpose::Summary], retry.usage, retry.cost);
             }
@@ -265,6 +280,10 @@ impl RequestIndex {
     }
 
     fn compaction(&mut self, record: &Record<'_>, event: &CompactionEvent) {
+        use CompactionEvent::{Completed, Ended, Failed};
+        if let Ended(_) | Completed(_) | Failed(_) = event {
+            self.unrecorded.compacted(!matches!(event, Failed(_)));
+        }
         match event {
             CompactionEvent::Ended(ended) => self.end(record, &[Purpose::Summary], ended.usage, ended.cost),
             CompactionEvent::Completed(ended) => self.end(record, &[Purpose::Summary], ended.usage, ended.cost),
@@ -280,7 +299,7 @@ impl RequestIndex {
 
 impl Projection for RequestIndex {
     const NAME: &'static str = "request-index";
-    const VERSION: u32 = 5;
+    const VERSION: u32 = 6;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;

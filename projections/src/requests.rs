@@ -83,7 +83,7 @@ impl Requests {
 
     fn answered(&mut self, usage: Option<Usage>) {
         let (Some(usage), Some((request, model))) = (usage, &self.newest) else { return };
-        let tokens = [usage.cache_read, usage.cache_write].into_iter().fold(usage.input, u64::saturating_add);
+        let tokens = usage.input_tokens();
         if tokens > 0 {
             self.reported.insert(model.clone(), ReportedSize { request: *request, tokens });
         }

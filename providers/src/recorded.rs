@@ -6,6 +6,7 @@
 mod align;
 mod anthropic;
 mod chat;
+mod compaction;
 mod conversation;
 mod gemini;
 mod known;
@@ -18,6 +19,7 @@ mod said;
 mod tests;
 
 pub use align::{Alignment, Pairing, align};
+pub use compaction::compaction_reason;
 pub use conversation::{DecodedAnswer, Speaker, SystemInstruction, Unit, WireConversation, WireItem};
 pub use gemini::answer as gemini_answer;
 pub use known::{KnownPart, known_parts, their_id};
@@ -30,12 +32,13 @@ use serde_json::Value;
 
 /// Reads a body; `target` is its path, which names the model where the body does not. `None` for other requests.
 pub fn conversation(protocol: RecordedProtocol, target: &str, body: &Value) -> Option<WireConversation> {
-    match protocol {
+    let read = match protocol {
         RecordedProtocol::Spoken(Protocol::AnthropicMessages) => anthropic::conversation(body),
         RecordedProtocol::Spoken(Protocol::OpenAiResponses) => responses::conversation(body),
         RecordedProtocol::Spoken(Protocol::OpenAiChat) => chat::conversation(body),
         RecordedProtocol::Gemini => gemini::conversation(target.split('?').next().unwrap_or_default(), body),
-    }
+    };
+    read.map(compaction::with_question)
 }
 
 /// A text member of an object.

@@ -214,7 +214,7 @@ fn request_of(id: u64, file: &BodyFile, body: Vec<u8>) -> CapturedRequest {
         host: "api.anthropic.com".to_owned(),
         ids: AgentIds { session: session(&file.json), ..AgentIds::default() },
         agent: Some("claude-code"),
-        compacts: false,
+        compaction: None,
         secrets: Vec::new(),
         coding: None,
         body: CapturedBody::of(body),

@@ -3,6 +3,7 @@
 use crate::coding::StreamCoding;
 use crate::headers::AgentIds;
 use annals_core::Time;
+use annals_core::event::CompactionReason;
 use annals_runtime::worktree::Tree;
 use bytes::Bytes;
 use futures_util::Stream;
@@ -34,8 +35,8 @@ pub(crate) struct CapturedRequest {
     pub(crate) ids: AgentIds,
     /// The agent that it is of, if it says so.
     pub(crate) agent: Option<&'static str>,
-    /// Whether the agent says that it asks for a summary.
-    pub(crate) compacts: bool,
+    /// Who asked for a summary, where the agent says that the request is for one.
+    pub(crate) compaction: Option<CompactionReason>,
     /// Values of its headers and query that must not be written.
     pub(crate) secrets: Vec<String>,
     pub(crate) coding: Option<String>,

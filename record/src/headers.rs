@@ -1,6 +1,8 @@
 //! What the headers of a request say: which session of the agent it belongs to, what must not be written, what is passed on.
 
+use annals_core::event::CompactionReason;
 use hyper::header::{self, HeaderMap, HeaderName};
+use serde_json::Value;
 
 /// Headers whose values are credentials.
 const CREDENTIALS: [&str; 8] = [
@@ -69,10 +71,16 @@ pub(crate) fn agent(headers: &HeaderMap) -> Option<&'static str> {
     starts.into_iter().find(|(start, _)| program.starts_with(start)).map(|(_, agent)| agent)
 }
 
-/// Whether the agent says that a request asks for a summary of its conversation.
-pub(crate) fn compacts(headers: &HeaderMap) -> bool {
+/// Who asked for the summary of its conversation that a request is for, as Codex says it; `None` for other requests.
+pub(crate) fn compaction(headers: &HeaderMap) -> Option<CompactionReason> {
     let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value("x-openai-subagent") == "compact" || value("x-codex-turn-metadata").contains(r#""request_kind":"compaction""#)
+    let metadata: Value = serde_json::from_str(value("x-codex-turn-metadata")).unwrap_or_default();
+    let is_compaction = metadata["request_kind"] == "compaction" || value("x-openai-subagent") == "compact";
+    is_compaction.then(|| match metadata["compaction"]["trigger"].as_str() {
+        Some("manual") => CompactionReason::Manual,
+        Some("auto") => CompactionReason::Auto,
+        _ => CompactionReason::Unknown,
+    })
 }
 
 /// The values that must never be written, without words such as `Bearer`.
@@ -155,6 +163,18 @@ mod tests {
         let codex = headers(&[("session-id", "s"), ("thread-id", "s")]);
         assert_eq!(AgentIds::of(&codex), AgentIds { session: Some("s".into()), ..AgentIds::default() });
         assert_eq!(AgentIds::of(&headers(&[])), AgentIds::default());
+    }
+
+    #[test]
+    fn codex_says_who_asked_for_a_compaction() {
+        let asked = |metadata| compaction(&headers(&[("x-codex-turn-metadata", metadata)]));
+        let manual = r#"{"request_kind":"compaction","compaction":{"trigger":"manual","reason":"user_requested"}}"#;
+        assert_eq!(asked(manual), Some(CompactionReason::Manual));
+        let auto = r#"{"request_kind":"compaction","compaction":{"trigger":"auto","reason":"context_limit"}}"#;
+        assert_eq!(asked(auto), Some(CompactionReason::Auto));
+        assert_eq!(asked(r#"{"request_kind":"compaction"}"#), Some(CompactionReason::Unknown));
+        assert_eq!(asked(r#"{"request_kind":"turn"}"#), None);
+        assert_eq!(compaction(&headers(&[("x-openai-subagent", "compact")])), Some(CompactionReason::Unknown));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::coding::StreamCoding;
 use crate::files::FileCaptures;
 use crate::headers::{self, AgentIds};
 use crate::peer;
+use annals_core::event::CompactionReason;
 use annals_providers::http::{Now, Relay};
 use annals_providers::recorded::{self, RecordedProtocol};
 use bytes::Bytes;
@@ -219,7 +220,8 @@ impl ProxyState {
             host: host(&url),
             ids: AgentIds::of(&parts.headers),
             agent: headers::agent(&parts.headers),
-            compacts: headers::compacts(&parts.headers) || recorded::compacts(&path),
+            compaction: headers::compaction(&parts.headers)
+                .or_else(|| recorded::compacts(&path).then_some(CompactionReason::Unknown)),
             secrets: headers::secrets(&parts.headers, query.as_deref()),
             coding: headers::text(&parts.headers, header::CONTENT_ENCODING),
             body: self.queue.body(),

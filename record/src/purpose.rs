@@ -7,11 +7,12 @@ use annals_providers::recorded::{Speaker, WireConversation, WireItem};
 pub(crate) const KNOWN: [&str; 4] = ["claude-code", "codex", "opencode", "gemini"];
 
 /// What agents write when they ask for a summary of a conversation.
-const SUMMARISES: [&str; 5] = [
+const SUMMARISES: [&str; 6] = [
     "Your task is to create a detailed summary of",
     "CONTEXT CHECKPOINT COMPACTION",
     "Provide a detailed prompt for continuing our conversation above",
     "anchored context summarization assistant",
+    "You are a context summarization agent.",
     "distilling chat history into a structured XML <state_snapshot>",
 ];
 

@@ -62,6 +62,8 @@ pub struct SessionRecording {
     pub usage: Usage,
     /// In nano-dollars.
     pub cost: u64,
+    /// How many parts the bodies and the events of the log do not have in common.
+    pub differing: u64,
 }
 
 /// What a recording gave.

@@ -14,8 +14,8 @@ use crate::body::{CutBody, KnownPieces};
 use crate::facts::Transcriber;
 use crate::files::RecordedFiles;
 use annals_core::event::{
-    ChildOutcome, Failure, Location, Prices, Purpose, RequestRecorded, RequestSent, RetryScheduled, SessionCreated,
-    Usage,
+    ChildOutcome, CompactionReason, Failure, Location, Prices, Purpose, RequestRecorded, RequestSent, RetryScheduled,
+    SessionCreated, Usage,
 };
 use annals_core::{AgentName, Digest, Event, Json, ModelName, RequestId, Seq, SessionId, Time};
 use annals_projections::{BuildError, Projection, RequestBuilder, SessionView, UsageTotals};
@@ -85,6 +85,10 @@ pub(crate) struct RequestFacts {
     pub(crate) wire: Digest,
     /// Why the body is not decoded, if it is not.
     pub(crate) undecoded: Option<String>,
+    /// Who asked for the summary that it is for, if it is for one.
+    pub(crate) compaction: CompactionReason,
+    /// About how many tokens its body has.
+    pub(crate) estimate: u64,
     pub(crate) conversation: WireConversation,
     pub(crate) model: ModelName,
     pub(crate) protocol: &'static str,
@@ -116,6 +120,10 @@ pub(crate) struct Thread {
     failed: Option<FailedAttempt>,
     /// A summary that was asked for, until a request shows what became of it.
     summary: Option<PendingSummary>,
+    /// About how many tokens the newest request of a turn has; 0 before the first.
+    estimate: u64,
+    /// How many parts the bodies that were recorded and the events do not have in common.
+    pub(crate) differing: u64,
     /// Requests and usage of earlier recordings.
     pub(crate) before: (u64, UsageTotals),
     /// The files at the newest request.
@@ -153,6 +161,8 @@ impl Thread {
             in_flight: Vec::new(),
             failed: None,
             summary: None,
+            estimate: 0,
+            differing: 0,
             before: (0, UsageTotals::default()),
             last: None,
             files: None,
@@ -226,8 +236,8 @@ impl Thread {
                     self.give_up(failed).await?;
                 }
                 match facts.purpose {
-                    Purpose::Turn => self.converse(facts.at, &facts.conversation, &facts.model).await?,
-                    Purpose::Summary => self.summarise(facts.at, &facts.conversation, &facts.model).await?,
+                    Purpose::Turn => self.converse(&facts).await?,
+                    Purpose::Summary => self.summarise(&facts).await?,
                     Purpose::Title | Purpose::Other => {}
                 }
             }

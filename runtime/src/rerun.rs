@@ -211,7 +211,7 @@ impl ActionReader<'_> {
             Event::Compaction(event) => match event {
                 CompactionEvent::Started(started) => match started.reason {
                     CompactionReason::Manual => self.found.actions.push(UserAction::Compaction),
-                    CompactionReason::Auto | CompactionReason::Overflow => self.round(),
+                    CompactionReason::Auto | CompactionReason::Overflow | CompactionReason::Unknown => self.round(),
                 },
                 CompactionEvent::ToolOutputsPruned(_)
                 | CompactionEvent::ToolOutputsReduced(_)

@@ -89,7 +89,7 @@ fn answer(seq: Seq, answer: &Assistant, right: &str, sheet: &mut Sheet<'_>, blob
         Some(finish) => facts.push(format!("ended with {finish}")),
     }
     if let Some(usage) = &answer.usage {
-        let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+        let input = usage.input_tokens();
         let output = usage.output.saturating_add(usage.reasoning);
         facts.push(format!("{} in, {} out", thousands(input), thousands(output)));
     }

@@ -1,8 +1,11 @@
 //! An agent on an SDK is recorded: what it sent is proved byte for byte, and every question has an answer.
 
 mod agents;
+mod compactions;
+mod middle;
 mod provider;
 mod resuming;
+mod scripted;
 mod transcripts;
 mod views;
 

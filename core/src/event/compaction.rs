@@ -16,6 +16,8 @@ words! {
         Manual = "manual",
         /// The provider refused a request as too large.
         Overflow = "overflow",
+        /// Nothing says it: another agent compacted, and neither its file nor its requests show who asked.
+        Unknown = "unknown",
     }
 }
 

@@ -60,6 +60,13 @@ payload! {
     } texts {}
 }
 
+impl Usage {
+    /// All input, what a cache gave or took included.
+    pub fn input_tokens(self) -> u64 {
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+}
+
 payload! {
     /// Why something failed.
     Failure {

@@ -41,7 +41,8 @@ impl TranscriptBranch {
         object.skip_all();
         let reason = match trigger.as_deref() {
             Some("manual") => CompactionReason::Manual,
-            _ => CompactionReason::Auto,
+            Some("auto") => CompactionReason::Auto,
+            _ => CompactionReason::Unknown,
         };
         let (before, after) = (number("preTokens"), number("postTokens"));
         self.boundary = Some(CompactBoundary { reason, before, after, kept, precede });
@@ -49,8 +50,13 @@ impl TranscriptBranch {
 
     /// The summary of a compaction replaces the history but for what the boundary before it keeps.
     pub(super) fn summary(&mut self, uuid: &str, text: String, events: &mut Vec<Event>) {
-        let unknown =
-            CompactBoundary { reason: CompactionReason::Auto, before: 0, after: 0, kept: Vec::new(), precede: false };
+        let unknown = CompactBoundary {
+            reason: CompactionReason::Unknown,
+            before: 0,
+            after: 0,
+            kept: Vec::new(),
+            precede: false,
+        };
         let CompactBoundary { reason, before, after, mut kept, precede } = self.boundary.take().unwrap_or(unknown);
         kept.sort_unstable();
         kept.dedup();

@@ -68,8 +68,8 @@ impl RolloutMapper {
             "replacement_history_metadata",
             "resume_metadata",
         ]);
-        // A rollout does not record who requested it.
-        let reason = CompactionReason::Auto;
+        // A rollout does not record who asked.
+        let reason = CompactionReason::Unknown;
         let ended = CompactionEnded {
             reason,
             summary: summary.into(),

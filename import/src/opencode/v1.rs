@@ -71,7 +71,7 @@ impl V1Mapper {
             unique: UniqueIds::default(),
             settled: HashMap::new(),
             children: HashSet::new(),
-            reason: CompactionReason::Auto,
+            reason: CompactionReason::Unknown,
             created_at_line: 1,
             start: None,
             source: None,

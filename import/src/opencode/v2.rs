@@ -300,7 +300,8 @@ fn reason(data: &JsonObject<'_>) -> CompactionReason {
     match data.text("reason").as_deref() {
         Some("manual") => CompactionReason::Manual,
         Some("overflow") => CompactionReason::Overflow,
-        _ => CompactionReason::Auto,
+        Some("auto") => CompactionReason::Auto,
+        _ => CompactionReason::Unknown,
     }
 }
 

@@ -1,10 +1,11 @@
 //! The prefix of a request, piece by piece, and where it is no longer that of the one before.
 
 use super::{Break, Cause, Measure, Shared, cause};
+use crate::body_view::BodyView;
 use crate::{IndexedRequest, Lack};
 use annals_core::event::Prices;
 use annals_core::{CallId, Digest, Seq, canonical};
-use annals_projections::{Block, BuiltRequest, RequestHead, estimate};
+use annals_projections::{Block, BuiltRequest, RequestHead, RequestMessage, RequestMessages, estimate};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,9 +55,25 @@ impl Total {
     }
 }
 
+/// What is measured: a request as its recorded body has it, else as the events have it.
+pub(crate) struct PrefixSource<'r> {
+    pub(crate) built: &'r BuiltRequest<'r>,
+    pub(crate) body: Option<&'r BodyView>,
+}
+
+impl PrefixSource<'_> {
+    fn messages(&self) -> Box<dyn Iterator<Item = &RequestMessage> + '_> {
+        match self.body {
+            Some(body) => Box::new(body.request.messages.iter().map(|lowered| &lowered.message)),
+            None => Box::new(self.built.messages().map(|lowered| &lowered.message)),
+        }
+    }
+}
+
 /// What comes before the messages of a request: the same for many requests.
 struct HeadPieces {
-    of: Arc<RequestHead>,
+    /// The head of a request as the events have it.
+    of: Option<Arc<RequestHead>>,
     pieces: Vec<Piece>,
     options: String,
     /// Whether the first system text is the agent's own.
@@ -64,19 +81,25 @@ struct HeadPieces {
 }
 
 impl HeadPieces {
-    fn of(head: &Arc<RequestHead>) -> Self {
+    fn of(measured: &PrefixSource<'_>) -> Self {
+        let head = &measured.built.head;
+        let (tools, system) = match measured.body {
+            Some(body) => (&body.request.tools, &body.request.system),
+            None => (&head.tools, &head.system),
+        };
+        let is_volatile = |number: &usize| measured.body.is_some_and(|body| body.volatile.contains(number));
         let mut pieces = Vec::new();
-        for tool in &head.tools {
+        for tool in tools {
             pieces.push(Piece::of("tools".to_owned(), &serde_json::to_value(tool).unwrap_or_default(), None));
         }
-        for (number, system) in head.system.iter().enumerate() {
+        for (number, system) in system.iter().enumerate().filter(|(number, _)| !is_volatile(number)) {
             let seq = system.spans.iter().find_map(|span| span.seq);
             let text = serde_json::Value::String(system.text.clone());
             pieces.push(Piece::of(format!("system {number}"), &text, seq));
         }
         let options = canonical::value(&serde_json::to_value(&head.options).unwrap_or_default());
-        let agent_text = head.system.first().is_some_and(|it| it.spans.iter().all(|span| span.seq.is_none()));
-        Self { of: head.clone(), pieces, options, agent_text }
+        let agent_text = system.first().is_some_and(|it| it.spans.iter().all(|span| span.seq.is_none()));
+        Self { of: measured.body.is_none().then(|| head.clone()), pieces, options, agent_text }
     }
 
     /// Its pieces, without those of which one of two requests lacks the record: they cannot be compared.
@@ -114,11 +137,13 @@ pub(crate) struct Prefixes {
     starts: Vec<usize>,
     /// How many pieces, at the end, were added for the newest request alone.
     added: usize,
+    /// The messages of the newest request, where they are those of its body.
+    body: Option<RequestMessages>,
 }
 
 impl Prefixes {
     /// The request before; `None` for the first.
-    pub(super) fn before(&self) -> Option<&IndexedRequest> {
+    pub(crate) fn before(&self) -> Option<&IndexedRequest> {
         self.before.as_ref().map(|before| &before.step)
     }
 
@@ -126,7 +151,7 @@ impl Prefixes {
     pub(crate) fn measure(
         &mut self,
         step: &IndexedRequest,
-        request: &BuiltRequest<'_>,
+        request: &PrefixSource<'_>,
         lacks: BTreeSet<Lack>,
         epoch: Option<Seq>,
         ttl_ms: u64,
@@ -138,14 +163,19 @@ impl Prefixes {
     pub(super) fn next(
         &mut self,
         step: &IndexedRequest,
-        request: &BuiltRequest<'_>,
+        request: &PrefixSource<'_>,
         lacks: BTreeSet<Lack>,
         epoch: Option<Seq>,
         ttl_ms: u64,
     ) -> (Shared, Option<cause::Differs>) {
         let head = match self.before.as_ref().map(|before| &before.head) {
-            Some(head) if Arc::ptr_eq(&head.of, &request.head) => head.clone(),
-            _ => Rc::new(HeadPieces::of(&request.head)),
+            Some(head)
+                if request.body.is_none()
+                    && head.of.as_ref().is_some_and(|of| Arc::ptr_eq(of, &request.built.head)) =>
+            {
+                head.clone()
+            }
+            _ => Rc::new(HeadPieces::of(request)),
         };
         let old_added = self.added;
         let (start, removed) = self.replace(request);
@@ -162,11 +192,12 @@ impl Prefixes {
             options_differ: false,
             options_fact: None,
             usage: step.answer.and_then(|answer| answer.usage),
+            unrecorded: 0,
             anomaly: None,
         };
         let differs = self.before.as_ref().and_then(|before| {
             let pair = RequestPair { all: self, before, removed: &removed, start, old_added, head: &head, epoch };
-            pair.compare(&mut shared, &lacks, request.head.model.prices, ttl_ms)
+            pair.compare(&mut shared, &lacks, request.built.head.model.prices, ttl_ms)
         });
         self.before = Some(Before { step: step.clone(), head, lacks, epoch, lasting });
         (shared, differs)
@@ -178,15 +209,20 @@ impl Prefixes {
     }
 
     /// Takes in the messages of a request; gives how many pieces are those of the one before, and the others of that one.
-    fn replace(&mut self, request: &BuiltRequest<'_>) -> (usize, Vec<Piece>) {
-        let same = request.same.min(self.starts.len());
+    fn replace(&mut self, request: &PrefixSource<'_>) -> (usize, Vec<Piece>) {
+        let before = std::mem::replace(&mut self.body, request.body.map(|body| body.request.messages.clone()));
+        let same = match (before, &self.body) {
+            (None, None) => request.built.same,
+            (Some(before), Some(body)) => before.iter().zip(body.iter()).take_while(|(a, b)| a == b).count(),
+            _ => 0,
+        };
+        let same = same.min(self.starts.len());
         let start = self.starts.get(same).copied().unwrap_or(self.pieces.len());
         let removed = self.pieces.split_off(start);
         self.totals.truncate(start);
         self.starts.truncate(same);
-        for (number, lowered) in request.messages().enumerate().skip(same) {
+        for (number, message) in request.messages().enumerate().skip(same) {
             self.starts.push(self.pieces.len());
-            let message = &lowered.message;
             for block in &message.blocks {
                 let value = serde_json::json!({ "role": message.role, "block": block });
                 let mut piece = Piece::of(format!("message {number}"), &value, block.seq());
@@ -198,7 +234,10 @@ impl Prefixes {
             }
         }
         // What the runtime adds for this request alone cannot be shared by the next one.
-        self.added = self.pieces.iter().rev().take_while(|piece| piece.seq.is_none()).count();
+        self.added = match request.body {
+            Some(_) => 0,
+            None => self.pieces.iter().rev().take_while(|piece| piece.seq.is_none()).count(),
+        };
         (start, removed)
     }
 }

@@ -4,7 +4,7 @@ use super::{changed, question, reply};
 use crate::format::{counted, duration};
 use annals_core::event::{Failure, FileChange, Todo};
 use annals_core::{Key, Text, Time};
-use annals_projections::TimelineNote;
+use annals_projections::{TimelineNote, UNKNOWN_PART};
 
 /// What a note is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,14 @@ pub fn note_line(note: &TimelineNote, at: Time) -> NoteLine {
             ("blocked", Warning, line, None)
         }
         TimelineNote::ContextUpdate { keys, text } => {
+            if keys.iter().any(|key| key.as_str() == UNKNOWN_PART) {
+                return NoteLine {
+                    label: "unknown",
+                    topic: Context,
+                    line: "part of a message that no reader knows".to_owned(),
+                    more: Some(text.clone()),
+                };
+            }
             // An import may not know which sources a message is about.
             let sources = if keys.is_empty() { String::new() } else { format!(": {}", listed(keys)) };
             ("context", Context, format!("context update sent to the model{sources}"), Some(text.clone()))

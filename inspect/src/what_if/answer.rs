@@ -31,6 +31,8 @@ pub struct WhatIfAnswer {
     pub after: WhatIfTotals,
     /// Requests that cannot be rebuilt: the log is damaged.
     pub damaged: u64,
+    /// Requests that follow answers of which no request was recorded: nothing of them counts as cached.
+    pub unknown: u64,
     /// What the answer assumes.
     pub notes: Vec<String>,
     /// What the log lacks of the requests.
@@ -131,6 +133,7 @@ impl WhatIfAnswer {
             before: WhatIfTotals::default(),
             after: WhatIfTotals::default(),
             damaged: 0,
+            unknown: 0,
             notes: Vec::new(),
             lacks: BTreeSet::new(),
         }
@@ -172,6 +175,10 @@ impl WhatIfAnswer {
         self.differs |= compactions.iter().any(|it| it.outcome != CompactionOutcomeIf::Same);
         self.compactions = compactions;
         self.notes = notes;
+        if self.unknown > 0 {
+            let requests = crate::format::counted(self.unknown, "request");
+            self.notes.push(format!("not counted as cached: {requests} behind answers without a recorded request"));
+        }
     }
 }
 

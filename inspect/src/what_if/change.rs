@@ -314,13 +314,13 @@ fn source(event: Event, key: &Key, text: Option<&str>, found: &mut bool) -> Opti
     }
 }
 
-/// Whether an event belongs to a compaction that was not asked for by the user.
+/// Whether an event belongs to a compaction that rules made due.
 pub(super) fn is_automatic(event: &CompactionEvent) -> bool {
-    use annals_core::event::CompactionReason::Manual;
+    use annals_core::event::CompactionReason::{Auto, Overflow};
     match event {
-        CompactionEvent::Started(started) => started.reason != Manual,
-        CompactionEvent::Ended(ended) => ended.reason != Manual,
-        CompactionEvent::Completed(completed) => completed.reason != Manual,
+        CompactionEvent::Started(started) => matches!(started.reason, Auto | Overflow),
+        CompactionEvent::Ended(ended) => matches!(ended.reason, Auto | Overflow),
+        CompactionEvent::Completed(completed) => matches!(completed.reason, Auto | Overflow),
         _ => true,
     }
 }

@@ -7,7 +7,8 @@ use annals_core::event::{CompactionReason, Usage};
 use annals_core::{CallId, Digest, ModelName, Seq, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a compaction is and how it ended: start, end, time, reason, model, request, tokens before and after, usage, cost, outcome.
+/// What a compaction is and how it ended: start, end, time, reason, model, request, tokens before and after, usage, cost, outcome;
+/// tokens that the provider counted before and after.
 type SavedEnd = (
     Seq,
     Option<Seq>,
@@ -20,6 +21,7 @@ type SavedEnd = (
     Option<Usage>,
     u64,
     SavedOutcome,
+    [Option<u64>; 2],
 );
 
 /// What it covered and what stayed: messages, calls, context messages; pinned, replayed and kept messages.
@@ -61,15 +63,18 @@ impl From<SavedOutcome> for LedgerOutcome {
 
 fn row(entry: LedgerEntry) -> (SavedEnd, SavedCover) {
     let LedgerEntry { seq, ended, at, reason, model, request, before, after, usage, cost, outcome, .. } = entry;
+    let LedgerEntry { counted_before, counted_after, .. } = entry;
     let LedgerEntry { messages, tool_outputs, context_messages, pinned, replayed, kept, .. } = entry;
+    let counted = [counted_before, counted_after];
     (
-        (seq, ended, at, reason, model, request, before, after, usage, cost, outcome.into()),
+        (seq, ended, at, reason, model, request, before, after, usage, cost, outcome.into(), counted),
         (messages, tool_outputs, context_messages, pinned, replayed, kept),
     )
 }
 
 fn entry((end, cover): (SavedEnd, SavedCover)) -> LedgerEntry {
-    let (seq, ended, at, reason, model, request, before, after, usage, cost, outcome) = end;
+    let (seq, ended, at, reason, model, request, before, after, usage, cost, outcome, counted) = end;
+    let [counted_before, counted_after] = counted;
     let (messages, tool_outputs, context_messages, pinned, replayed, kept) = cover;
     LedgerEntry {
         seq,
@@ -80,6 +85,8 @@ fn entry((end, cover): (SavedEnd, SavedCover)) -> LedgerEntry {
         request,
         before,
         after,
+        counted_before,
+        counted_after,
         usage,
         cost,
         outcome: outcome.into(),

@@ -57,6 +57,9 @@ impl Timeline {
         let began = entry.at;
         if let EntryKind::Compaction(compaction) = &mut entry.kind {
             compaction.outcome = Some(outcome);
+            if compaction.reason == CompactionReason::Unknown {
+                compaction.reason = reason;
+            }
             compaction.ms = record.at.millis().saturating_sub(began.millis());
             compaction.after = after;
             compaction.cost = cost;

@@ -28,6 +28,16 @@ pub struct Alignment {
     pub undone: Option<usize>,
 }
 
+impl Alignment {
+    /// How many parts of the body no known part is, and how many known parts the body does not have. Empty texts do not count.
+    pub fn differences(&self, old: &[ConversationPart], new: &[ConversationPart]) -> (u64, u64) {
+        let paired = new.iter().zip(&self.of_new).filter(|(part, _)| !part.is_empty());
+        let unexplained = paired.filter(|(_, pairing)| pairing.is_none_or(|pairing| !pairing.is_same)).count();
+        let kept = old.iter().zip(&self.kept).filter(|(part, _)| !part.is_empty());
+        (unexplained as u64, kept.filter(|(_, kept)| !**kept).count() as u64)
+    }
+}
+
 /// Whether agents add and leave out parts of a kind from request to request.
 fn is_beside(part: &ConversationPart) -> bool {
     matches!(part.kind, PartKind::Context | PartKind::Reasoning | PartKind::Unknown | PartKind::Hosted)
@@ -79,10 +89,15 @@ impl PartSearch<'_> {
         let (old_end, new_end) = (self.old.len() - last, self.new.len() - last);
         (0..first).for_each(|at| self.pair(at, at));
         (0..last).for_each(|at| self.pair(new_end + at, old_end + at));
-        let old: Vec<usize> = (first..old_end).collect();
-        let new: Vec<usize> = (first..new_end).collect();
-        for (at, of) in common(self.old, &old, self.new, &new) {
-            self.pair(at, of);
+        // What was said decides on its order: agents add the rest again behind a summary, before or after what stays.
+        for beside in [false, true] {
+            let is_one =
+                |list: &[ConversationPart], at: &usize| list.get(*at).is_some_and(|part| is_beside(part) == beside);
+            let old: Vec<usize> = (first..old_end).filter(|of| is_one(self.old, of)).collect();
+            let new: Vec<usize> = (first..new_end).filter(|at| is_one(self.new, at)).collect();
+            for (at, of) in common(self.old, &old, self.new, &new) {
+                self.pair(at, of);
+            }
         }
     }
 
@@ -172,7 +187,7 @@ impl PartSearch<'_> {
         }
         // Behind the last part that is known, a prompt in the place of one that was answered is another turn.
         let (at, of) = (from.0..self.new.len(), from.1..self.old.len());
-        let prompt = of.clone().find(|of| self.is_free(*of) && self.is(self.old, *of, PartKind::Prompt));
+        let prompt = of.clone().find(|of| self.is_free(*of) && self.is_prompt(*of));
         let answered = prompt
             .is_some_and(|prompt| (prompt..of.end).any(|of| self.old.get(of).is_some_and(ConversationPart::is_answer)));
         let speaks = at.clone().any(|at| self.is_open(at) && self.new.get(at).is_some_and(ConversationPart::is_answer));
@@ -199,10 +214,19 @@ impl PartSearch<'_> {
         list.get(at).is_some_and(|part| part.kind == kind)
     }
 
+    /// A prompt, or a summary in the place of one.
+    fn is_prompt(&self, of: usize) -> bool {
+        self.is(self.old, of, PartKind::Prompt) || self.is(self.old, of, PartKind::Summary)
+    }
+
     fn pair_gap(&mut self, at: std::ops::Range<usize>, of: std::ops::Range<usize>) {
         for kind in [PartKind::Prompt, PartKind::Text, PartKind::Reasoning, PartKind::Call] {
+            let is_kind = |of: &usize| match kind {
+                PartKind::Prompt => self.is_prompt(*of),
+                kind => self.is(self.old, *of, kind),
+            };
             let open: Vec<usize> = at.clone().filter(|at| self.is_open(*at) && self.is(self.new, *at, kind)).collect();
-            let free: Vec<usize> = of.clone().filter(|of| self.is_free(*of) && self.is(self.old, *of, kind)).collect();
+            let free: Vec<usize> = of.clone().filter(|of| self.is_free(*of) && is_kind(of)).collect();
             // Calls are other calls where there are more or fewer of them; their ids show.
             if kind == PartKind::Call && open.len() != free.len() {
                 continue;
@@ -278,13 +302,14 @@ fn common(old: &[ConversationPart], of: &[usize], new: &[ConversationPart], at: 
 mod tests {
     use super::*;
 
-    /// Parts in a few words: `P one`, `T two`, `C id input`, `R id text`, `K context`, `Z reasoning`.
+    /// Parts in a few words: `P one`, `S summary`, `T two`, `C id input`, `R id text`, `K context`, `Z reasoning`.
     fn list(words: &[&str]) -> Vec<ConversationPart> {
         let part = |words: &&str| {
             let (kind, text) = words.split_once(' ').unwrap();
             let id = || text.split_once(' ').unwrap();
             match kind {
                 "P" => ConversationPart::of(PartKind::Prompt, text),
+                "S" => ConversationPart::of(PartKind::Summary, text),
                 "T" => ConversationPart::of(PartKind::Text, text),
                 "K" => ConversationPart::of(PartKind::Context, text),
                 "Z" => ConversationPart::of(PartKind::Reasoning, text),
@@ -338,6 +363,16 @@ mod tests {
                 &[1, 2],
                 None,
             ),
+            (
+                "contexts behind what stays",
+                &["K a", "K b", "P p", "T x"],
+                &["P s", "T x", "K a", "K b"],
+                "2! 3 0 1",
+                &[],
+                None,
+            ),
+            ("summary as an answer", &["S s"], &["P did", "T s", "P b"], "- 0 -", &[], None),
+            ("summary with words around it", &["S s"], &["P about s", "T x", "P b"], "0! - -", &[], None),
             ("contexts move", &["K r", "P a", "T x"], &["P a", "T x", "K r", "P b"], "1 2 0 -", &[], None),
         ];
         for (name, old, new, pairs, left, undone) in cases {

@@ -42,7 +42,7 @@ pub fn known_parts(message: &Message, blobs: &dyn Blobs) -> Vec<KnownPart> {
         }
         Body::Compaction { .. } => {
             let summary = message.summary_as_sent(blobs).unwrap_or_default();
-            push(seq, ConversationPart::of(PartKind::Prompt, &summary));
+            push(seq, ConversationPart::of(PartKind::Summary, &summary));
         }
         Body::Assistant(assistant) => {
             for content in &assistant.content {

@@ -9,6 +9,8 @@ use serde_json::Value;
 pub enum PartKind {
     /// What the user wrote in one message.
     Prompt,
+    /// The summary of a compaction: agents send it as a prompt, or as an answer.
+    Summary,
     /// A file or image of the user.
     Media,
     /// What the agent adds for the model.
@@ -81,6 +83,11 @@ impl ConversationPart {
         Self { id: Some(id.to_owned()), plain, ..Self::of(PartKind::Hosted, &text) }
     }
 
+    /// Whether it has no text.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text == Digest::of(b"")
+    }
+
     /// Whether it is what is known as a part that no reader knows.
     pub(super) fn is_unknown(&self, known: &Self) -> bool {
         known.kind == PartKind::Unknown && known.text == self.plain
@@ -93,7 +100,12 @@ impl ConversationPart {
 
     /// Whether two are the same part with the same text. Media of results are part of them.
     pub fn is(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.text == other.text && (self.kind != PartKind::Result || self.id == other.id)
+        let is_sent_as = |known: PartKind, sent: PartKind| {
+            known == PartKind::Summary && matches!(sent, PartKind::Prompt | PartKind::Text)
+        };
+        let (one, two) = (self.kind, other.kind);
+        let is_alike = one == two || is_sent_as(one, two) || is_sent_as(two, one);
+        is_alike && self.text == other.text && (one != PartKind::Result || self.id == other.id)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Texts in the user's place: what the user wrote, and what the agent adds around it.
 
+use super::compaction::continues;
 use super::conversation::{Unit, WireItem};
 
 /// Names of elements in which agents put what they add before or behind a prompt in the same text.
@@ -23,7 +24,8 @@ const OPENINGS: [&str; 2] =
 
 /// Adds a text of a message in the user's place: reminders are parts of their own. `context` names a text that is all the agent's.
 pub(super) fn push(unit: &mut Unit, pointer: &str, text: String, context: impl Fn(&str) -> Option<&'static str>) {
-    let opens = OPENINGS.iter().any(|start| text.trim_start().starts_with(start)).then_some("agent/context");
+    let is_context = OPENINGS.iter().any(|start| text.trim_start().starts_with(start)) || continues(&text);
+    let opens = is_context.then_some("agent/context");
     if let Some(key) = context(&text).or(opens) {
         unit.push(pointer, WireItem::Context { key, text });
         return;

@@ -16,8 +16,9 @@ use crate::coding::decoded;
 use crate::files::RecordedFiles;
 use crate::headers::AgentIds;
 use crate::thread::{RequestFacts, Thread};
-use annals_core::event::{ChildOutcome, Failure, Purpose, Usage};
+use annals_core::event::{ChildOutcome, CompactionReason, Failure, Purpose, Usage};
 use annals_core::{Digest, ModelName, SessionId};
+use annals_projections::estimate;
 use annals_providers::recorded::{DecodedAnswer, RecordedProtocol, WireConversation, conversation};
 use annals_runtime::host::Lease;
 use annals_store::EventLog;
@@ -204,6 +205,8 @@ impl RecordedThreads {
             target: self.redactor.redactor().redact(&target).text.into_owned(),
             wire: body.digest(),
             undecoded,
+            compaction: captured.compaction.unwrap_or(CompactionReason::Unknown),
+            estimate: estimate(cut.recorded.chars().count() as u64),
             model: model(protocol, &captured.host, &conversation.model),
             conversation,
             protocol: protocol.as_str(),
@@ -271,6 +274,7 @@ impl RecordedThreads {
             requests: known.thread.requests - known.thread.before.0,
             usage: since(known.thread.usage.tokens, known.thread.before.1.tokens),
             cost: known.thread.usage.cost.saturating_sub(known.thread.before.1.cost),
+            differing: known.thread.differing,
         });
         RecordingReport { sessions: sessions.collect(), missed: self.missed, why: self.why.clone() }
     }

@@ -2,35 +2,41 @@
 
 use super::conversing::NewParts;
 use super::known::{KnownConversation, is_said};
-use super::{InFlight, Thread, ThreadError, cost};
+use super::{InFlight, RequestFacts, Thread, ThreadError, cost};
 use crate::facts::Facts;
+use annals_core::Seq;
 use annals_core::event::{
     CompactionCompleted, CompactionFailed, CompactionReason, CompactionStarted, Failure, ReplayedInput, Usage,
 };
-use annals_core::{ModelName, Seq, Time};
 use annals_projections::Body;
-use annals_providers::recorded::{DecodedAnswer, KnownPart, PartKind, Speaker, Unit, WireConversation, WireItem};
+use annals_providers::recorded::{
+    DecodedAnswer, KnownPart, PartKind, Speaker, Unit, WireConversation, WireItem, compaction_reason,
+};
 
 /// How many messages may precede the summary in a request: agents repeat earlier messages of the user.
 const BEFORE_MAX: usize = 512;
 
 /// A summary that was asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct PendingSummary {
+    /// Who asked for it.
+    reason: CompactionReason,
     /// The text of the answer; `None` until it arrived.
     text: Option<String>,
     usage: Option<Usage>,
     cost: u64,
 }
 
+impl PendingSummary {
+    fn asked_by(reason: CompactionReason) -> Self {
+        Self { reason, text: None, usage: None, cost: 0 }
+    }
+}
+
 impl Thread {
     /// A request for a summary begins. The results that it brings settle their calls.
-    pub(super) async fn summarise(
-        &mut self,
-        at: Time,
-        conversation: &WireConversation,
-        model: &ModelName,
-    ) -> Result<(), ThreadError> {
+    pub(super) async fn summarise(&mut self, request: &RequestFacts) -> Result<(), ThreadError> {
+        let RequestFacts { conversation, model, compaction: reason, .. } = request;
         if self.summary.is_some() {
             return Ok(());
         }
@@ -38,27 +44,22 @@ impl Thread {
         let trailing = conversation.units.iter().rev().take_while(|unit| unit.speaker == Speaker::User);
         let results: Vec<&WireItem> = trailing.flat_map(|unit| &unit.items).collect();
         self.transcriber.close(results, &mut facts);
-        let model = Some(model.clone());
-        let reason = CompactionReason::Auto;
-        facts.push(CompactionStarted { reason, model, estimate: 0 });
-        self.summary = Some(PendingSummary::default());
-        self.append(at, facts.events).await
+        facts.push(CompactionStarted { reason: *reason, model: Some(model.clone()), estimate: self.estimate });
+        self.summary = Some(PendingSummary::asked_by(*reason));
+        self.append(request.at, facts.events).await
     }
 
     /// The answer to a request for a summary.
     pub(super) fn summarised(&mut self, flight: &InFlight, answer: &DecodedAnswer, facts: &mut Facts) {
-        if self.summary.take().is_none() {
-            return;
-        }
+        let Some(PendingSummary { reason, .. }) = self.summary.take() else { return };
         let answer_cost = cost(&flight.prices, answer.usage);
         match &answer.error {
             Some(error) => {
-                let (reason, error) = (CompactionReason::Auto, error.clone());
-                facts.push(CompactionFailed { reason, error, usage: answer.usage, cost: answer_cost });
+                facts.push(CompactionFailed { reason, error: error.clone(), usage: answer.usage, cost: answer_cost });
             }
             None => {
                 let text = Some(answer_text(answer));
-                self.summary = Some(PendingSummary { text, usage: answer.usage, cost: answer_cost });
+                self.summary = Some(PendingSummary { reason, text, usage: answer.usage, cost: answer_cost });
             }
         }
     }
@@ -110,23 +111,27 @@ impl Thread {
     /// Replaces the history by a summary, which is the message at a place of the request.
     pub(super) fn compaction(
         &mut self,
-        conversation: &WireConversation,
+        request: &RequestFacts,
         at: usize,
         before: &KnownConversation,
         facts: &mut Facts,
     ) {
-        let Some(summary) = conversation.units.get(at) else { return };
+        let units = &request.conversation.units;
+        let Some(summary) = units.get(at) else { return };
         let texts = summary.items.iter().filter_map(|item| match item {
             WireItem::Text(text) => Some(text.as_str()),
             _ => None,
         });
         let text = texts.collect::<Vec<_>>().join("\n\n");
-        let reason = CompactionReason::Auto;
         let pending = self.summary.take();
+        let reason = match pending.as_ref().map(|pending| pending.reason) {
+            None | Some(CompactionReason::Unknown) => compaction_reason(&text, behind(units, at)),
+            Some(reason) => reason,
+        };
         if pending.is_none() {
-            facts.push(CompactionStarted { reason, model: None, estimate: 0 });
+            facts.push(CompactionStarted { reason, model: None, estimate: self.estimate });
         }
-        let pending = pending.unwrap_or_default();
+        let pending = pending.unwrap_or_else(|| PendingSummary::asked_by(reason));
         // The newest messages may stay behind the summary, and prompts may be repeated.
         let said = before.said_parts();
         let tail = said.iter().rev().take_while(|(_, kept)| *kept).last().map(|(known, _)| known.message);
@@ -146,7 +151,7 @@ impl Thread {
             ends: 0,
             first_kept,
             replayed,
-            estimate: 0,
+            estimate: request.estimate,
             usage: pending.usage,
             cost: pending.cost,
         });
@@ -154,8 +159,7 @@ impl Thread {
 
     /// The recording ends, and no request followed the summary: it is recorded as it was answered.
     pub(super) fn summary_kept(&mut self, facts: &mut Facts) {
-        let Some(PendingSummary { text, usage, cost }) = self.summary.take() else { return };
-        let reason = CompactionReason::Auto;
+        let Some(PendingSummary { reason, text, usage, cost }) = self.summary.take() else { return };
         match text {
             Some(summary) => facts.push(CompactionCompleted {
                 reason,
@@ -177,21 +181,29 @@ impl Thread {
     }
 
     /// A compaction that an earlier recording began stays open until a request shows what became of it.
-    pub(super) fn summary_open(&mut self) {
-        self.summary = Some(PendingSummary::default());
+    pub(super) fn summary_open(&mut self, reason: CompactionReason) {
+        self.summary = Some(PendingSummary::asked_by(reason));
     }
 
     /// The conversation continues without the summary that was asked for.
     pub(super) fn unused_summary(&mut self, facts: &mut Facts) {
-        let Some(pending) = self.summary.take() else { return };
+        let Some(PendingSummary { reason, usage, cost, .. }) = self.summary.take() else { return };
         let error = Failure {
             kind: "unused".to_owned(),
             message: "the agent continued without the summary".into(),
             status: None,
         };
-        let reason = CompactionReason::Auto;
-        facts.push(CompactionFailed { reason, error, usage: pending.usage, cost: pending.cost });
+        facts.push(CompactionFailed { reason, error, usage, cost });
     }
+}
+
+/// The texts in the user's place from the message with a summary on.
+fn behind(units: &[Unit], at: usize) -> impl Iterator<Item = &str> + Clone {
+    let users = units.iter().skip(at).filter(|unit| unit.speaker == Speaker::User);
+    users.flat_map(|unit| &unit.items).filter_map(|item| match item {
+        WireItem::Text(text) | WireItem::Context { text, .. } => Some(text.as_str()),
+        _ => None,
+    })
 }
 
 /// The text of an answer.

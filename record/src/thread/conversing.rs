@@ -2,13 +2,13 @@
 //! the agent changed of what it sent before.
 
 use super::known::{KnownConversation, is_said, picked};
-use super::{Thread, ThreadError};
+use super::{RequestFacts, Thread, ThreadError};
 use crate::facts::{Facts, Transcriber};
 use annals_core::event::{
     EpochCause, EpochStarted, FilesCaptured, MessagesEdited, ModelSwitched, Part as ContextPart, PartEdit,
     RevertCommitted, RevertStaged,
 };
-use annals_core::{ModelName, Seq, Time};
+use annals_core::{ModelName, Seq};
 use annals_providers::recorded::{ConversationPart, PartKind, Speaker, Unit, WireConversation, WireItem, parts};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +20,9 @@ pub(super) type NewParts = Vec<(ConversationPart, usize, Vec<usize>)>;
 
 impl Thread {
     /// What is new in the conversation since the request before. After it, the history has what the request says.
-    pub(super) async fn converse(
-        &mut self,
-        at: Time,
-        conversation: &WireConversation,
-        model: &ModelName,
-    ) -> Result<(), ThreadError> {
+    pub(super) async fn converse(&mut self, request: &RequestFacts) -> Result<(), ThreadError> {
+        let RequestFacts { at, conversation, model, .. } = request;
+        let at = *at;
         let new = parts(&conversation.units);
         let names: Vec<ConversationPart> = new.iter().map(|(part, ..)| part.clone()).collect();
         let is_linked = conversation.previous.is_some();
@@ -38,7 +35,7 @@ impl Thread {
         }
         let mut cause = EpochCause::Incompatible;
         if let Some(summary) = self.replaces(conversation, &new, &before) {
-            self.compaction(conversation, summary, &before, &mut facts);
+            self.compaction(request, summary, &before, &mut facts);
             cause = EpochCause::Compaction;
             self.system = None;
         } else if let Some(undone) = before.alignment.undone.and_then(|undone| before.known.get(undone)) {
@@ -57,12 +54,17 @@ impl Thread {
             self.model.clone_from(model);
         }
         self.epoch(conversation, cause, &mut facts);
+        self.estimate = request.estimate;
         self.append(at, facts.events).await?;
         let now = self.compare(&names, is_linked);
         let mut facts = Facts::from(self.next);
         self.edit(&new, conversation, &now, &mut facts);
         self.messages(&new, conversation, &now, model, &mut facts);
-        self.append(at, facts.events).await
+        let is_changed = !facts.events.is_empty();
+        self.append(at, facts.events).await?;
+        let now = if is_changed { self.compare(&names, is_linked) } else { now };
+        self.differing += now.differences(&names);
+        Ok(())
     }
 
     /// An agent may give a call another id before it sends the result.

@@ -22,6 +22,13 @@ pub(super) struct KnownConversation {
 }
 
 impl KnownConversation {
+    /// How many parts only one of both has.
+    pub(super) fn differences(&self, new: &[ConversationPart]) -> u64 {
+        let known: Vec<ConversationPart> = self.known.iter().map(|known| known.part.clone()).collect();
+        let (unexplained, not_sent) = self.alignment.differences(&known, new);
+        unexplained + not_sent
+    }
+
     /// What was said, oldest first, and whether the request has it. Calls and results may have changed; a text in the place of another
     /// one is not the same.
     pub(super) fn said_parts(&self) -> Vec<(&KnownPart, bool)> {
@@ -136,7 +143,8 @@ impl Thread {
 
 /// Whether a part was said in the conversation: not added to it.
 pub(super) fn is_said(part: &ConversationPart) -> bool {
-    matches!(part.kind, PartKind::Prompt | PartKind::Media | PartKind::Text | PartKind::Call | PartKind::Result)
+    use PartKind::{Call, Media, Prompt, Result, Summary, Text};
+    matches!(part.kind, Prompt | Summary | Media | Text | Call | Result)
 }
 
 /// The items of a message at some places.

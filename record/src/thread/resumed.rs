@@ -8,7 +8,7 @@ use annals_core::event::{
     AnswerRecorded, ChildEvent, InputEvent, Purpose, RequestRecorded, StepEnded, StepEvent, ToolEvent,
 };
 use annals_core::{Blobs, Event, Record, Seq, SessionId, Text};
-use annals_projections::{Projection, Recipe};
+use annals_projections::{Projection, Recipe, estimate};
 use annals_providers::recorded::{RecordedProtocol, WireConversation, WireItem, their_id};
 use annals_store::{EventLog, ReadError};
 use serde_json::Value;
@@ -127,6 +127,7 @@ impl Thread {
                 return Ok(None);
             };
             thread.system = Some(conversation.system());
+            thread.estimate = estimate(body.chars().count() as u64);
         }
         thread.requests = collected.requests;
         thread.before = (thread.requests, thread.usage);
@@ -139,8 +140,8 @@ impl Thread {
     fn reopen(&mut self, collected: Collected, blobs: &dyn Blobs) {
         let target = collected.turn.as_ref().and_then(|(_, recorded)| recorded.target.split_once(' '));
         let protocol = target.and_then(|(_, path)| RecordedProtocol::of(path)).map(|(protocol, _)| protocol);
-        if self.view.calls.compaction_open.is_some() {
-            self.summary_open();
+        if let Some(reason) = self.view.calls.compaction_open {
+            self.summary_open(reason);
         }
         if !self.view.calls.step_open {
             return;

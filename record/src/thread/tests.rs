@@ -56,6 +56,8 @@ impl Recorded {
             target: "POST /v1/messages".to_owned(),
             wire: text.digest(),
             undecoded: None,
+            compaction: annals_core::event::CompactionReason::Unknown,
+            estimate: 0,
             conversation: said,
             model: ModelName("anthropic/m".to_owned()),
             protocol: MESSAGES.as_str(),

@@ -263,6 +263,13 @@ pub(crate) fn summarise(report: &RecordingReport, cli: &CommandContext) {
             cli.remark(&format!("annals replay {id} · annals verify {id}{all} --requests --wire"));
         }
     }
+    for session in report.sessions.iter().filter(|session| session.differing > 0) {
+        let parts = counted(session.differing, "part");
+        let id = session.session;
+        cli.remark(&format!(
+            "differing between the recorded bodies and the events: {parts} · annals verify {id} --requests --wire"
+        ));
+    }
     if report.missed > 0 {
         let why = report.why.as_deref().unwrap_or("the reason is not known");
         cli.remark(&plain(&format!("{} not recorded: {why}", counted(report.missed, "request"))));
@@ -276,6 +283,7 @@ fn to_json(report: &RecordingReport) -> RecordingSummary {
         requests: session.requests,
         usage: session.usage,
         cost: session.cost,
+        differing: session.differing,
     });
     RecordingSummary { sessions: sessions.collect(), missed: report.missed, why: report.why.clone() }
 }

@@ -87,6 +87,10 @@ async fn list(
 }
 
 fn line(item: &ListedRequest, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    if item.unrecorded > 0 {
+        let line = format!("     ~  {} before, no request recorded", counted(item.unrecorded as u64, "answer"));
+        writeln!(out, "{}", style.paint(Emphasis::Dim, &line))?;
+    }
     let (sign, emphasis) = match item.proved {
         None if item.withheld.is_some() => ("?", Emphasis::Warn),
         None => (" ", Emphasis::Plain),

@@ -93,6 +93,11 @@ impl<'a> CacheTable<'a> {
     }
 
     fn draw(&mut self, shared: &Shared) -> io::Result<()> {
+        if shared.unrecorded > 0 {
+            let answers = counted(shared.unrecorded, "answer");
+            let line = format!("{:>1$}  {answers} before, no request recorded", "~", self.widths[0]);
+            writeln!(self.out, "{}", self.style.paint(Emphasis::Dim, &line))?;
+        }
         let line = self.line(&cells(shared));
         writeln!(self.out, "{line}")?;
         if let Some(broken) = &shared.broken {
@@ -132,15 +137,20 @@ pub(crate) fn lacking(lacks: &BTreeSet<Lack>, style: &Style, out: &mut dyn Write
 
 fn cells(shared: &Shared) -> [String; 7] {
     let percent = match (shared.before, shared.whole.tokens) {
+        (None, _) if shared.unrecorded > 0 => "~".to_owned(),
         (None, _) => "first".to_owned(),
         (Some(_), 0) => "-".to_owned(),
-        (Some(_), whole) => format!("{}%", shared.shared.tokens.saturating_mul(100) / whole),
+        (Some(_), whole) => {
+            // What was not recorded is only known as far as something else shows it.
+            let is_known = shared.step.recorded && shared.unrecorded == 0;
+            let share = shared.shared.tokens.saturating_mul(100) / whole;
+            format!("{}{share}%", if is_known { "" } else { "~" })
+        }
     };
     let reported = match shared.usage {
         None => "-".to_owned(),
         Some(usage) => {
-            let all = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
-            format!("{} of {}", thousands(usage.cache_read), thousands(all))
+            format!("{} of {}", thousands(usage.cache_read), thousands(usage.input_tokens()))
         }
     };
     if shared.anomaly.is_some() {

@@ -2,10 +2,28 @@
 
 use crate::layout::{columns, plain, wrap};
 use crate::style::{Emphasis, Style, counted, money, thousands};
+use annals_core::event::CompactionReason;
 use annals_inspect::compactions::ListedCompaction;
 use annals_inspect::timeline::one_line;
-use annals_projections::LedgerOutcome;
+use annals_projections::{LedgerEntry, LedgerOutcome};
 use std::io::{self, Write};
+
+/// Tokens before and after: as the provider counted them, else as they were estimated.
+fn size(entry: &LedgerEntry) -> Option<String> {
+    let estimated = |tokens: u64| (tokens > 0).then(|| format!("about {}", thousands(tokens)));
+    let counted = (entry.counted_before.map(thousands), entry.counted_after.map(thousands));
+    let (before, after) = match (counted, (estimated(entry.before), estimated(entry.after))) {
+        ((Some(before), Some(after)), _) => (Some(before), Some(after)),
+        (_, (Some(before), Some(after))) => (Some(before), Some(after)),
+        (counted, estimated) => (counted.0.or(estimated.0), counted.1.or(estimated.1)),
+    };
+    match (before, after) {
+        (None, None) => None,
+        (Some(before), None) => Some(format!("{before} tokens before")),
+        (None, Some(after)) => Some(format!("{after} tokens after")),
+        (Some(before), Some(after)) => Some(format!("{before} → {after} tokens")),
+    }
+}
 
 /// Draws a compaction: what it removed, and what of it is kept.
 ///
@@ -13,7 +31,10 @@ use std::io::{self, Write};
 /// When the output fails.
 pub fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let entry = &item.entry;
-    let mut facts = vec![entry.reason.as_str().to_owned()];
+    let mut facts = vec![match entry.reason {
+        CompactionReason::Unknown => "not recorded who asked".to_owned(),
+        reason => reason.as_str().to_owned(),
+    }];
     facts.push(match &entry.outcome {
         LedgerOutcome::Open => "not finished".to_owned(),
         LedgerOutcome::Completed => format!("completed at event {}", entry.ended.unwrap_or(entry.seq)),
@@ -21,9 +42,7 @@ pub fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> io::
         LedgerOutcome::Undone { by } => format!("undone at event {by}"),
         LedgerOutcome::Reverted { by } => format!("reverted at event {by}"),
     });
-    if entry.before > 0 || entry.after > 0 {
-        facts.push(format!("{} → {} tokens", thousands(entry.before), thousands(entry.after)));
-    }
+    facts.extend(size(entry));
     facts.extend(entry.model.as_ref().map(ToString::to_string));
     facts.extend((entry.cost > 0).then(|| money(entry.cost)));
     let head = style.paint(Emphasis::Strong, &format!("event {:>5}", entry.seq));

@@ -3,8 +3,8 @@
 use crate::layout::{Sheet, plain};
 use crate::message;
 use crate::style::{Emphasis, Style, counted};
-use annals_core::{Blobs, Snapshot};
-use annals_projections::{Body, Epoch, History, Message, SessionView};
+use annals_core::{Blobs, Key, Snapshot};
+use annals_projections::{Body, Epoch, History, Message, SessionView, UNKNOWN_PART};
 use std::io::{self, Write};
 
 /// Why no system prompt is in force.
@@ -61,9 +61,12 @@ fn product(agent: &str) -> &str {
     }
 }
 
-/// The context messages that the model still sees.
+/// The context messages that the model still sees; parts of a body that no reader knows are none.
 pub fn context_messages(history: &History) -> impl Iterator<Item = &Message> {
-    history.selected().filter(|message| matches!(message.body, Body::System { .. }))
+    let is_unknown = |key: &Key| key.as_str() == UNKNOWN_PART;
+    history
+        .selected()
+        .filter(move |message| matches!(&message.body, Body::System { keys, .. } if !keys.iter().any(is_unknown)))
 }
 
 fn baseline(epoch: &Epoch, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result<()> {

@@ -220,6 +220,7 @@ fn compaction(
         CompactionReason::Auto => "automatic",
         CompactionReason::Manual => "asked for",
         CompactionReason::Overflow => "the request was too large",
+        CompactionReason::Unknown => "not recorded who asked",
     };
     facts.insert(0, asked.to_owned());
     let label = ("compact", Emphasis::Context);
@@ -270,7 +271,7 @@ fn turn_ended(turn: &TurnSummary, sheet: &mut Sheet<'_>) -> io::Result<()> {
 
 fn tokens(turn: &TurnSummary) -> Option<String> {
     let usage = &turn.usage;
-    let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+    let input = usage.input_tokens();
     let output = usage.output.saturating_add(usage.reasoning);
     (input > 0 || output > 0).then(|| format!("{} in, {} out", thousands(input), thousands(output)))
 }

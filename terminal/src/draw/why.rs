@@ -69,7 +69,8 @@ fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> io::Result<()> {
     line.push(if origin.turn == 0 { "before turn 1".to_owned() } else { format!("turn {}", origin.turn) });
     line.push(format!("since request {}", origin.since));
     line.extend(origin.fact.and_then(|fact| fact.inherited).map(|session| format!("inherited from {session}")));
-    let time = origin.fact.map(|fact| sheet.style.clock(fact.at)).unwrap_or_default();
+    let before = if origin.unrecorded { "~" } else { "" };
+    let time = origin.fact.map(|fact| format!("{before}{}", sheet.style.clock(fact.at))).unwrap_or_default();
     let seq = origin.fact.map(|fact| fact.seq);
     sheet.row(seq, (label, emphasis), (&line.join(" · "), Emphasis::Dim), (&time, Emphasis::Dim))?;
     Ok(())

@@ -38,7 +38,7 @@ pub fn say(view: &SessionView, ended: &RunEnd, remarks: &Remarks) {
 /// Tokens and cost of a session, in a few words.
 pub fn used(view: &SessionView) -> String {
     let tokens = view.usage.tokens;
-    let read = tokens.input.saturating_add(tokens.cache_read).saturating_add(tokens.cache_write);
+    let read = tokens.input_tokens();
     let cached = match tokens.cache_read {
         0 => String::new(),
         cached => format!(" ({} from a cache)", thousands(cached)),

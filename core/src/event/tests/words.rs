@@ -33,7 +33,7 @@ fn the_numbers_of_all_words_are_pinned() {
         ToolOutcome: "completed" "failed" "interrupted" "exhausted";
         Effect: "allow" "deny" "ask";
         Reply: "once" "always" "reject";
-        CompactionReason: "auto" "manual" "overflow";
+        CompactionReason: "auto" "manual" "overflow" "unknown";
         ChildOutcome: "completed" "failed" "cancelled";
     }
 }

@@ -117,7 +117,7 @@ impl RecordedThreads {
     pub(super) fn purpose(&self, placing: &Placing<'_>, has_main: bool) -> Option<Purpose> {
         let Placing { captured, counts, conversation, .. } = *placing;
         let agent = &self.agent_of(captured);
-        aside(&Requester { agent, conversation, counts, compacts: captured.compacts, has_main })
+        aside(&Requester { agent, conversation, counts, compacts: captured.compaction.is_some(), has_main })
     }
 
     /// Another attempt of a request that waits or failed.

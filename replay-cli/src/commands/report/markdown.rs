@@ -61,7 +61,7 @@ impl Summary<'_> {
         writeln!(out, "- **Turns:** {}, {steps}{failed}", thousands(statistics.turns))?;
         let usage = &statistics.usage.tokens;
         if statistics.usage.attempts > 0 {
-            let sent = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+            let sent = usage.input_tokens();
             let cached = format!(" ({} from a cache)", thousands(usage.cache_read));
             let cached = if usage.cache_read > 0 { cached } else { String::new() };
             let cost = self.cost.fact().map(|cost| format!(", {cost}")).unwrap_or_default();

@@ -107,7 +107,7 @@ impl ScriptBuilder<'_> {
             Event::Compaction(CompactionEvent::Started(started)) => {
                 match started.reason {
                     CompactionReason::Manual => self.close(),
-                    CompactionReason::Auto | CompactionReason::Overflow => {
+                    CompactionReason::Auto | CompactionReason::Overflow | CompactionReason::Unknown => {
                         if !self.refused() {
                             self.boundary(Vec::new());
                         }
@@ -288,7 +288,7 @@ impl ScriptBuilder<'_> {
         let limits = ContextLimits::of(model, buffer, keep_tokens);
         Some(match reason {
             CompactionReason::Overflow => (model, limits.after_refusal(self.limits.newest, keep_tokens)),
-            CompactionReason::Auto | CompactionReason::Manual => (model, limits),
+            CompactionReason::Auto | CompactionReason::Manual | CompactionReason::Unknown => (model, limits),
         })
     }
 
