@@ -109,12 +109,7 @@ const FORMATS: &[Format] = &[
         r#"(?i:(?:\b|\\[nrt])(?:proxy-)?authorization\\{0,7}["']?\s{0,4}[:=,]?\s{0,4}\\{0,7}["'`]?(?:bearer|basic|token)\s{1,4})([A-Za-z0-9._~+/=-]{12,})"#,
         credentials,
     ),
-    (
-        "url-password",
-        &["://"],
-        r#"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>\\`]{0,100}:([^\s/@"'<>\\`]{3,200})@"#,
-        password,
-    ),
+    ("url-password", &["://"], r#"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>\\`]*:([^\s/@"'<>\\`]{3,})@"#, password),
     // A token in the place of the user.
     ("url-password", &["://"], r"\bhttps?://([A-Za-z0-9_-]{20,200})(?::x-oauth-basic)?@", mixed),
     ("discord-token", &[], r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,}", mixed),
@@ -126,21 +121,21 @@ const FORMATS: &[Format] = &[
     (
         "netrc-password",
         &["machine", "default"],
-        r#"\b(?:machine(?:\s|\\[nrt])+[^\s\\]{1,200}|default)(?:\s|\\[nrt]|[0-9]{1,9}\t){1,20}(?:(?:login|account)(?:\s|\\[nrt])+[^\s\\]{1,200}(?:\s|\\[nrt]|[0-9]{1,9}\t){1,20}){0,2}password(?:\s|\\[nrt])+([^\s\\"']{4,200})"#,
+        r#"\b(?:machine(?:\s|\\[nrt])+[^\s\\]+|default)(?:\s|\\[nrt]|[0-9]{1,9}\t)+(?:(?:login|account)(?:\s|\\[nrt])+[^\s\\]+(?:\s|\\[nrt]|[0-9]{1,9}\t)+){0,2}password(?:\s|\\[nrt])+([^\s\\"']{4,})"#,
         password,
     ),
     // A line of `.pgpass`: host, port, database, user and password. With the port of the database any password.
     (
         "pgpass-password",
         &[":5432:", ":*:"],
-        r#"(?m)(?:^|\\n|\t)[^\s:#\\/"']{1,100}:(?:5432|\*):[^\s:\\/"']{1,100}:[^\s:\\/"']{1,100}:([^\s\\"':]{4,200})\r?(?:$|\\n)"#,
+        r#"(?m)(?:^|\\n|\t)[^\s:#\\/"']+:(?:5432|\*):[^\s:\\/"']+:[^\s:\\/"']+:([^\s\\"':]{4,})\r?(?:$|\\n)"#,
         password,
     ),
     (
         "pgpass-password",
         &[":"],
-        r#"(?m)(?:^|\\n|\t)[^\s:#\\/"']{1,100}:(?:[1-9][0-9]{3,4}|\*):[^\s:\\/"']{1,100}:[^\s:\\/"']{1,100}:([^\s\\"':]{8,200})\r?(?:$|\\n)"#,
-        mixed,
+        r#"(?m)(?:^|\\n|\t)[^\s:#\\/"']+:(?:[1-9][0-9]{3,4}|\*):[^\s:\\/"']+:[^\s:\\/"']+:([^\s\\"':]{8,})\r?(?:$|\\n)"#,
+        |text| mixed(text) && password(text),
     ),
 ];
 
@@ -203,11 +198,16 @@ fn credentials(text: &str) -> bool {
     text.len() >= 16 && (mixed(text) || !is_word_like(text)) || pair()
 }
 
-/// Neither a variable nor a placeholder word of documentation.
+/// Neither a variable nor a placeholder word of documentation, and no longer than passwords are: a bound on the characters in an
+/// expression would multiply it, and compiling it took longer than most commands.
 fn password(text: &str) -> bool {
     let words = ["password", "passwd", "pass", "pwd", "secret", "token", "bar", "baz"];
     let blank = text.trim_matches(['x', 'X', '*', '.']).is_empty();
-    !blank && !text.starts_with(['$', '{', '%', '[']) && !words.contains(&text.to_ascii_lowercase().as_str())
+    let is_short = text.chars().take(201).count() <= 200;
+    is_short
+        && !blank
+        && !text.starts_with(['$', '{', '%', '['])
+        && !words.contains(&text.to_ascii_lowercase().as_str())
 }
 
 #[cfg(test)]
