@@ -158,25 +158,34 @@ impl Half {
             assert!(recall >= 97.0, "{which}, seed {seed}: recall {recall:.1} %");
         }
     }
-}
 
-/// Every text of the grammar, alone and in what programs write around it.
-#[test]
-fn a_text_that_was_redacted_is_not_redacted_again() {
-    let redactor = Redactor::default();
-    for (label, text) in TUNED.texts(3).into_iter().chain(HELD_OUT.texts(3)) {
-        let around = [
-            text.clone(),
-            format!("$ mysql -p{text}"),
-            serde_json::json!({"output": text, "password": text}).to_string(),
-            format!("    1\t{}", text.replace('\n', "\n    2\t")),
-        ];
-        for text in around {
-            let once = redactor.redact(&text).text.into_owned();
-            assert_eq!(redactor.redact(&once).text, once, "{label}: {text:?}");
-            assert!(!once.contains("[redacted:[redacted:"), "{label}: {once:?}");
+    /// Every text, alone and in what programs write around it.
+    fn is_redacted_once(&self) {
+        let redactor = Redactor::default();
+        for (label, text) in self.texts(3) {
+            let around = [
+                text.clone(),
+                format!("$ mysql -p{text}"),
+                serde_json::json!({"output": text, "password": text}).to_string(),
+                format!("    1\t{}", text.replace('\n', "\n    2\t")),
+            ];
+            for text in around {
+                let once = redactor.redact(&text).text.into_owned();
+                assert_eq!(redactor.redact(&once).text, once, "{label}: {text:?}");
+                assert!(!once.contains("[redacted:[redacted:"), "{label}: {once:?}");
+            }
         }
     }
+}
+
+#[test]
+fn a_text_of_the_tuned_half_that_was_redacted_is_not_redacted_again() {
+    TUNED.is_redacted_once();
+}
+
+#[test]
+fn a_text_of_the_held_out_half_that_was_redacted_is_not_redacted_again() {
+    HELD_OUT.is_redacted_once();
 }
 
 #[test]
