@@ -3,8 +3,9 @@
 use super::connection::Editor;
 use super::content;
 use annals_core::{Json, NoBlobs};
+use annals_guard::Coverage;
 use annals_runtime::host::WaitingQuestion;
-use annals_runtime::permission::{Answered, Coverage, PermissionAnswer, PermissionQuestion};
+use annals_runtime::permission::{Answered, PermissionAnswer, PermissionQuestion};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -10,10 +10,10 @@ use crate::reading::{Setting, shown};
 use crate::retention::RetentionRule;
 use annals_core::event::{AgentProfile, ModelProfile, RequestOptions, Rule};
 use annals_core::{AgentName, ModelName};
+use annals_guard::redaction::Redactor;
 use annals_providers::catalog::{for_owners, partition};
 use annals_providers::wire::Protocol;
 use annals_runtime::ports::SystemClock;
-use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::Definitions;
 use serde_json::{Map, Value};
 

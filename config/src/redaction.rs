@@ -2,7 +2,7 @@
 
 use crate::agent::free;
 use crate::config::Config;
-use annals_runtime::redaction::Redactor;
+use annals_guard::redaction::Redactor;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use crate::origin::{ConfigLayer, ValueOrigin};
 use crate::reading::{Setting, read};
 use crate::variables::Variables;
 use annals_core::event::{Effect, Rule};
-use annals_runtime::permission::guarded_patterns;
+use annals_guard::guarded_patterns;
 use annals_tools::EDIT;
 use serde_json::Value;
 use std::collections::BTreeSet;

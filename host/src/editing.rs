@@ -3,9 +3,9 @@
 use crate::context::HostContext;
 use crate::error::{EditError, HostError};
 use annals_core::{Event, Seq, SessionId};
+use annals_guard::redaction::Redactor;
 use annals_inspect::reader::Reader;
 use annals_runtime::ports::{FixedClock, SeededIds};
-use annals_runtime::redaction::Redactor;
 use annals_runtime::{EditorPorts, FilesAt, Local, Refusal, SessionEditor};
 use annals_store::disk::StorePath;
 use annals_tools::worktree::{files_kept_in, files_once_kept_in};

@@ -2,8 +2,8 @@
 
 use crate::cut::{Stretch, stretches, unmarked};
 use annals_core::{Digest, Seq};
+use annals_guard::redaction::Redactor;
 use annals_projections::{Recipe, RecipePart};
-use annals_runtime::redaction::Redactor;
 use std::borrow::Cow;
 use std::collections::HashMap;
 

@@ -3,9 +3,9 @@
 
 use crate::Boxed;
 use crate::ports::{AnswerStream, OutputFiles, Provider, ProviderError, ProviderRequest};
-use crate::redaction::{Redactor, batch};
 use crate::settings::Ports;
 use annals_core::{BlobHash, Time};
+use annals_guard::redaction::{Redactor, redact_events};
 use annals_store::{AppendError, Appended, Committed, Draft, EventLog, LogLayer};
 use futures_util::StreamExt;
 use std::io;
@@ -39,12 +39,12 @@ impl LogLayer for GuardedLog {
     }
 
     fn append(&self, mut draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
-        batch::pass(&self.redactor, &mut draft.events);
+        redact_events(&self.redactor, &mut draft.events);
         self.log.append(draft)
     }
 
     fn append_all(&self, mut drafts: Vec<Draft>) -> Boxed<'_, Appended> {
-        drafts.iter_mut().for_each(|draft| batch::pass(&self.redactor, &mut draft.events));
+        drafts.iter_mut().for_each(|draft| redact_events(&self.redactor, &mut draft.events));
         self.log.append_all(drafts)
     }
 

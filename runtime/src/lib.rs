@@ -34,7 +34,6 @@ pub mod ports;
 mod process;
 pub mod prompt;
 mod recovery;
-pub mod redaction;
 pub mod rerun;
 mod runtime;
 mod session;

@@ -1,15 +1,10 @@
 //! Who answers when a call needs permission (`docs/reference/permissions.md`). Questions and answers are facts; the
 //! waiting is not.
 
-mod guarded;
-mod widening;
-
-pub use guarded::{OBEYED_IN_USE, OBEYED_UNASKED, guarded_patterns, guarded_resource, is_obeyed_unasked};
-pub use widening::{Coverage, command_prefix};
-
 use crate::Boxed;
 use annals_core::event::{PermissionReplied, Reply, Rule};
 use annals_core::{AgentName, CallId, PermissionId, SessionId};
+use annals_guard::exact_rules;
 
 /// A permission question as it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +34,7 @@ pub enum PermissionAnswer {
     Once,
     /// For the rest of the session.
     Always,
-    /// This time, and for the rest of the session what these rules allow ([`Coverage`]).
+    /// This time, and for the rest of the session what these rules allow ([`annals_guard::Coverage`]).
     AlwaysBy(Vec<Rule>),
     /// No. Without feedback the turn ends; with it the model reads the feedback and continues.
     Reject {
@@ -67,7 +62,7 @@ impl Answered {
     pub(crate) fn recorded(self, permission: &PermissionId, action: &str, resources: &[String]) -> PermissionReplied {
         let (reply, feedback, rules) = match self.answer {
             PermissionAnswer::Once => (Reply::Once, None, Vec::new()),
-            PermissionAnswer::Always => (Reply::Always, None, always(action, resources)),
+            PermissionAnswer::Always => (Reply::Always, None, exact_rules(action, resources)),
             PermissionAnswer::AlwaysBy(rules) => (Reply::Always, None, rules),
             PermissionAnswer::Reject { feedback } => (Reply::Reject, feedback, Vec::new()),
         };
@@ -102,35 +97,5 @@ impl FixedApprover {
 impl Approver for FixedApprover {
     fn ask(&self, _: PermissionQuestion) -> Boxed<'_, Answered> {
         Box::pin(async { self.0.clone() })
-    }
-}
-
-/// The rules that an `always` adds: exactly what was asked for. A resource with `*` or `?` in it would be a pattern as a
-/// rule, and allow more than that: it counts this once. `*` itself, all that an action may touch, was asked for.
-pub(crate) fn always(action: &str, resources: &[String]) -> Vec<Rule> {
-    let allow = |resource: &str| Rule {
-        action: action.into(),
-        resource: resource.into(),
-        effect: annals_core::event::Effect::Allow,
-    };
-    if resources.is_empty() {
-        return vec![allow("*")];
-    }
-    let exact = |resource: &&String| *resource == "*" || !resource.contains(['*', '?']);
-    resources.iter().filter(exact).map(|resource| allow(resource)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_always_is_remembered_for_what_was_asked_and_never_for_a_pattern() {
-        let kept = |resources: &[&str]| -> Vec<String> {
-            let resources: Vec<String> = resources.iter().map(ToString::to_string).collect();
-            always("bash", &resources).into_iter().map(|rule| rule.resource).collect()
-        };
-        assert_eq!(kept(&["git log", "rm *.o", "ls a?"]), ["git log"]);
-        assert_eq!((kept(&[]), kept(&["*"])), (vec!["*".to_string()], vec!["*".to_string()]));
     }
 }

@@ -12,12 +12,12 @@ use crate::hooks::Hooks;
 use crate::permission::Approver;
 use crate::ports::{Clock, Filesystem, Ids, OutputFiles, Provider};
 use crate::process::ProcessRecorder;
-use crate::redaction::Redactor;
 use crate::tools::ToolRegistry;
 use crate::worktree::Files;
 use annals_core::bound::Limits;
 use annals_core::event::{AgentProfile, Location, ModelProfile, RequestOptions, Rule};
 use annals_core::{AgentName, ModelName};
+use annals_guard::redaction::Redactor;
 use annals_projections::ContextLimits;
 use annals_store::EventLog;
 use annals_store::cache::ViewCache;
@@ -316,7 +316,7 @@ impl Default for Settings {
             hooks: None,
             title: None,
             scheduler: None,
-            redactor: Some(crate::redaction::usual()),
+            redactor: Some(annals_guard::redaction::usual()),
             views: None,
             repeat_limit: REPEAT_LIMIT,
             max_steps: None,

@@ -12,7 +12,7 @@ pub use file::LogFile;
 use crate::layout::plain;
 use crate::remarks::Remarks;
 use crate::style::Emphasis;
-use annals_runtime::redaction::Redactor;
+use annals_guard::redaction::Redactor;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};

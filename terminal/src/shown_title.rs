@@ -1,7 +1,7 @@
 //! Titles of sessions as lists show them. Most are the first words of a prompt, which may contain a key.
 
 use crate::layout::name;
-use annals_runtime::redaction::Redactor;
+use annals_guard::redaction::Redactor;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 

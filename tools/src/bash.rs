@@ -9,7 +9,7 @@ use super::terminal::{self, COLUMNS, ROWS, TerminalInput, cleaned};
 use super::typed::{TypedTool, Worked};
 use super::workplace::{EXTERNAL_DIRECTORY, PathAccess, Workplace};
 use annals_core::Json;
-use annals_runtime::permission::is_obeyed_unasked;
+use annals_guard::is_obeyed_unasked;
 use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
 use annals_sandbox::PutBack;
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! The sandbox of commands: how they are started in it, and what their results say of it (`docs/sandbox.md`).
 
 use annals_core::{Json, NoBlobs};
-use annals_runtime::permission::OBEYED_UNASKED;
+use annals_guard::OBEYED_UNASKED;
 use annals_runtime::tools::{ToolError, ToolOutput};
 use annals_sandbox::{Launcher, ProtectedFiles, PutBack, Sandbox, SandboxError, SandboxPolicy};
 use serde_json::{Value, json};

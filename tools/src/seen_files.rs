@@ -5,7 +5,7 @@
 
 use super::file_content::FileContent;
 use annals_core::{Digest, SessionId, SessionKey};
-use annals_runtime::redaction::is_kept_for_secrets;
+use annals_guard::redaction::is_kept_for_secrets;
 use annals_runtime::tools::Past;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

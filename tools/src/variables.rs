@@ -1,7 +1,7 @@
 //! Which environment variables a command sees: an allow-list.
 
 use annals_core::permission::wildcard;
-use annals_runtime::redaction::is_secret_name;
+use annals_guard::redaction::is_secret_name;
 
 /// What programs need to find themselves, their tools and their caches. `*` matches any rest.
 const USUAL: [&str; 62] = [

@@ -12,7 +12,7 @@ use super::seen_files::SeenFiles;
 use super::terminal::TerminalOverlay;
 use super::variables::is_shown;
 use annals_core::bound::Limits;
-use annals_runtime::permission::guarded_resource;
+use annals_guard::guarded_resource;
 use annals_runtime::ports::StorePath;
 use annals_runtime::tools::Demand;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! Answers without secrets.
 
+use annals_guard::redaction::Redactor;
 use annals_providers::recorded::{DecodedAnswer, WireItem};
-use annals_runtime::redaction::Redactor;
 use std::borrow::Cow;
 
 /// The same answer without secrets, and whether it had any.

@@ -5,9 +5,9 @@ use crate::body::{BodyText, PieceRedactor};
 use crate::capture::{CaptureQueue, CapturedAnswer};
 use annals_core::event::{FilesEvent, InputEvent, Policy};
 use annals_core::{Seq, SessionKey};
+use annals_guard::redaction::Redactor;
 use annals_providers::recorded::{ConversationPart, DecodedAnswer, RecordedProtocol, WireItem, conversation, parts};
 use annals_providers::wire::Protocol;
-use annals_runtime::redaction::Redactor;
 use annals_store::{MemoryLog, Slice};
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use crate::json::object;
 use crate::layout::{columns, plain, wrap};
 use crate::style::{Emphasis, Style};
 use annals_config::{ConfigError, ConfigLayer, LoadedConfig, Places, ProjectFile, Setting, Trust, ValueOrigin, shown};
-use annals_runtime::redaction::Redactor;
+use annals_guard::redaction::Redactor;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::io::Write;

@@ -4,9 +4,9 @@ use super::revert::committed;
 use super::{Session, SessionEditor};
 use crate::lane::Decision;
 use crate::outcome::{Admitted, MissingItem, Refusal};
-use crate::redaction::Redaction;
 use annals_core::event::{Attachment, Delivery, InputAdmitted, InputConfigured, InputDeliveryChanged, InputWithdrawn};
 use annals_core::{Event, InputId};
+use annals_guard::redaction::Redaction;
 use annals_projections::{Admission, SessionView};
 use std::collections::BTreeMap;
 

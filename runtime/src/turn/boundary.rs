@@ -5,9 +5,9 @@ use super::promotion::promote;
 use super::request_profile::RequestProfile;
 use super::{Runner, Selected, Stop, TurnState};
 use crate::context::{Boundary, Guidance, Observations, compose};
-use crate::redaction::Redaction;
 use crate::settings::LoadOrder;
 use annals_core::event::Switch;
+use annals_guard::redaction::Redaction;
 use annals_projections::SessionView;
 
 /// Prepares the next request: an epoch is current, pending inputs are promoted, context changes are decided. What it decides

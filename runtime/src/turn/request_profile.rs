@@ -5,7 +5,6 @@ use super::{Runner, Selected, Stop, small_window};
 use crate::bus::Notice;
 use crate::lane::{Decision, Lane};
 use crate::outcome::RunError;
-use crate::redaction::Redaction;
 use crate::settings::bare_agent;
 use crate::tools::Offered;
 use annals_core::event::{
@@ -13,6 +12,7 @@ use annals_core::event::{
     RequestOptions, RequestSent, ToolsRecorded, Usage,
 };
 use annals_core::{Blobs, Digest, Event, RequestId, Text};
+use annals_guard::redaction::Redaction;
 use annals_projections::{Profiles, SCRIPTED_PROTOCOL, SessionView, TokenRate, running_inputs};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! What a typed line answers to a permission question, and what an `always` covers.
 
 use annals_core::event::Rule;
-use annals_runtime::permission::{Coverage, PermissionAnswer, PermissionQuestion};
+use annals_guard::Coverage;
+use annals_runtime::permission::{PermissionAnswer, PermissionQuestion};
 use annals_runtime::prompt::UserQuestion;
 
 /// A reply of the user.

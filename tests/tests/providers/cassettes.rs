@@ -3,10 +3,10 @@
 use crate::server::{Server, chat, refusal, stream};
 use crate::story::{KEY, Story, Tested, endpoint};
 use annals_core::Digest;
+use annals_guard::redaction::Redactor;
 use annals_providers::http::{Endpoint, HttpProvider, OneEndpoint};
 use annals_providers::{CassettePlayer, CassetteRecorder};
 use annals_runtime::ports::now_of;
-use annals_runtime::redaction::Redactor;
 use annals_runtime::testing::ManualClock;
 use std::path::Path;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use crate::command_context::CommandContext;
 use crate::error::{CliError, ImportCommandError};
 use crate::style::{counted, thousands};
+use annals_guard::redaction::{CountingLog, RedactingLog, Redactor};
 use annals_import::{ImportReport, ImportSource, SourceForm};
-use annals_runtime::redaction::{CountingLog, RedactingLog, Redactor};
 use annals_store::EventLog;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, ReportError};
 use crate::style::counted;
 use annals_core::{Seq, SessionId};
+use annals_guard::redaction::Redactor;
 use annals_inspect::reader::Reader;
-use annals_runtime::redaction::Redactor;
 use annals_store::exchange::{
     ExportError, Exported, VerifyReport, WithholdRule, WithholdRules, export, export_withheld, import, verify_file,
 };

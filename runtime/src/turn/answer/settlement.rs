@@ -3,10 +3,10 @@
 use super::super::calls::{CallEnd, CallUpdate};
 use super::{AnswerRecorder, Stop};
 use crate::lane::Decision;
-use crate::redaction::Redaction;
 use crate::tools::{CallError, ToolOutput};
 use annals_core::event::{TodoUpdated, ToolSettled};
 use annals_core::{CallId, Event};
+use annals_guard::redaction::Redaction;
 
 impl AnswerRecorder<'_> {
     /// Waits for the local calls and settles them; gives `false` when the run was interrupted or a call declined.
@@ -69,7 +69,7 @@ impl AnswerRecorder<'_> {
     async fn settle_call(&mut self, call: CallId, mut outcome: Result<ToolOutput, CallError>) -> Result<(), Stop> {
         let mut redaction = Redaction::new(self.runner.shared.settings.redactor.as_ref());
         if let Ok(output) = &mut outcome {
-            redaction.output(output);
+            redact(&mut redaction, output);
         }
         let read = outcome.as_ref().map(|output| output.read.clone()).unwrap_or_default();
         let mut then = self.runner.discovered(&call, &read).await?;
@@ -110,4 +110,13 @@ impl AnswerRecorder<'_> {
             })
             .await
     }
+}
+
+/// Redacts the result of a tool before it is bounded, so that no cut leaves a part of a secret and no output file contains one.
+fn redact(redaction: &mut Redaction, output: &mut ToolOutput) {
+    let ToolOutput { text, structured, attachments, paths: _, read, shown, todos } = output;
+    text.iter_mut().for_each(|text| redaction.lines_of(read.iter().chain(&*shown), text));
+    structured.iter_mut().for_each(|value| redaction.json(value));
+    attachments.iter_mut().for_each(|attachment| redaction.attachment(attachment));
+    todos.iter_mut().flatten().for_each(|todo| redaction.string(&mut todo.content));
 }

@@ -5,7 +5,7 @@
 //! are of that. `docs/redaction.md` lists the places.
 //!
 //! ```
-//! use annals_runtime::redaction::Redactor;
+//! use annals_guard::redaction::Redactor;
 //!
 //! let redactor = Redactor::default().with_variable("DEPLOY_PASSWORD", "correct-horse-battery");
 //! let redacted = redactor.redact("login with correct-horse-battery");
@@ -14,37 +14,38 @@
 //! ```
 
 mod assigned;
-pub(crate) mod batch;
+mod batch;
 mod contents;
-mod counting;
+mod counting_log;
 mod encoded;
 mod environment;
 mod formats;
-mod imported;
-mod imports;
+mod imported_event;
 mod json;
 mod manifests;
 mod pattern;
 mod placeholder;
 mod plain;
-mod redacting;
+mod redacting_log;
+mod replacement;
 mod tables;
 mod words;
 mod work;
 
-pub use counting::CountingLog;
+pub use batch::redact_events;
+pub use counting_log::CountingLog;
 pub use environment::is_secret_name;
-pub use imports::RedactingLog;
 pub use pattern::PatternError;
+pub use redacting_log::RedactingLog;
 
 pub use contents::is_kept_for_secrets;
-pub(crate) use redacting::Redaction;
+pub use replacement::Redaction;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use pattern::SecretPattern;
 use placeholder::{placeholder, placeholders, without};
 use plain::PlainText;
-use redacting::CleanTexts;
+use replacement::CleanTexts;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -111,7 +112,7 @@ impl Default for Redactor {
 }
 
 /// The redactor that a runtime has unless it is given another: the formats of common keys, and no values.
-pub(crate) fn usual() -> Arc<Redactor> {
+pub fn usual() -> Arc<Redactor> {
     static USUAL: LazyLock<Arc<Redactor>> = LazyLock::new(Arc::default);
     USUAL.clone()
 }

@@ -7,7 +7,7 @@ mod containers;
 use crate::generated::{Seeded, styled};
 use crate::labelled::is_gone;
 use crate::percent;
-use annals_runtime::redaction::Redactor;
+use annals_guard::redaction::Redactor;
 use containers::{Container, HELD_OUT_CONTAINERS, TUNED_CONTAINERS};
 use std::collections::BTreeMap;
 

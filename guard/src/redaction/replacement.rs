@@ -3,7 +3,6 @@
 use super::contents::SecretFileKind;
 use super::json::NESTED;
 use super::{Redacted, Redactor};
-use crate::tools::ToolOutput;
 use annals_core::context::Observed;
 use annals_core::event::{Attachment, RedactionApplied, RequestOptions, ToolDefinition};
 use annals_core::{Digest, Event, Json, Text};
@@ -16,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The redaction of everything that one batch will contain. Without a redactor nothing is replaced.
 #[derive(Clone, Debug)]
-pub(crate) struct Redaction {
+pub struct Redaction {
     redactor: Option<Arc<Redactor>>,
     /// How often each kind of secret was replaced.
     counts: BTreeMap<String, u64>,
@@ -24,12 +23,12 @@ pub(crate) struct Redaction {
 
 impl Redaction {
     /// A redaction that has replaced nothing yet.
-    pub(crate) fn new(redactor: Option<&Arc<Redactor>>) -> Self {
+    pub fn new(redactor: Option<&Arc<Redactor>>) -> Self {
         Self { redactor: redactor.cloned(), counts: BTreeMap::new() }
     }
 
     /// `redaction.applied`, if secrets were replaced. It belongs in the same batch.
-    pub(crate) fn applied(&self) -> Option<Event> {
+    pub fn applied(&self) -> Option<Event> {
         (!self.counts.is_empty()).then(|| RedactionApplied { counts: self.counts.clone() }.into())
     }
 
@@ -56,14 +55,14 @@ impl Redaction {
     }
 
     /// A text.
-    pub(crate) fn string(&mut self, text: &mut String) {
+    pub fn string(&mut self, text: &mut String) {
         if let Cow::Owned(redacted) = self.redacted(text) {
             *text = redacted;
         }
     }
 
     /// A text of an event that is in no store yet.
-    pub(crate) fn text(&mut self, text: &mut Text) {
+    pub fn text(&mut self, text: &mut Text) {
         let redacted = match text.inline() {
             Some(inline) => match self.redacted(inline) {
                 Cow::Owned(redacted) => redacted,
@@ -74,19 +73,12 @@ impl Redaction {
         *text = redacted.into();
     }
 
-    /// Redacts the result of a tool before it is bounded, so that no cut leaves a part of a secret and no output file
-    /// contains one. Of files that are kept for secrets every value is replaced.
-    pub(crate) fn output(&mut self, output: &mut ToolOutput) {
-        let shown = output.read.iter().chain(&output.shown);
-        let mut kept: Vec<SecretFileKind> = shown.filter_map(|path| SecretFileKind::of(path)).collect();
-        kept.dedup();
-        for kept in kept {
-            output.text.iter_mut().for_each(|text| self.contents(kept, text));
-        }
-        output.text.iter_mut().for_each(|text| self.string(text));
-        output.structured.iter_mut().for_each(|value| self.json(value));
-        output.attachments.iter_mut().for_each(|attachment| self.attachment(attachment));
-        output.todos.iter_mut().flatten().for_each(|todo| self.string(&mut todo.content));
+    /// A text with lines of files. Of files that are kept for secrets every value is replaced.
+    pub fn lines_of<'p>(&mut self, paths: impl Iterator<Item = &'p String>, text: &mut String) {
+        let mut kinds: Vec<SecretFileKind> = paths.filter_map(|path| SecretFileKind::of(path)).collect();
+        kinds.dedup();
+        kinds.into_iter().for_each(|kind| self.contents(kind, text));
+        self.string(text);
     }
 
     fn contents(&mut self, kept: SecretFileKind, text: &mut String) {
@@ -99,13 +91,13 @@ impl Redaction {
     }
 
     /// A text that every request of a session has.
-    pub(crate) fn repeated(&mut self, text: &mut Text) {
+    pub fn repeated(&mut self, text: &mut Text) {
         let known = self.known(ReadAs::Plain, text.inline());
         self.unless_clean(known, |it| it.text(text));
     }
 
     /// Redacts the description and schema of a tool, which every request of a session has.
-    pub(crate) fn definition(&mut self, tool: &mut ToolDefinition) {
+    pub fn definition(&mut self, tool: &mut ToolDefinition) {
         self.repeated(&mut tool.description);
         let known = self.known(ReadAs::Json, tool.schema.0.inline());
         self.unless_clean(known, |it| it.json(&mut tool.schema));
@@ -129,7 +121,7 @@ impl Redaction {
     }
 
     /// The settings of a request.
-    pub(crate) fn options(&mut self, options: &mut RequestOptions) {
+    pub fn options(&mut self, options: &mut RequestOptions) {
         let RequestOptions { controls, options, body } = options;
         for values in [controls, options, body] {
             values.values_mut().for_each(|value| self.json(value));
@@ -137,7 +129,7 @@ impl Redaction {
     }
 
     /// Redacts an observation before it is compared with the snapshot; admitted text is not touched.
-    pub(crate) fn observed(&mut self, observed: &mut Observed) {
+    pub fn observed(&mut self, observed: &mut Observed) {
         match observed {
             Observed::Available(value) => self.value(value),
             Observed::Unavailable => {}
@@ -145,7 +137,7 @@ impl Redaction {
     }
 
     /// A JSON text, which stays one; its numbers and the order of its fields stay as they are.
-    pub(crate) fn json(&mut self, json: &mut Json) {
+    pub fn json(&mut self, json: &mut Json) {
         let (Some(redactor), Some(before)) = (&self.redactor, json.0.inline()) else { return };
         let Redacted { text, counts } = redactor.redact_json(before);
         if let Cow::Owned(redacted) = text {
@@ -155,7 +147,7 @@ impl Redaction {
     }
 
     /// Every string of a value, names of fields included.
-    pub(crate) fn value(&mut self, value: &mut Value) {
+    pub fn value(&mut self, value: &mut Value) {
         match value {
             Value::String(text) => self.string(text),
             Value::Array(list) => list.iter_mut().for_each(|value| self.value(value)),
@@ -191,7 +183,7 @@ impl Redaction {
 
     /// What comes with an input or a result: its name, and its content where that is text. Images and other binary
     /// content pass as they are.
-    pub(crate) fn attachment(&mut self, attachment: &mut Attachment) {
+    pub fn attachment(&mut self, attachment: &mut Attachment) {
         if let Some(name) = &mut attachment.name {
             self.string(name);
         }

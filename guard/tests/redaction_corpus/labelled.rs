@@ -2,7 +2,7 @@
 
 use crate::generated::{look_alikes, secrets};
 use crate::{Tested, corpus, percent};
-use annals_runtime::redaction::Redactor;
+use annals_guard::redaction::Redactor;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

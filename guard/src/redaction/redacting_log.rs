@@ -1,9 +1,9 @@
 //! Redaction of what another agent recorded: everything in it, since its secrets went everywhere long ago.
 
-use super::redacting::Redaction;
+use super::replacement::Redaction;
 use super::{Redacted, Redactor};
-use crate::Boxed;
 use annals_core::BlobHash;
+use annals_store::Boxed;
 use annals_store::{AppendError, Appended, Committed, Draft, EventLog, LogLayer};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -5,8 +5,7 @@ mod commands;
 
 pub use commands::command_prefix;
 
-use super::always;
-use super::guarded::{guarded_patterns, guarded_resource};
+use crate::obeyed::{guarded_patterns, guarded_resource};
 use annals_core::event::{Effect, Rule};
 
 /// What an `always` allows.
@@ -21,7 +20,7 @@ pub struct Coverage {
 impl Coverage {
     /// Exactly what a question is about. Empty if that can only be allowed once: as a rule it would be a pattern.
     pub fn exact(action: &str, resources: &[String]) -> Self {
-        let rules = always(action, resources);
+        let rules = exact_rules(action, resources);
         // One part that cannot be remembered makes the same call ask again.
         if rules.len() < resources.len() {
             return Self::default();
@@ -61,6 +60,17 @@ impl Coverage {
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
+}
+
+/// The rules that an `always` adds: exactly what was asked for. A resource with `*` or `?` in it would be a pattern as a
+/// rule, and allow more than that: it counts this once. `*` itself, all that an action may touch, was asked for.
+pub fn exact_rules(action: &str, resources: &[String]) -> Vec<Rule> {
+    let allow = |resource: &str| Rule { action: action.into(), resource: resource.into(), effect: Effect::Allow };
+    if resources.is_empty() {
+        return vec![allow("*")];
+    }
+    let exact = |resource: &&String| *resource == "*" || !resource.contains(['*', '?']);
+    resources.iter().filter(exact).map(|resource| allow(resource)).collect()
 }
 
 fn rule(action: &str, resource: &str, effect: Effect) -> Rule {
@@ -117,7 +127,7 @@ fn host(action: &str, resource: &str) -> Option<Coverage> {
 
 #[cfg(test)]
 mod tests {
-    use super::Coverage;
+    use super::{Coverage, exact_rules};
     use annals_core::event::Effect;
     use annals_core::permission::authorise;
 
@@ -186,5 +196,15 @@ mod tests {
         let asked = ["cargo build".to_owned(), "cargo test".to_owned()];
         assert!(Coverage::pattern("bash", "cargo *", &asked).is_some());
         assert_eq!(Coverage::pattern("bash", "cargo test *", &asked), None);
+    }
+
+    #[test]
+    fn an_always_is_remembered_for_what_was_asked_and_never_for_a_pattern() {
+        let kept = |resources: &[&str]| -> Vec<String> {
+            let resources: Vec<String> = resources.iter().map(ToString::to_string).collect();
+            exact_rules("bash", &resources).into_iter().map(|rule| rule.resource).collect()
+        };
+        assert_eq!(kept(&["git log", "rm *.o", "ls a?"]), ["git log"]);
+        assert_eq!((kept(&[]), kept(&["*"])), (vec!["*".to_string()], vec!["*".to_string()]));
     }
 }

@@ -1,7 +1,7 @@
 //! What another agent recorded loses its secrets kind by kind: what came from the world as at the last door
 //! (`batch.rs`), and what a model wrote, too.
 
-use super::redacting::Redaction;
+use super::replacement::Redaction;
 use annals_core::Event;
 use annals_core::context::Entry;
 use annals_core::event::{

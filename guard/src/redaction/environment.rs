@@ -18,7 +18,7 @@ const ABOUT: &str = "FILE PATH DIR SOCK SOCKET ID NAME TYPE URL URI HOST PORT US
 /// Whether a variable is called like one that holds a secret: `OPENAI_API_KEY`, `DB_PASSWORD`, but not `SSH_AUTH_SOCK`.
 ///
 /// ```
-/// use annals_runtime::redaction::is_secret_name;
+/// use annals_guard::redaction::is_secret_name;
 /// assert!(is_secret_name("GITHUB_TOKEN") && is_secret_name("dbPassword") && is_secret_name("PGPASSWORD"));
 /// assert!(!is_secret_name("KEYBOARD_LAYOUT") && !is_secret_name("AWS_ACCESS_KEY_FILE") && !is_secret_name("PWD"));
 /// ```

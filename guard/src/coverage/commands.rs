@@ -8,7 +8,7 @@ use programs::{READING, READING_SUBCOMMANDS, SYNTAX};
 /// or run the tests of the project. `None` of everything else: only the whole command says what that does.
 ///
 /// ```
-/// use annals_runtime::permission::command_prefix;
+/// use annals_guard::command_prefix;
 /// assert_eq!(command_prefix("git log --oneline -5").as_deref(), Some("git log"));
 /// assert_eq!(command_prefix("git branch -D x"), None);
 /// ```

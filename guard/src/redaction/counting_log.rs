@@ -1,9 +1,9 @@
 //! Counts the secrets in what is imported without replacing them.
 
 use super::Redactor;
-use super::redacting::Redaction;
-use crate::Boxed;
+use super::replacement::Redaction;
 use annals_core::{Seq, SessionId};
+use annals_store::Boxed;
 use annals_store::{AppendError, Appended, Committed, Draft, EventLog, LogLayer};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};

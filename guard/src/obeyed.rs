@@ -104,7 +104,7 @@ pub fn is_obeyed_unasked(path: &str) -> bool {
 /// `sub/.GIT/config`. `None` of other files.
 ///
 /// ```
-/// use annals_runtime::permission::guarded_resource;
+/// use annals_guard::guarded_resource;
 /// assert_eq!(guarded_resource("sub/.GIT/Config").as_deref(), Some(".git/Config"));
 /// assert_eq!(guarded_resource(".gitignore"), None);
 /// ```

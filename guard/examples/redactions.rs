@@ -1,9 +1,9 @@
 //! Prints what the redactor replaces in files of other projects, and fails if it replaces what is not listed as a secret.
 //!
-//! `cargo run -p annals-runtime --example redactions -- FOLDER LIST [COUNT [SEED]]`: COUNT files (1,000) below FOLDER are drawn by
+//! `cargo run -p annals-guard --example redactions -- FOLDER LIST [COUNT [SEED]]`: COUNT files (1,000) below FOLDER are drawn by
 //! SEED (1). A line of LIST is a part of a path and a kind, which say that the replaced text is a secret: a key in a test, say.
 
-use annals_runtime::redaction::Redactor;
+use annals_guard::redaction::Redactor;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ mod generated;
 mod grammar;
 mod labelled;
 
-use annals_runtime::redaction::Redactor;
+use annals_guard::redaction::Redactor;
 use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //! a model wrote, or a provider needs back unchanged, passes unchanged.
 
 use super::Redactor;
-use super::redacting::Redaction;
+use super::replacement::Redaction;
 use annals_core::Event;
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, Failure, FilesEvent, InputEvent, MessageEvent,
@@ -11,7 +11,7 @@ use annals_core::event::{
 use std::sync::Arc;
 
 /// Takes the secrets out of facts that are about to be appended, and adds the fact that it did, once.
-pub(crate) fn pass(redactor: &Arc<Redactor>, events: &mut Vec<Event>) {
+pub fn redact_events(redactor: &Arc<Redactor>, events: &mut Vec<Event>) {
     let mut redaction = Redaction::new(Some(redactor));
     events.iter_mut().for_each(|event| redaction.event(event));
     events.retain(|event| match event {

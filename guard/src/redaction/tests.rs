@@ -148,7 +148,7 @@ fn facts_lose_what_came_from_the_world_and_keep_what_a_model_wrote() {
         }
         .into(),
     ];
-    super::batch::pass(&redactor, &mut events);
+    super::redact_events(&redactor, &mut events);
     let text = events.iter().map(|event| event.to_json().to_string()).collect::<Vec<_>>();
     assert_eq!(events.get(1), Some(&said.into()));
     assert_eq!(text.iter().filter(|text| text.contains(secret)).count(), 1, "{text:#?}");
