@@ -9,6 +9,7 @@ mod compaction;
 mod context;
 mod erasure;
 mod input;
+mod kinds;
 mod message;
 mod permission;
 mod process;

@@ -1,11 +1,8 @@
 //! Detects imported sessions that Annals extended: earlier versions appended pins, undos and turns to them.
 
 use super::report::SessionReport;
-use annals_core::event::{
-    ChildEvent, CompactionEvent, FilesEvent, InputEvent, MessageEvent, PermissionEvent, ProfileEvent, SessionEvent,
-    StepEvent, ToolEvent,
-};
-use annals_core::{Event, InputId, Seq, SessionId};
+use annals_core::event::InputEvent;
+use annals_core::{Event, InputId, Seq, SessionId, kinds};
 use annals_store::{EventLog, ReadError};
 
 /// Batches per read: the first ones mostly decide.
@@ -47,33 +44,24 @@ pub async fn changed_here(
 
 fn recorded(event: &Event) -> RecordedBy {
     match event {
-        Event::Message(MessageEvent::Pinned(_))
-        | Event::Message(MessageEvent::Unpinned(_))
-        | Event::Step(StepEvent::RequestSent(_))
-        | Event::Profile(ProfileEvent::AgentRecorded(_))
-        | Event::Profile(ProfileEvent::ModelRecorded(_))
-        | Event::Profile(ProfileEvent::ToolsRecorded(_))
-        | Event::Profile(ProfileEvent::OptionsRecorded(_))
-        | Event::Permission(PermissionEvent::Asked(_))
-        | Event::Permission(PermissionEvent::Replied(_))
-        | Event::Message(MessageEvent::RedactionApplied(_))
-        | Event::Files(FilesEvent::RestoreBegun(_))
-        | Event::Files(FilesEvent::DepartureBegun(_))
-        | Event::Compaction(CompactionEvent::Undone(_)) => RecordedBy::Here,
+        kinds!(
+            Message(Pinned, Unpinned, RedactionApplied),
+            Step(RequestSent),
+            Profile(AgentRecorded, ModelRecorded, ToolsRecorded, OptionsRecorded),
+            Permission(Asked, Replied),
+            Files(RestoreBegun, DepartureBegun),
+            Compaction(Undone)
+        ) => RecordedBy::Here,
         Event::Input(InputEvent::Admitted(admitted)) if is_ours(&admitted.input) => RecordedBy::Here,
         // A run first selects agent and model and settles open calls; other agents stage undos as well.
-        Event::Files(FilesEvent::RevertStaged(_))
-        | Event::Files(FilesEvent::RevertCleared(_))
-        | Event::Files(FilesEvent::RevertCommitted(_))
-        | Event::Session(SessionEvent::Titled(_))
-        | Event::Session(SessionEvent::Moved(_))
-        | Event::Session(SessionEvent::AgentSwitched(_))
-        | Event::Session(SessionEvent::ProcessAttached(_))
-        | Event::Session(SessionEvent::ModelSwitched(_))
-        | Event::Tool(ToolEvent::Settled(_))
-        | Event::Step(StepEvent::Failed(_))
-        | Event::Child(ChildEvent::Settled(_))
-        | Event::Erasure(_) => RecordedBy::Anywhere,
+        kinds!(
+            Files(RevertStaged, RevertCleared, RevertCommitted),
+            Session(Titled, Moved, AgentSwitched, ProcessAttached, ModelSwitched),
+            Tool(Settled),
+            Step(Failed),
+            Child(Settled),
+            Erasure
+        ) => RecordedBy::Anywhere,
         _ => RecordedBy::There,
     }
 }

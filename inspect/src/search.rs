@@ -22,7 +22,7 @@ use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent,
     StepEvent, ToolEvent,
 };
-use annals_core::{Blobs, Event, Seq, SessionId, Text, Time};
+use annals_core::{Blobs, Event, Seq, SessionId, Text, Time, kinds};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -169,45 +169,18 @@ pub fn authored_texts(event: &Event) -> AuthoredTexts<'_> {
             vec![(User, Borrowed(&ran.command)), (Tool, Borrowed(&ran.output))]
         }
         Event::Child(ChildEvent::Settled(settled)) => vec![(Tool, Borrowed(&settled.result))],
-        Event::Session(
-            SessionEvent::Created(_)
-            | SessionEvent::Forked(_)
-            | SessionEvent::Moved(_)
-            | SessionEvent::AgentSwitched(_)
-            | SessionEvent::ProcessAttached(_)
-            | SessionEvent::ModelSwitched(_)
-            | SessionEvent::TitleFailed(_),
-        )
-        | Event::Input(
-            InputEvent::Configured(_)
-            | InputEvent::Promoted(_)
-            | InputEvent::Withdrawn(_)
-            | InputEvent::DeliveryChanged(_),
-        )
-        | Event::Context(
-            ContextEvent::EpochReplacementBlocked(_)
-            | ContextEvent::SnapshotAdvanced(_)
-            | ContextEvent::InstructionDiscovered(_),
-        )
-        | Event::Profile(_)
-        | Event::Permission(PermissionEvent::Asked(_))
-        | Event::Compaction(
-            CompactionEvent::Started(_)
-            | CompactionEvent::Failed(_)
-            | CompactionEvent::Undone(_)
-            | CompactionEvent::ToolOutputsPruned(_)
-            | CompactionEvent::ToolOutputsReduced(_)
-            | CompactionEvent::CallsReduced(_),
-        )
-        | Event::Message(
-            MessageEvent::Pinned(_)
-            | MessageEvent::Unpinned(_)
-            | MessageEvent::TodoUpdated(_)
-            | MessageEvent::RedactionApplied(_),
-        )
-        | Event::Files(_)
-        | Event::Child(ChildEvent::Started(_))
-        | Event::Erasure(ErasureEvent::Forgotten(_)) => Vec::new(),
+        kinds!(
+            Session(Created, Forked, Moved, AgentSwitched, ProcessAttached, ModelSwitched, TitleFailed),
+            Input(Configured, Promoted, Withdrawn, DeliveryChanged),
+            Context(EpochReplacementBlocked, SnapshotAdvanced, InstructionDiscovered),
+            Profile,
+            Permission(Asked),
+            Compaction(Started, Failed, Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced),
+            Message(Pinned, Unpinned, TodoUpdated, RedactionApplied),
+            Files,
+            Child(Started),
+            Erasure(Forgotten)
+        ) => Vec::new(),
         Event::Erasure(ErasureEvent::TextsErased(erased)) => vec![(User, Borrowed(&erased.reason))],
     }
 }

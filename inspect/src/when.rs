@@ -15,7 +15,7 @@ use super::{AskError, Fact, Lack, RequestIndex, SessionAt};
 use annals_core::event::{
     CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, Purpose, SessionEvent, StepEvent,
 };
-use annals_core::{Event, Record, Seq};
+use annals_core::{Event, Record, Seq, kinds};
 use annals_projections::{Epochs, History, Projection};
 use annals_store::ReadError;
 use holds::Holds;
@@ -105,11 +105,7 @@ pub enum LeftBy {
 fn changes(event: &Event) -> Option<LeftBy> {
     Some(match event {
         Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_)) => LeftBy::Compaction,
-        Event::Compaction(
-            CompactionEvent::ToolOutputsPruned(_)
-            | CompactionEvent::ToolOutputsReduced(_)
-            | CompactionEvent::CallsReduced(_),
-        ) => LeftBy::Prune,
+        kinds!(Compaction(ToolOutputsPruned, ToolOutputsReduced, CallsReduced)) => LeftBy::Prune,
         Event::Compaction(CompactionEvent::Undone(_)) => LeftBy::CompactionUndone,
         Event::Files(FilesEvent::RevertCommitted(_)) => LeftBy::Revert,
         Event::Context(ContextEvent::EpochStarted(started)) => LeftBy::Epoch(started.cause),
@@ -117,46 +113,29 @@ fn changes(event: &Event) -> Option<LeftBy> {
         Event::Message(MessageEvent::Edited(_)) => LeftBy::Edited,
         // A pin brings back; it takes nothing away.
         Event::Message(MessageEvent::Unpinned(_) | MessageEvent::Pinned(_)) => LeftBy::Unpinned,
-        Event::Compaction(CompactionEvent::Started(_) | CompactionEvent::Failed(_))
-        | Event::Files(
-            FilesEvent::Captured(_)
-            | FilesEvent::Summarised(_)
-            | FilesEvent::RevertStaged(_)
-            | FilesEvent::RevertCleared(_)
-            | FilesEvent::RestoreBegun(_)
-            | FilesEvent::RestoreAbandoned(_)
-            | FilesEvent::DepartureBegun(_)
-            | FilesEvent::DepartureEnded(_),
-        )
-        | Event::Context(
-            ContextEvent::EpochReplacementBlocked(_)
-            | ContextEvent::Admitted(_)
-            | ContextEvent::SnapshotAdvanced(_)
-            | ContextEvent::InstructionDiscovered(_),
-        )
-        | Event::Session(
-            SessionEvent::Created(_)
-            | SessionEvent::Forked(_)
-            | SessionEvent::Titled(_)
-            | SessionEvent::AgentSwitched(_)
-            | SessionEvent::ProcessAttached(_)
-            | SessionEvent::ModelSwitched(_)
-            | SessionEvent::TitleFailed(_),
-        )
-        | Event::Message(
-            MessageEvent::SyntheticAdded(_)
-            | MessageEvent::ShellRan(_)
-            | MessageEvent::TodoUpdated(_)
-            | MessageEvent::RedactionApplied(_)
-            | MessageEvent::UnknownPart(_),
-        )
-        | Event::Input(_)
-        | Event::Profile(_)
-        | Event::Step(_)
-        | Event::Tool(_)
-        | Event::Permission(_)
-        | Event::Child(_)
-        | Event::Erasure(_) => return None,
+        kinds!(
+            Compaction(Started, Failed),
+            Files(
+                Captured,
+                Summarised,
+                RevertStaged,
+                RevertCleared,
+                RestoreBegun,
+                RestoreAbandoned,
+                DepartureBegun,
+                DepartureEnded
+            ),
+            Context(EpochReplacementBlocked, Admitted, SnapshotAdvanced, InstructionDiscovered),
+            Session(Created, Forked, Titled, AgentSwitched, ProcessAttached, ModelSwitched, TitleFailed),
+            Message(SyntheticAdded, ShellRan, TodoUpdated, RedactionApplied, UnknownPart),
+            Input,
+            Profile,
+            Step,
+            Tool,
+            Permission,
+            Child,
+            Erasure
+        ) => return None,
     })
 }
 

@@ -11,7 +11,7 @@ use annals_core::event::{
     ToolSettled,
 };
 use annals_core::text::INLINE_MAX;
-use annals_core::{BlobRef, CallId, Event, Json, Record, Seq, Text, Time};
+use annals_core::{BlobRef, CallId, Event, Json, Record, Seq, Text, Time, kinds};
 use serde::{Deserialize, Serialize};
 
 /// A call that is open.
@@ -227,49 +227,28 @@ impl Projection for Calls {
                 self.step_open = false;
                 self.compaction_open = None;
             }
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::Moved(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::TitleFailed(_),
-            )
-            | Event::Input(
-                InputEvent::Admitted(_)
-                | InputEvent::Withdrawn(_)
-                | InputEvent::DeliveryChanged(_)
-                | InputEvent::Configured(_),
-            )
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(
-                StepEvent::RequestSent(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::AnswerRecorded(_)
-                | StepEvent::RetryScheduled(_),
-            )
-            | Event::Permission(_)
-            | Event::Compaction(
-                CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_),
-            )
-            | Event::Message(_)
-            | Event::Files(
-                FilesEvent::Captured(_)
-                | FilesEvent::Summarised(_)
-                | FilesEvent::RevertStaged(_)
-                | FilesEvent::RevertCleared(_)
-                | FilesEvent::RestoreBegun(_)
-                | FilesEvent::RestoreAbandoned(_)
-                | FilesEvent::DepartureBegun(_)
-                | FilesEvent::DepartureEnded(_),
-            )
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session(Created, Titled, Moved, AgentSwitched, ProcessAttached, ModelSwitched, TitleFailed),
+                Input(Admitted, Withdrawn, DeliveryChanged, Configured),
+                Context,
+                Profile,
+                Step(RequestSent, RequestRecorded, AnswerRecorded, RetryScheduled),
+                Permission,
+                Compaction(Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced),
+                Message,
+                Files(
+                    Captured,
+                    Summarised,
+                    RevertStaged,
+                    RevertCleared,
+                    RestoreBegun,
+                    RestoreAbandoned,
+                    DepartureBegun,
+                    DepartureEnded
+                ),
+                Child,
+                Erasure
+            ) => {}
         }
     }
 }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use annals_core::event::{
     ChildEvent, CompactionEvent, ErasureEvent, InputEvent, Parent, ProcessInfo, SessionEvent, StepEvent,
 };
-use annals_core::{AgentName, Event, ModelName, Record, Seq, SessionId, Text, Time};
+use annals_core::{AgentName, Event, ModelName, Record, Seq, SessionId, Text, Time, kinds};
 use serde::{Deserialize, Serialize};
 
 /// How many characters of the first input replace a missing title.
@@ -151,35 +151,20 @@ impl Catalogue {
             Event::Compaction(CompactionEvent::Ended(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
             Event::Compaction(CompactionEvent::Completed(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
             Event::Compaction(CompactionEvent::Failed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
-            Event::Session(SessionEvent::Forked(_) | SessionEvent::ProcessAttached(_))
-            | Event::Input(
-                InputEvent::Admitted(_)
-                | InputEvent::Withdrawn(_)
-                | InputEvent::DeliveryChanged(_)
-                | InputEvent::Configured(_),
-            )
-            | Event::Step(
-                StepEvent::RequestSent(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::Started(_)
-                | StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_),
-            )
-            | Event::Compaction(
-                CompactionEvent::Started(_)
-                | CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_),
-            )
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(ChildEvent::Settled(_))
-            | Event::Erasure(ErasureEvent::TextsErased(_)) => {}
+            kinds!(
+                Session(Forked, ProcessAttached),
+                Input(Admitted, Withdrawn, DeliveryChanged, Configured),
+                Step(RequestSent, RequestRecorded, Started, TextEnded, ReasoningEnded),
+                Compaction(Started, Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced),
+                Context,
+                Profile,
+                Tool,
+                Permission,
+                Message,
+                Files,
+                Child(Settled),
+                Erasure(TextsErased)
+            ) => {}
             Event::Child(ChildEvent::Started(started)) => {
                 let parent = Parent { session: record.session, call: started.call.clone() };
                 match self.sessions.get_mut(&started.child) {

@@ -3,7 +3,7 @@
 use crate::shared::SharedVec;
 use alloc::string::String;
 use annals_core::event::{FilesEvent, SessionEvent, StepEvent};
-use annals_core::{Event, Record, Seq};
+use annals_core::{Event, Record, Seq, kinds};
 use serde::{Deserialize, Serialize};
 
 /// Files changed, with lines added and removed.
@@ -75,41 +75,29 @@ impl ChangedFiles {
                 self.sums.retain(|(seq, _)| *seq < committed.first_removed);
             }
             Event::Session(SessionEvent::Moved(_)) | Event::Session(SessionEvent::Forked(_)) => *self = Self::default(),
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::TitleFailed(_),
-            )
-            | Event::Step(
-                StepEvent::RequestSent(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::AnswerRecorded(_)
-                | StepEvent::Ended(_)
-                | StepEvent::Failed(_)
-                | StepEvent::RetryScheduled(_)
-                | StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_),
-            )
-            | Event::Files(
-                FilesEvent::RevertStaged(_)
-                | FilesEvent::RevertCleared(_)
-                | FilesEvent::RestoreBegun(_)
-                | FilesEvent::RestoreAbandoned(_)
-                | FilesEvent::DepartureBegun(_)
-                | FilesEvent::DepartureEnded(_),
-            )
-            | Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(_)
-            | Event::Message(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session(Created, Titled, AgentSwitched, ProcessAttached, ModelSwitched, TitleFailed),
+                Step(
+                    RequestSent,
+                    RequestRecorded,
+                    AnswerRecorded,
+                    Ended,
+                    Failed,
+                    RetryScheduled,
+                    TextEnded,
+                    ReasoningEnded
+                ),
+                Files(RevertStaged, RevertCleared, RestoreBegun, RestoreAbandoned, DepartureBegun, DepartureEnded),
+                Input,
+                Context,
+                Profile,
+                Tool,
+                Permission,
+                Compaction,
+                Message,
+                Child,
+                Erasure
+            ) => {}
         }
     }
 }

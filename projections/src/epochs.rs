@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use annals_core::event::{
     CompactionEvent, ContextEvent, EpochCause, FilesEvent, Location, Part, Policy, SessionEvent, Switch,
 };
-use annals_core::{AgentName, Blobs, Event, Key, Record, Seq, Snapshot};
+use annals_core::{AgentName, Blobs, Event, Key, Record, Seq, Snapshot, kinds};
 use serde::{Deserialize, Serialize};
 
 /// That an epoch began.
@@ -189,35 +189,29 @@ impl Projection for Epochs {
             Event::Compaction(CompactionEvent::Undone(undone)) => {
                 self.compactions.retain(|(compaction, _)| *compaction != undone.compaction);
             }
-            Event::Session(
-                SessionEvent::Titled(_) | SessionEvent::TitleFailed(_) | SessionEvent::ProcessAttached(_),
-            )
-            | Event::Input(_)
-            | Event::Context(ContextEvent::Admitted(_) | ContextEvent::InstructionDiscovered(_))
-            | Event::Profile(_)
-            | Event::Step(_)
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(
-                CompactionEvent::Started(_)
-                | CompactionEvent::Failed(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_),
-            )
-            | Event::Message(_)
-            | Event::Files(
-                FilesEvent::Captured(_)
-                | FilesEvent::Summarised(_)
-                | FilesEvent::RevertStaged(_)
-                | FilesEvent::RevertCleared(_)
-                | FilesEvent::RestoreBegun(_)
-                | FilesEvent::RestoreAbandoned(_)
-                | FilesEvent::DepartureBegun(_)
-                | FilesEvent::DepartureEnded(_),
-            )
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session(Titled, TitleFailed, ProcessAttached),
+                Input,
+                Context(Admitted, InstructionDiscovered),
+                Profile,
+                Step,
+                Tool,
+                Permission,
+                Compaction(Started, Failed, ToolOutputsPruned, ToolOutputsReduced, CallsReduced),
+                Message,
+                Files(
+                    Captured,
+                    Summarised,
+                    RevertStaged,
+                    RevertCleared,
+                    RestoreBegun,
+                    RestoreAbandoned,
+                    DepartureBegun,
+                    DepartureEnded
+                ),
+                Child,
+                Erasure
+            ) => {}
         }
     }
 }

@@ -14,7 +14,7 @@ use annals_core::event::{
     CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, PartEdit, PermissionEvent, ReplayedInput,
     SessionEvent,
 };
-use annals_core::{Event, Record, Seq};
+use annals_core::{Event, Record, Seq, kinds};
 use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
@@ -344,46 +344,29 @@ impl History {
             Event::Files(FilesEvent::RevertCommitted(committed)) => self.remove_from(committed.first_removed),
             // Open calls end, in messages of any age.
             Event::Session(SessionEvent::Forked(_)) => {}
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::TitleFailed(_),
-            )
-            | Event::Input(_)
-            | Event::Context(
-                ContextEvent::EpochReplacementBlocked(_)
-                | ContextEvent::Admitted(_)
-                | ContextEvent::SnapshotAdvanced(_)
-                | ContextEvent::InstructionDiscovered(_),
-            )
-            | Event::Profile(_)
-            | Event::Step(_)
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(CompactionEvent::Started(_) | CompactionEvent::Failed(_))
-            | Event::Message(
-                MessageEvent::SyntheticAdded(_)
-                | MessageEvent::ShellRan(_)
-                | MessageEvent::TodoUpdated(_)
-                | MessageEvent::RedactionApplied(_)
-                | MessageEvent::Edited(_)
-                | MessageEvent::UnknownPart(_),
-            )
-            | Event::Files(
-                FilesEvent::Captured(_)
-                | FilesEvent::Summarised(_)
-                | FilesEvent::RevertStaged(_)
-                | FilesEvent::RevertCleared(_)
-                | FilesEvent::RestoreBegun(_)
-                | FilesEvent::RestoreAbandoned(_)
-                | FilesEvent::DepartureBegun(_)
-                | FilesEvent::DepartureEnded(_),
-            )
-            | Event::Child(_)
-            | Event::Erasure(_) => return false,
+            kinds!(
+                Session(Created, Titled, AgentSwitched, ProcessAttached, ModelSwitched, TitleFailed),
+                Input,
+                Context(EpochReplacementBlocked, Admitted, SnapshotAdvanced, InstructionDiscovered),
+                Profile,
+                Step,
+                Tool,
+                Permission,
+                Compaction(Started, Failed),
+                Message(SyntheticAdded, ShellRan, TodoUpdated, RedactionApplied, Edited, UnknownPart),
+                Files(
+                    Captured,
+                    Summarised,
+                    RevertStaged,
+                    RevertCleared,
+                    RestoreBegun,
+                    RestoreAbandoned,
+                    DepartureBegun,
+                    DepartureEnded
+                ),
+                Child,
+                Erasure
+            ) => return false,
         }
         true
     }

@@ -5,7 +5,7 @@ use crate::anomaly::Anomalies;
 use crate::shared::SharedMap;
 use alloc::vec::Vec;
 use annals_core::event::{Attachment, Delivery, FilesEvent, InputConfigured, InputEvent, SessionEvent};
-use annals_core::{Digest, Event, InputId, Record, Seq, Text, Time};
+use annals_core::{Digest, Event, InputId, Record, Seq, Text, Time, kinds};
 use serde::{Deserialize, Serialize};
 
 /// An input that waits.
@@ -160,34 +160,28 @@ impl Projection for Inbox {
                 self.pending.retain(|pending| pending.seq < committed.first_removed);
             }
             Event::Session(SessionEvent::Forked(_)) => self.pending.clear(),
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::Moved(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::TitleFailed(_),
-            )
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(_)
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(_)
-            | Event::Message(_)
-            | Event::Files(
-                FilesEvent::Captured(_)
-                | FilesEvent::Summarised(_)
-                | FilesEvent::RevertStaged(_)
-                | FilesEvent::RevertCleared(_)
-                | FilesEvent::RestoreBegun(_)
-                | FilesEvent::RestoreAbandoned(_)
-                | FilesEvent::DepartureBegun(_)
-                | FilesEvent::DepartureEnded(_),
-            )
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session(Created, Titled, Moved, AgentSwitched, ProcessAttached, ModelSwitched, TitleFailed),
+                Context,
+                Profile,
+                Step,
+                Tool,
+                Permission,
+                Compaction,
+                Message,
+                Files(
+                    Captured,
+                    Summarised,
+                    RevertStaged,
+                    RevertCleared,
+                    RestoreBegun,
+                    RestoreAbandoned,
+                    DepartureBegun,
+                    DepartureEnded
+                ),
+                Child,
+                Erasure
+            ) => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{CompactionEvent, CompactionReason, FilesEvent, Purpose, StepEvent, Usage};
-use annals_core::{CallId, Digest, Event, ModelName, Record, Seq, Time};
+use annals_core::{CallId, Digest, Event, ModelName, Record, Seq, Time, kinds};
 use serde::{Deserialize, Serialize};
 
 /// How a compaction ended.
@@ -261,38 +261,29 @@ impl Projection for Ledger {
                 }
             }
             // The rest changes only the history, which is given every other record below.
-            Event::Session(_)
-            | Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(
-                StepEvent::RequestSent(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::AnswerRecorded(_)
-                | StepEvent::RetryScheduled(_)
-                | StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_),
-            )
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(
-                CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_),
-            )
-            | Event::Message(_)
-            | Event::Files(
-                FilesEvent::Captured(_)
-                | FilesEvent::Summarised(_)
-                | FilesEvent::RevertStaged(_)
-                | FilesEvent::RevertCleared(_)
-                | FilesEvent::RestoreBegun(_)
-                | FilesEvent::RestoreAbandoned(_)
-                | FilesEvent::DepartureBegun(_)
-                | FilesEvent::DepartureEnded(_),
-            )
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session,
+                Input,
+                Context,
+                Profile,
+                Step(RequestSent, RequestRecorded, AnswerRecorded, RetryScheduled, TextEnded, ReasoningEnded),
+                Tool,
+                Permission,
+                Compaction(ToolOutputsPruned, ToolOutputsReduced, CallsReduced),
+                Message,
+                Files(
+                    Captured,
+                    Summarised,
+                    RevertStaged,
+                    RevertCleared,
+                    RestoreBegun,
+                    RestoreAbandoned,
+                    DepartureBegun,
+                    DepartureEnded
+                ),
+                Child,
+                Erasure
+            ) => {}
         }
         self.history.apply(record);
     }

@@ -10,7 +10,7 @@ use annals_core::event::{
     Attachment, CompactionEvent, ContextEvent, Event, Failure, FilesEvent, Finish, InputAdmitted, InputEvent,
     MessageEvent, PermissionEvent, SessionEvent, StepEvent, ToolEvent, ToolOutcome,
 };
-use annals_core::{CallId, InputId, Record, Seq, Text, Time};
+use annals_core::{CallId, InputId, Record, Seq, Text, Time, kinds};
 use serde::{Deserialize, Serialize};
 
 /// The key of the message of a part that no reader knows.
@@ -304,54 +304,27 @@ impl Messages {
                 self.interrupt_from(committed.first_removed, seq, at);
                 None
             }
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::Moved(_)
-                | SessionEvent::TitleFailed(_)
-                | SessionEvent::ProcessAttached(_),
-            )
-            | Event::Input(InputEvent::DeliveryChanged(_) | InputEvent::Configured(_))
-            | Event::Context(
-                ContextEvent::EpochStarted(_)
-                | ContextEvent::EpochReplacementBlocked(_)
-                | ContextEvent::SnapshotAdvanced(_)
-                | ContextEvent::InstructionDiscovered(_),
-            )
-            | Event::Profile(_)
-            | Event::Step(
-                StepEvent::RequestSent(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::AnswerRecorded(_)
-                | StepEvent::RetryScheduled(_),
-            )
-            | Event::Compaction(
-                CompactionEvent::Started(_)
-                | CompactionEvent::Failed(_)
-                | CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_),
-            )
-            | Event::Message(
-                MessageEvent::Pinned(_)
-                | MessageEvent::Unpinned(_)
-                | MessageEvent::TodoUpdated(_)
-                | MessageEvent::RedactionApplied(_)
-                | MessageEvent::Edited(_),
-            )
-            | Event::Files(
-                FilesEvent::Captured(_)
-                | FilesEvent::Summarised(_)
-                | FilesEvent::RevertStaged(_)
-                | FilesEvent::RevertCleared(_)
-                | FilesEvent::RestoreBegun(_)
-                | FilesEvent::RestoreAbandoned(_)
-                | FilesEvent::DepartureBegun(_)
-                | FilesEvent::DepartureEnded(_),
-            )
-            | Event::Child(_)
-            | Event::Erasure(_) => None,
+            kinds!(
+                Session(Created, Titled, Moved, TitleFailed, ProcessAttached),
+                Input(DeliveryChanged, Configured),
+                Context(EpochStarted, EpochReplacementBlocked, SnapshotAdvanced, InstructionDiscovered),
+                Profile,
+                Step(RequestSent, RequestRecorded, AnswerRecorded, RetryScheduled),
+                Compaction(Started, Failed, Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced),
+                Message(Pinned, Unpinned, TodoUpdated, RedactionApplied, Edited),
+                Files(
+                    Captured,
+                    Summarised,
+                    RevertStaged,
+                    RevertCleared,
+                    RestoreBegun,
+                    RestoreAbandoned,
+                    DepartureBegun,
+                    DepartureEnded
+                ),
+                Child,
+                Erasure
+            ) => None,
         }
     }
 }

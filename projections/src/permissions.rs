@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{FilesEvent, PermissionEvent, Rule, SessionEvent, ToolEvent};
-use annals_core::{AgentName, CallId, Event, PermissionId, Record, Seq};
+use annals_core::{AgentName, CallId, Event, PermissionId, Record, Seq, kinds};
 use serde::{Deserialize, Serialize};
 
 /// A question that waits for an answer.
@@ -68,34 +68,28 @@ impl Projection for Permissions {
                 self.waiting.clear();
                 self.rules.clear();
             }
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::Moved(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::TitleFailed(_),
-            )
-            | Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(_)
-            | Event::Tool(ToolEvent::Called(_) | ToolEvent::Progressed(_))
-            | Event::Compaction(_)
-            | Event::Message(_)
-            | Event::Files(
-                FilesEvent::Captured(_)
-                | FilesEvent::Summarised(_)
-                | FilesEvent::RevertStaged(_)
-                | FilesEvent::RevertCleared(_)
-                | FilesEvent::RestoreBegun(_)
-                | FilesEvent::RestoreAbandoned(_)
-                | FilesEvent::DepartureBegun(_)
-                | FilesEvent::DepartureEnded(_),
-            )
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session(Created, Titled, Moved, AgentSwitched, ProcessAttached, ModelSwitched, TitleFailed),
+                Input,
+                Context,
+                Profile,
+                Step,
+                Tool(Called, Progressed),
+                Compaction,
+                Message,
+                Files(
+                    Captured,
+                    Summarised,
+                    RevertStaged,
+                    RevertCleared,
+                    RestoreBegun,
+                    RestoreAbandoned,
+                    DepartureBegun,
+                    DepartureEnded
+                ),
+                Child,
+                Erasure
+            ) => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::anomaly::Anomalies;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use annals_core::event::{AgentProfile, ModelProfile, ProfileEvent, RequestOptions, ToolDefinition};
-use annals_core::{AgentName, Digest, Event, ModelName, Record};
+use annals_core::{AgentName, Digest, Event, ModelName, Record, kinds};
 use serde::{Deserialize, Serialize};
 
 /// Everything recorded so far, by hash, and what each name means now.
@@ -61,17 +61,7 @@ impl Projection for Profiles {
                 }
                 Err(_) => self.anomalies.note(record.seq, unnamed),
             },
-            Event::Session(_)
-            | Event::Input(_)
-            | Event::Context(_)
-            | Event::Step(_)
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(_)
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(Session, Input, Context, Step, Tool, Permission, Compaction, Message, Files, Child, Erasure) => {}
         }
     }
 }

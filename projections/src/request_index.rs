@@ -12,7 +12,7 @@ use annals_core::event::{
     CompactionEvent, ContextEvent, EpochCause, FilesEvent, InputEvent, MessageEvent, Origin, ProfileEvent, Purpose,
     RequestSent, SessionEvent, StepEvent, StepStarted, Usage,
 };
-use annals_core::{AgentName, Digest, Event, ModelName, Record, Seq, Time};
+use annals_core::{AgentName, Digest, Event, ModelName, Record, Seq, Time, kinds};
 use core::ops::Deref;
 use serde::{Deserialize, Serialize};
 use unrecorded::UnrecordedAnswers;
@@ -322,40 +322,25 @@ impl Projection for RequestIndex {
             | Event::Message(MessageEvent::Pinned(_) | MessageEvent::Edited(_)) => {
                 self.returns.push(seq);
             }
-            Event::Input(
-                InputEvent::Admitted(_)
-                | InputEvent::Withdrawn(_)
-                | InputEvent::DeliveryChanged(_)
-                | InputEvent::Configured(_),
-            )
-            | Event::Context(
-                ContextEvent::EpochReplacementBlocked(_)
-                | ContextEvent::Admitted(_)
-                | ContextEvent::SnapshotAdvanced(_)
-                | ContextEvent::InstructionDiscovered(_),
-            )
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Message(
-                MessageEvent::Unpinned(_)
-                | MessageEvent::SyntheticAdded(_)
-                | MessageEvent::ShellRan(_)
-                | MessageEvent::TodoUpdated(_)
-                | MessageEvent::RedactionApplied(_)
-                | MessageEvent::UnknownPart(_),
-            )
-            | Event::Files(
-                FilesEvent::Captured(_)
-                | FilesEvent::Summarised(_)
-                | FilesEvent::RevertStaged(_)
-                | FilesEvent::RevertCleared(_)
-                | FilesEvent::RestoreBegun(_)
-                | FilesEvent::RestoreAbandoned(_)
-                | FilesEvent::DepartureBegun(_)
-                | FilesEvent::DepartureEnded(_),
-            )
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Input(Admitted, Withdrawn, DeliveryChanged, Configured),
+                Context(EpochReplacementBlocked, Admitted, SnapshotAdvanced, InstructionDiscovered),
+                Tool,
+                Permission,
+                Message(Unpinned, SyntheticAdded, ShellRan, TodoUpdated, RedactionApplied, UnknownPart),
+                Files(
+                    Captured,
+                    Summarised,
+                    RevertStaged,
+                    RevertCleared,
+                    RestoreBegun,
+                    RestoreAbandoned,
+                    DepartureBegun,
+                    DepartureEnded
+                ),
+                Child,
+                Erasure
+            ) => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::Projection;
 use crate::shared::PackedVec;
 use alloc::collections::BTreeMap;
 use annals_core::event::{CompactionEvent, Purpose, RequestSent, SessionEvent, StepEvent, Usage};
-use annals_core::{AgentName, Digest, Event, ModelName, Record, RequestId, Seq, Time};
+use annals_core::{AgentName, Digest, Event, ModelName, Record, RequestId, Seq, Time, kinds};
 use serde::{Deserialize, Serialize};
 
 /// One request: its event and its digests. The view at the cut before `seq` rebuilds it.
@@ -102,40 +102,20 @@ impl Projection for Requests {
             Event::Compaction(CompactionEvent::Completed(ended)) => self.answered(ended.usage),
             Event::Compaction(CompactionEvent::Failed(failed)) => self.answered(failed.usage),
             Event::Session(SessionEvent::Forked(_)) => *self = Self::default(),
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::Moved(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::TitleFailed(_),
-            )
-            | Event::Step(
-                StepEvent::Started(_)
-                | StepEvent::RetryScheduled(_)
-                | StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::AnswerRecorded(_),
-            )
-            | Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(
-                CompactionEvent::Started(_)
-                | CompactionEvent::Ended(_)
-                | CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_),
-            )
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session(Created, Titled, Moved, AgentSwitched, ProcessAttached, ModelSwitched, TitleFailed),
+                Step(Started, RetryScheduled, TextEnded, ReasoningEnded, RequestRecorded, AnswerRecorded),
+                Input,
+                Context,
+                Profile,
+                Tool,
+                Permission,
+                Compaction(Started, Ended, Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced),
+                Message,
+                Files,
+                Child,
+                Erasure
+            ) => {}
         }
     }
 }

@@ -7,9 +7,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{
     ChildEvent, ChildOutcome, CompactionEvent, CompactionReason, ContextEvent, FileChange, FilesEvent, Location,
-    MessageEvent, Origin, Parent, Policy, ProcessInfo, ProfileEvent, Purpose, SessionEvent, StepEvent, Todo,
+    MessageEvent, Origin, Parent, Policy, ProcessInfo, Purpose, SessionEvent, StepEvent, Todo,
 };
-use annals_core::{AgentName, CallId, Digest, Event, ModelName, Record, RequestId, Seq, SessionId, Text, Time};
+use annals_core::{AgentName, CallId, Digest, Event, ModelName, Record, RequestId, Seq, SessionId, Text, Time, kinds};
 use serde::{Deserialize, Serialize};
 
 /// Where a fork continues from.
@@ -279,40 +279,18 @@ impl Projection for SessionInfo {
                 }
             }
             Event::Message(MessageEvent::TodoUpdated(updated)) => self.todos = updated.items.clone(),
-            Event::Input(_)
-            | Event::Erasure(_)
-            | Event::Context(
-                ContextEvent::EpochStarted(_)
-                | ContextEvent::EpochReplacementBlocked(_)
-                | ContextEvent::Admitted(_)
-                | ContextEvent::SnapshotAdvanced(_),
-            )
-            | Event::Profile(_)
-            | Event::Step(
-                StepEvent::RetryScheduled(_)
-                | StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::AnswerRecorded(_),
-            )
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(
-                CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_),
-            )
-            | Event::Message(
-                MessageEvent::Pinned(_)
-                | MessageEvent::Unpinned(_)
-                | MessageEvent::SyntheticAdded(_)
-                | MessageEvent::ShellRan(_)
-                | MessageEvent::RedactionApplied(_)
-                | MessageEvent::Edited(_)
-                | MessageEvent::UnknownPart(_),
-            )
-            | Event::Files(FilesEvent::Captured(_) | FilesEvent::Summarised(_)) => {}
+            kinds!(
+                Input,
+                Erasure,
+                Context(EpochStarted, EpochReplacementBlocked, Admitted, SnapshotAdvanced),
+                Profile,
+                Step(RetryScheduled, TextEnded, ReasoningEnded, RequestRecorded, AnswerRecorded),
+                Tool,
+                Permission,
+                Compaction(Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced),
+                Message(Pinned, Unpinned, SyntheticAdded, ShellRan, RedactionApplied, Edited, UnknownPart),
+                Files(Captured, Summarised)
+            ) => {}
         }
     }
 }
@@ -321,13 +299,10 @@ impl Projection for SessionInfo {
 fn leaves_plans_valid(event: &Event) -> bool {
     match event {
         Event::Step(StepEvent::RequestSent(sent)) => matches!(sent.purpose, Purpose::Title | Purpose::Other),
-        Event::Session(SessionEvent::Titled(_))
-        | Event::Session(SessionEvent::TitleFailed(_))
-        | Event::Session(SessionEvent::ProcessAttached(_))
-        | Event::Profile(ProfileEvent::AgentRecorded(_))
-        | Event::Profile(ProfileEvent::ModelRecorded(_))
-        | Event::Profile(ProfileEvent::ToolsRecorded(_))
-        | Event::Profile(ProfileEvent::OptionsRecorded(_)) => true,
+        kinds!(
+            Session(Titled, TitleFailed, ProcessAttached),
+            Profile(AgentRecorded, ModelRecorded, ToolsRecorded, OptionsRecorded)
+        ) => true,
         _ => false,
     }
 }

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use annals_core::event::{
     CompactionEvent, ContextEvent, FilesEvent, InputEvent, Purpose, StepEvent, ToolEvent, ToolOutcome,
 };
-use annals_core::{AgentName, CallId, Event, Record, Seq, Text, Time};
+use annals_core::{AgentName, CallId, Event, Record, Seq, Text, Time, kinds};
 use serde::{Deserialize, Serialize};
 
 /// How often a tool was called.
@@ -220,37 +220,27 @@ impl Projection for Statistics {
                 self.undone.push((committed.first_removed, record.seq));
             }
             // Not counted; the folds above look for anomalies in them.
-            Event::Session(_)
-            | Event::Input(InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_) | InputEvent::Configured(_))
-            | Event::Context(
-                ContextEvent::EpochStarted(_)
-                | ContextEvent::EpochReplacementBlocked(_)
-                | ContextEvent::SnapshotAdvanced(_)
-                | ContextEvent::InstructionDiscovered(_),
-            )
-            | Event::Profile(_)
-            | Event::Permission(_)
-            | Event::Compaction(
-                CompactionEvent::Started(_)
-                | CompactionEvent::Failed(_)
-                | CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_),
-            )
-            | Event::Message(_)
-            | Event::Files(
-                FilesEvent::Captured(_)
-                | FilesEvent::Summarised(_)
-                | FilesEvent::RevertStaged(_)
-                | FilesEvent::RevertCleared(_)
-                | FilesEvent::RestoreBegun(_)
-                | FilesEvent::RestoreAbandoned(_)
-                | FilesEvent::DepartureBegun(_)
-                | FilesEvent::DepartureEnded(_),
-            )
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session,
+                Input(Withdrawn, DeliveryChanged, Configured),
+                Context(EpochStarted, EpochReplacementBlocked, SnapshotAdvanced, InstructionDiscovered),
+                Profile,
+                Permission,
+                Compaction(Started, Failed, Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced),
+                Message,
+                Files(
+                    Captured,
+                    Summarised,
+                    RevertStaged,
+                    RevertCleared,
+                    RestoreBegun,
+                    RestoreAbandoned,
+                    DepartureBegun,
+                    DepartureEnded
+                ),
+                Child,
+                Erasure
+            ) => {}
         }
     }
 }

@@ -9,9 +9,9 @@ use crate::shared::SharedVec;
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use annals_core::event::{
-    CompactionEvent, FilesEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent, StepEvent, ToolEvent,
+    CompactionEvent, FilesEvent, InputEvent, PermissionEvent, SessionEvent, StepEvent, ToolEvent,
 };
-use annals_core::{CallId, Event, InputId, Record, Seq, Time};
+use annals_core::{CallId, Event, InputId, Record, Seq, Time, kinds};
 use serde::{Deserialize, Serialize};
 
 /// One message of the transcript.
@@ -159,11 +159,11 @@ impl Projection for Transcript {
                 let first = self.admission(&promoted.input);
                 self.make(record, first);
             }
-            Event::Message(MessageEvent::SyntheticAdded(_))
-            | Event::Message(MessageEvent::ShellRan(_))
-            | Event::Compaction(CompactionEvent::Ended(_) | CompactionEvent::Completed(_))
-            | Event::Session(SessionEvent::AgentSwitched(_))
-            | Event::Session(SessionEvent::ModelSwitched(_)) => self.make(record, None),
+            kinds!(
+                Message(SyntheticAdded, ShellRan),
+                Compaction(Ended, Completed),
+                Session(AgentSwitched, ModelSwitched)
+            ) => self.make(record, None),
             Event::Step(StepEvent::Started(_)) => {
                 self.make(record, None);
                 self.step = Some(seq);
@@ -210,44 +210,19 @@ impl Projection for Transcript {
                 self.reverted.push((committed.first_removed, seq));
                 self.reduced.remove_from(committed.first_removed);
             }
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::Moved(_)
-                | SessionEvent::TitleFailed(_)
-                | SessionEvent::ProcessAttached(_),
-            )
-            | Event::Input(InputEvent::DeliveryChanged(_) | InputEvent::Configured(_))
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(
-                StepEvent::RequestSent(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::AnswerRecorded(_)
-                | StepEvent::RetryScheduled(_),
-            )
-            | Event::Permission(PermissionEvent::Replied(_))
-            | Event::Compaction(
-                CompactionEvent::Started(_) | CompactionEvent::Failed(_) | CompactionEvent::Undone(_),
-            )
-            | Event::Message(
-                MessageEvent::Pinned(_)
-                | MessageEvent::Unpinned(_)
-                | MessageEvent::TodoUpdated(_)
-                | MessageEvent::RedactionApplied(_)
-                | MessageEvent::Edited(_)
-                | MessageEvent::UnknownPart(_),
-            )
-            | Event::Files(
-                FilesEvent::Captured(_)
-                | FilesEvent::Summarised(_)
-                | FilesEvent::RestoreBegun(_)
-                | FilesEvent::RestoreAbandoned(_)
-                | FilesEvent::DepartureBegun(_)
-                | FilesEvent::DepartureEnded(_),
-            )
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session(Created, Titled, Moved, TitleFailed, ProcessAttached),
+                Input(DeliveryChanged, Configured),
+                Context,
+                Profile,
+                Step(RequestSent, RequestRecorded, AnswerRecorded, RetryScheduled),
+                Permission(Replied),
+                Compaction(Started, Failed, Undone),
+                Message(Pinned, Unpinned, TodoUpdated, RedactionApplied, Edited, UnknownPart),
+                Files(Captured, Summarised, RestoreBegun, RestoreAbandoned, DepartureBegun, DepartureEnded),
+                Child,
+                Erasure
+            ) => {}
         }
     }
 }

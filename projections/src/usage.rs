@@ -8,7 +8,7 @@ pub(crate) use asked::AskedModels;
 use crate::Projection;
 use alloc::collections::BTreeMap;
 use annals_core::event::{CompactionEvent, SessionEvent, StepEvent, Usage};
-use annals_core::{Event, ModelName, Record};
+use annals_core::{Event, ModelName, Record, kinds};
 use serde::{Deserialize, Serialize};
 
 /// Totals over every attempt that reported usage.
@@ -138,36 +138,20 @@ impl Projection for UsageTotals {
             Event::Session(SessionEvent::Titled(titled)) => self.add(titled.usage, titled.cost),
             Event::Session(SessionEvent::TitleFailed(failed)) => self.add(failed.usage, failed.cost),
             Event::Session(SessionEvent::Forked(_)) => *self = Self::default(),
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::Moved(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_),
-            )
-            | Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(
-                StepEvent::RequestSent(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::Started(_)
-                | StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_),
-            )
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(
-                CompactionEvent::Started(_)
-                | CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_),
-            )
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session(Created, Moved, AgentSwitched, ProcessAttached, ModelSwitched),
+                Input,
+                Context,
+                Profile,
+                Step(RequestSent, RequestRecorded, Started, TextEnded, ReasoningEnded),
+                Tool,
+                Permission,
+                Compaction(Started, Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced),
+                Message,
+                Files,
+                Child,
+                Erasure
+            ) => {}
         }
     }
 }

@@ -16,7 +16,7 @@ use annals_core::event::{
     CompactionEvent, CompactionReason, InputAdmitted, InputConfigured, InputEvent, ProfileEvent, Purpose, SessionEvent,
     StepEvent, ToolDefinition, ToolEvent, ToolSettled,
 };
-use annals_core::{AgentName, Blobs, CallId, Event, InputId, ModelName, Record, Seq, SessionId, Snapshot};
+use annals_core::{AgentName, Blobs, CallId, Event, InputId, ModelName, Record, Seq, SessionId, Snapshot, kinds};
 use annals_projections::{Projection, SessionView};
 use annals_store::views::Views;
 use annals_store::{EventLog, ReadError, Slice};
@@ -240,14 +240,7 @@ impl ActionReader<'_> {
             },
             Event::Tool(event) => self.tool(event),
             // Inputs are read where they are promoted; the rest follows from what is done again.
-            Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Permission(_)
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(Input, Context, Profile, Permission, Message, Files, Child, Erasure) => {}
         }
     }
 

@@ -5,7 +5,7 @@ use crate::event::{
     ChildEvent, CompactionEvent, ContextEvent, FilesEvent, InputEvent, PermissionEvent, Purpose, SessionEvent,
     StepEvent, ToolEvent,
 };
-use crate::{Event, Seq};
+use crate::{Event, Seq, kinds};
 
 impl Legality {
     /// Takes in the next event, legal or not.
@@ -72,30 +72,16 @@ impl Legality {
             Event::Child(ChildEvent::Settled(settled)) => {
                 self.children.remove(&settled.child);
             }
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::ProcessAttached(_),
-            )
-            | Event::Input(InputEvent::DeliveryChanged(_) | InputEvent::Configured(_))
-            | Event::Context(
-                ContextEvent::EpochReplacementBlocked(_)
-                | ContextEvent::Admitted(_)
-                | ContextEvent::InstructionDiscovered(_),
-            )
-            | Event::Profile(_)
-            | Event::Step(
-                StepEvent::RequestSent(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::AnswerRecorded(_)
-                | StepEvent::RetryScheduled(_)
-                | StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_),
-            )
-            | Event::Tool(ToolEvent::Progressed(_))
-            | Event::Message(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session(Created, AgentSwitched, ModelSwitched, ProcessAttached),
+                Input(DeliveryChanged, Configured),
+                Context(EpochReplacementBlocked, Admitted, InstructionDiscovered),
+                Profile,
+                Step(RequestSent, RequestRecorded, AnswerRecorded, RetryScheduled, TextEnded, ReasoningEnded),
+                Tool(Progressed),
+                Message,
+                Erasure
+            ) => {}
         }
     }
 

@@ -3,11 +3,11 @@
 
 use super::Redactor;
 use super::replacement::Redaction;
-use annals_core::Event;
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, ErasureEvent, Failure, FilesEvent, InputEvent, MessageEvent,
     PermissionEvent, ProcessInfo, ProfileEvent, RedactionApplied, SessionEvent, StepEvent, ToolEvent,
 };
+use annals_core::{Event, kinds};
 use std::sync::Arc;
 
 /// Takes the secrets out of facts that are about to be appended, and adds the fact that it did, once.
@@ -117,13 +117,7 @@ impl Redaction {
             | Event::Message(MessageEvent::Unpinned(_))
             | Event::Message(MessageEvent::RedactionApplied(RedactionApplied { .. }))
             // The recorder redacts a body before it reads it.
-            | Event::Message(MessageEvent::Edited(_) | MessageEvent::UnknownPart(_))
-            | Event::Files(FilesEvent::Captured(_))
-            | Event::Files(FilesEvent::Summarised(_))
-            | Event::Files(FilesEvent::RestoreBegun(_))
-            | Event::Files(FilesEvent::DepartureBegun(_))
-            | Event::Files(FilesEvent::RevertCleared(_))
-            | Event::Files(FilesEvent::RevertCommitted(_)) => {}
+          | kinds!(Message(Edited, UnknownPart), Files(Captured, Summarised, RestoreBegun, DepartureBegun, RevertCleared, RevertCommitted)) => {}
         }
     }
 

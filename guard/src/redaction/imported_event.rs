@@ -2,12 +2,12 @@
 //! (`batch.rs`), and what a model wrote, too.
 
 use super::replacement::Redaction;
-use annals_core::Event;
 use annals_core::context::Entry;
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, FileChange, FilesEvent, InputEvent, Location, MessageEvent,
     PermissionEvent, ProfileEvent, Rule, SessionEvent, StepEvent, ToolEvent,
 };
+use annals_core::{Event, kinds};
 
 impl Redaction {
     /// One fact of another agent's session: every text in it. Ids, hashes and the names of agents, models and tools stay:
@@ -89,26 +89,7 @@ impl Redaction {
             | Event::Step(StepEvent::RequestRecorded(_))
             | Event::Step(StepEvent::AnswerRecorded(_))
             // Names, numbers and hashes.
-            | Event::Profile(ProfileEvent::ModelRecorded(_))
-            | Event::Session(SessionEvent::AgentSwitched(_))
-            | Event::Session(SessionEvent::ModelSwitched(_))
-            | Event::Input(InputEvent::Promoted(_))
-            | Event::Input(InputEvent::Withdrawn(_))
-            | Event::Input(InputEvent::DeliveryChanged(_))
-            | Event::Context(ContextEvent::EpochReplacementBlocked(_))
-            | Event::Step(StepEvent::Started(_))
-            | Event::Compaction(CompactionEvent::Started(_))
-            | Event::Compaction(CompactionEvent::Undone(_))
-            | Event::Compaction(CompactionEvent::ToolOutputsPruned(_))
-            | Event::Compaction(CompactionEvent::ToolOutputsReduced(_) | CompactionEvent::CallsReduced(_))
-            | Event::Child(ChildEvent::Started(_))
-            | Event::Erasure(_)
-            | Event::Message(MessageEvent::Pinned(_))
-            | Event::Message(MessageEvent::Unpinned(_))
-            | Event::Message(MessageEvent::RedactionApplied(_))
-            | Event::Files(FilesEvent::Captured(_))
-            | Event::Files(FilesEvent::RevertCleared(_))
-            | Event::Files(FilesEvent::RevertCommitted(_)) => {}
+            | kinds!(Profile(ModelRecorded), Session(AgentSwitched, ModelSwitched), Input(Promoted, Withdrawn, DeliveryChanged), Context(EpochReplacementBlocked), Step(Started), Compaction(Started, Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced), Child(Started), Erasure, Message(Pinned, Unpinned, RedactionApplied), Files(Captured, RevertCleared, RevertCommitted)) => {}
         }
     }
 

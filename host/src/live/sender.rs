@@ -3,8 +3,8 @@
 use super::fragment::{LiveContent, LiveFragment, LivePlace, LiveUpdate};
 use super::texts::{LiveCursor, LiveTexts};
 use crate::socket;
-use annals_core::event::{CompactionEvent, StepEvent, ToolEvent};
-use annals_core::{Batch, CallId, Event, SessionId};
+use annals_core::event::{StepEvent, ToolEvent};
+use annals_core::{Batch, CallId, Event, SessionId, kinds};
 use annals_runtime::bus::{Bus, Listening, Notice};
 use annals_store::disk::StorePath;
 use std::io;
@@ -97,10 +97,7 @@ impl SenderState {
                     self.settle(session, LiveContent::Reasoning, ended.index);
                 }
                 Event::Tool(ToolEvent::Called(called)) => self.settle_call(session, &called.call),
-                Event::Step(StepEvent::Ended(_) | StepEvent::Failed(_) | StepEvent::RetryScheduled(_))
-                | Event::Compaction(
-                    CompactionEvent::Ended(_) | CompactionEvent::Failed(_) | CompactionEvent::Completed(_),
-                ) => self.end(session),
+                kinds!(Step(Ended, Failed, RetryScheduled), Compaction(Ended, Failed, Completed)) => self.end(session),
                 _ => {}
             }
         }

@@ -3,7 +3,7 @@
 use super::sessions::{TurnEntry, entries};
 use crate::SessionAt;
 use annals_core::event::{FilesEvent, InputEvent, SessionEvent};
-use annals_core::{Blobs, Digest, Event, InputId, Record, Seq};
+use annals_core::{Blobs, Digest, Event, InputId, Record, Seq, kinds};
 use annals_projections::{Body, Messages};
 use annals_store::ReadError;
 use annals_store::views::{Leaf, Page};
@@ -86,16 +86,7 @@ impl Page for Said {
                 | FilesEvent::DepartureEnded(_) => {}
             },
             // Messages are what the fold of messages makes of the rest.
-            Event::Session(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(_)
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(_)
-            | Event::Message(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(Session, Context, Profile, Step, Tool, Permission, Compaction, Message, Child, Erasure) => {}
         }
         let mut changed = Vec::new();
         if matches!(record.event, Event::Session(SessionEvent::Forked(_))) {

@@ -10,7 +10,7 @@ use annals_core::event::{
     PermissionAsked, PermissionEvent, PermissionReplied, ProfileEvent, Purpose, Reply, Rule, SessionEvent, StepEvent,
     ToolCalled, ToolEvent, ToolSettled,
 };
-use annals_core::{Blobs, CallId, Digest, Event, PermissionId, Record, Seq};
+use annals_core::{Blobs, CallId, Digest, Event, PermissionId, Record, Seq, kinds};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -95,16 +95,7 @@ impl CallFold {
             }
             Event::Permission(PermissionEvent::Asked(asked)) => self.asked(record.seq, asked),
             Event::Permission(PermissionEvent::Replied(replied)) => self.replied(record.seq, replied),
-            Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(_)
-            | Event::Tool(_)
-            | Event::Compaction(_)
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(Input, Context, Profile, Step, Tool, Compaction, Message, Files, Child, Erasure) => {}
         }
         Vec::new()
     }

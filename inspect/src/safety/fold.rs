@@ -3,7 +3,7 @@
 use super::SafetyCounts;
 use super::calls::{CallFold, EndedCall};
 use annals_core::event::{MessageEvent, StepEvent, ToolEvent};
-use annals_core::{Blobs, Event, Record, SessionId};
+use annals_core::{Blobs, Event, Record, SessionId, kinds};
 use std::path::PathBuf;
 
 /// The session whose calls are counted, and what the fold needs besides records.
@@ -42,18 +42,9 @@ impl SafetyCounts {
                 }
             }
             Event::Message(MessageEvent::ShellRan(_)) => self.audit.commands.by_user += 1,
-            Event::Session(_)
-            | Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(_)
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(_)
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session, Input, Context, Profile, Step, Tool, Permission, Compaction, Message, Files, Child, Erasure
+            ) => {}
         }
     }
 

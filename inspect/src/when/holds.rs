@@ -5,7 +5,7 @@ use crate::Fact;
 use annals_core::event::{
     CompactionEvent, ContextEvent, InputEvent, MessageEvent, PartEdit, ProfileEvent, SessionEvent, StepEvent, ToolEvent,
 };
-use annals_core::{Blobs, CallId, Event, InputId, Record, Seq, Text};
+use annals_core::{Blobs, CallId, Event, InputId, Record, Seq, Text, kinds};
 use annals_projections::{SHORTENED_ENDS, without_middle};
 use std::collections::BTreeMap;
 
@@ -83,27 +83,14 @@ impl<'a> Holds<'a> {
                 }
                 vec![Occurrence { holder: Holder::Message(record.seq), fact, through: Through::Summary }]
             }
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::Moved(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::TitleFailed(_),
-            )
-            | Event::Compaction(
-                CompactionEvent::Started(_)
-                | CompactionEvent::Failed(_)
-                | CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_),
-            )
-            | Event::Permission(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => Vec::new(),
+            kinds!(
+                Session(Created, Titled, Moved, AgentSwitched, ProcessAttached, ModelSwitched, TitleFailed),
+                Compaction(Started, Failed, Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced),
+                Permission,
+                Files,
+                Child,
+                Erasure
+            ) => Vec::new(),
         }
     }
 

@@ -7,7 +7,7 @@ use super::changes;
 use crate::SessionAt;
 use annals_core::event::{InputEvent, ProfileEvent, Purpose, SessionEvent, StepEvent, ToolEvent};
 use annals_core::text::Texts;
-use annals_core::{Blobs, CallId, Digest, Event, InputId, Record, Seq};
+use annals_core::{Blobs, CallId, Digest, Event, InputId, Record, Seq, kinds};
 use annals_store::ReadError;
 use annals_store::views::{Leaf, Page};
 use serde::de::Visitor;
@@ -102,22 +102,16 @@ impl Page for Words {
                 open.waiting.clear();
                 self.turning.push(seq);
             }
-            Event::Session(
-                SessionEvent::Created(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::Moved(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::TitleFailed(_),
-            )
-            | Event::Context(_)
-            | Event::Permission(_)
-            | Event::Compaction(_)
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => self.turning.extend(changes(record.event).map(|_| seq)),
+            kinds!(
+                Session(Created, Titled, Moved, AgentSwitched, ProcessAttached, ModelSwitched, TitleFailed),
+                Context,
+                Permission,
+                Compaction,
+                Message,
+                Files,
+                Child,
+                Erasure
+            ) => self.turning.extend(changes(record.event).map(|_| seq)),
         }
     }
 

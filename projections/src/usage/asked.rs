@@ -2,7 +2,7 @@
 
 use crate::Projection;
 use annals_core::event::{CompactionEvent, Purpose, SessionEvent, StepEvent};
-use annals_core::{Event, ModelName, Record};
+use annals_core::{Event, ModelName, Record, kinds};
 use serde::{Deserialize, Serialize};
 
 /// The models that were asked last, by purpose.
@@ -39,37 +39,20 @@ impl AskedModels {
             Event::Session(SessionEvent::Titled(_)) | Event::Session(SessionEvent::TitleFailed(_)) => {
                 Some(self.title.as_ref().unwrap_or(&self.turn))
             }
-            Event::Session(
-                SessionEvent::Moved(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::Created(_)
-                | SessionEvent::Forked(_),
-            )
-            | Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(
-                StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_)
-                | StepEvent::RequestSent(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::Started(_),
-            )
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(
-                CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_)
-                | CompactionEvent::Started(_),
-            )
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => None,
+            kinds!(
+                Session(Moved, AgentSwitched, ProcessAttached, ModelSwitched, Created, Forked),
+                Input,
+                Context,
+                Profile,
+                Step(TextEnded, ReasoningEnded, RequestSent, RequestRecorded, Started),
+                Tool,
+                Permission,
+                Compaction(Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced, Started),
+                Message,
+                Files,
+                Child,
+                Erasure
+            ) => None,
         }
     }
 }
@@ -89,42 +72,20 @@ impl Projection for AskedModels {
                 Purpose::Other => self.other = Some(sent.model.clone()),
             },
             Event::Compaction(CompactionEvent::Started(started)) => self.summary = started.model.clone(),
-            Event::Session(
-                SessionEvent::Moved(_)
-                | SessionEvent::AgentSwitched(_)
-                | SessionEvent::ProcessAttached(_)
-                | SessionEvent::ModelSwitched(_)
-                | SessionEvent::Titled(_)
-                | SessionEvent::TitleFailed(_)
-                | SessionEvent::Forked(_),
-            )
-            | Event::Input(_)
-            | Event::Context(_)
-            | Event::Profile(_)
-            | Event::Step(
-                StepEvent::TextEnded(_)
-                | StepEvent::ReasoningEnded(_)
-                | StepEvent::Ended(_)
-                | StepEvent::Failed(_)
-                | StepEvent::RequestRecorded(_)
-                | StepEvent::AnswerRecorded(_)
-                | StepEvent::RetryScheduled(_),
-            )
-            | Event::Tool(_)
-            | Event::Permission(_)
-            | Event::Compaction(
-                CompactionEvent::Undone(_)
-                | CompactionEvent::ToolOutputsPruned(_)
-                | CompactionEvent::ToolOutputsReduced(_)
-                | CompactionEvent::CallsReduced(_)
-                | CompactionEvent::Ended(_)
-                | CompactionEvent::Completed(_)
-                | CompactionEvent::Failed(_),
-            )
-            | Event::Message(_)
-            | Event::Files(_)
-            | Event::Child(_)
-            | Event::Erasure(_) => {}
+            kinds!(
+                Session(Moved, AgentSwitched, ProcessAttached, ModelSwitched, Titled, TitleFailed, Forked),
+                Input,
+                Context,
+                Profile,
+                Step(TextEnded, ReasoningEnded, Ended, Failed, RequestRecorded, AnswerRecorded, RetryScheduled),
+                Tool,
+                Permission,
+                Compaction(Undone, ToolOutputsPruned, ToolOutputsReduced, CallsReduced, Ended, Completed, Failed),
+                Message,
+                Files,
+                Child,
+                Erasure
+            ) => {}
         }
     }
 }

@@ -7,11 +7,8 @@ use super::context::{RecordedSources, order};
 use super::expectation::Tolerances;
 use super::run::{CallEnding, RecordedActivity};
 use super::{RecordError, RecordedEvent, RecordedSession};
-use annals_core::event::{
-    ChildEvent, ContextAdmitted, ContextEvent, Event, FilesEvent, InputConfigured, InputEvent, MessageEvent,
-    PermissionEvent, ProfileEvent, SessionEvent, ToolEvent,
-};
-use annals_core::{AgentName, CallId, InputId, Seq};
+use annals_core::event::{ContextAdmitted, Event, FilesEvent, InputConfigured, InputEvent, MessageEvent, SessionEvent};
+use annals_core::{AgentName, CallId, InputId, Seq, kinds};
 use annals_projections::{Projection, SessionView};
 use annals_runtime::settings::CompactionSettings;
 use serde_json::{Value, json};
@@ -145,29 +142,17 @@ impl<'a> ScriptBuilder<'a> {
             }
             Event::Session(SessionEvent::Forked(_)) => self.forked(),
             // They change no expected view, or follow from the events around them.
-            Event::Session(SessionEvent::Created(_))
-            | Event::Session(SessionEvent::ProcessAttached(_))
-            | Event::Session(SessionEvent::Titled(_))
-            | Event::Input(InputEvent::Configured(_))
-            | Event::Profile(ProfileEvent::AgentRecorded(_))
-            | Event::Profile(ProfileEvent::ModelRecorded(_))
-            | Event::Profile(ProfileEvent::ToolsRecorded(_))
-            | Event::Profile(ProfileEvent::OptionsRecorded(_))
-            | Event::Tool(ToolEvent::Progressed(_))
-            | Event::Permission(PermissionEvent::Asked(_))
-            | Event::Context(ContextEvent::InstructionDiscovered(_))
-            | Event::Message(MessageEvent::TodoUpdated(_))
-            | Event::Message(MessageEvent::RedactionApplied(_))
-            | Event::Message(MessageEvent::Edited(_) | MessageEvent::UnknownPart(_))
-            | Event::Session(SessionEvent::TitleFailed(_))
-            | Event::Files(FilesEvent::Captured(_))
-            | Event::Files(FilesEvent::Summarised(_))
-            | Event::Files(FilesEvent::RestoreBegun(_))
-            | Event::Files(FilesEvent::RestoreAbandoned(_))
-            | Event::Files(FilesEvent::DepartureBegun(_))
-            | Event::Files(FilesEvent::DepartureEnded(_))
-            | Event::Child(ChildEvent::Started(_))
-            | Event::Child(ChildEvent::Settled(_)) => {}
+            kinds!(
+                Session(Created, ProcessAttached, Titled, TitleFailed),
+                Input(Configured),
+                Profile(AgentRecorded, ModelRecorded, ToolsRecorded, OptionsRecorded),
+                Tool(Progressed),
+                Permission(Asked),
+                Context(InstructionDiscovered),
+                Message(TodoUpdated, RedactionApplied, Edited, UnknownPart),
+                Files(Captured, Summarised, RestoreBegun, RestoreAbandoned, DepartureBegun, DepartureEnded),
+                Child(Started, Settled)
+            ) => {}
             other => {
                 if !self.turn_fact(fact)? {
                     return Err(self.recording.inexpressible(fact.seq, format!("`{}`", other.kind().name())));

@@ -1,8 +1,8 @@
 //! Where a text is in a session, and what follows it in a fork with another wording.
 
 use super::{EditRefusal, EditableText, TextKind, wording};
-use annals_core::event::{ContextEvent, FilesEvent, InputEvent, MessageEvent, SessionEvent, StepEvent, ToolEvent};
-use annals_core::{Blobs, CallId, Event, InputId, Kind, Seq};
+use annals_core::event::{ContextEvent, InputEvent, MessageEvent, SessionEvent, StepEvent, ToolEvent};
+use annals_core::{Blobs, CallId, Event, InputId, Kind, Seq, kinds};
 use annals_projections::{Body, Content, SessionView};
 
 /// Where a text is, and where a fork without it is cut.
@@ -136,39 +136,29 @@ fn follows(event: &mut Event, what: TextKind, later: bool, joined: &[InputId]) -
         | Event::Tool(ToolEvent::Called(_) | ToolEvent::Settled(_)) => what == TextKind::ToolResult,
         Event::Session(SessionEvent::AgentSwitched(_) | SessionEvent::ModelSwitched(_)) => true,
         Event::Message(MessageEvent::TodoUpdated(_)) => what == TextKind::ToolResult,
-        Event::Session(
-            SessionEvent::Created(_)
-            | SessionEvent::Forked(_)
-            | SessionEvent::Titled(_)
-            | SessionEvent::Moved(_)
-            | SessionEvent::TitleFailed(_)
-            | SessionEvent::ProcessAttached(_),
-        )
-        | Event::Input(InputEvent::Promoted(_) | InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
-        | Event::Context(ContextEvent::EpochReplacementBlocked(_))
-        | Event::Profile(_)
-        | Event::Step(
-            StepEvent::RequestSent(_)
-            | StepEvent::RequestRecorded(_)
-            | StepEvent::AnswerRecorded(_)
-            | StepEvent::RetryScheduled(_),
-        )
-        | Event::Tool(ToolEvent::Progressed(_))
-        | Event::Permission(_)
-        | Event::Compaction(_)
-        | Event::Message(_)
-        | Event::Files(
-            FilesEvent::Captured(_)
-            | FilesEvent::Summarised(_)
-            | FilesEvent::RevertStaged(_)
-            | FilesEvent::RevertCleared(_)
-            | FilesEvent::RevertCommitted(_)
-            | FilesEvent::RestoreBegun(_)
-            | FilesEvent::RestoreAbandoned(_)
-            | FilesEvent::DepartureBegun(_)
-            | FilesEvent::DepartureEnded(_),
-        )
-        | Event::Child(_)
-        | Event::Erasure(_) => false,
+        kinds!(
+            Session(Created, Forked, Titled, Moved, TitleFailed, ProcessAttached),
+            Input(Promoted, Withdrawn, DeliveryChanged),
+            Context(EpochReplacementBlocked),
+            Profile,
+            Step(RequestSent, RequestRecorded, AnswerRecorded, RetryScheduled),
+            Tool(Progressed),
+            Permission,
+            Compaction,
+            Message,
+            Files(
+                Captured,
+                Summarised,
+                RevertStaged,
+                RevertCleared,
+                RevertCommitted,
+                RestoreBegun,
+                RestoreAbandoned,
+                DepartureBegun,
+                DepartureEnded
+            ),
+            Child,
+            Erasure
+        ) => false,
     }
 }
