@@ -14,7 +14,7 @@ const ALWAYS: &str = "always";
 const REJECT: &str = "reject";
 
 /// Where clients put what the user says to a rejection: the protocol has no field for it.
-const SAID: [&str; 2] = ["/outcome/_meta/feedback", "/_meta/feedback"];
+const FEEDBACK: [&str; 2] = ["/outcome/_meta/feedback", "/_meta/feedback"];
 
 /// Asks one question and passes the answer on. A question that the editor cannot answer is rejected.
 pub(super) async fn ask(editor: &Editor, session: &str, directory: &Path, mut waiting: WaitingQuestion) {
@@ -62,8 +62,8 @@ fn chosen(answer: Option<&Value>, asked: &PermissionQuestion) -> PermissionAnswe
 
 /// What the model reads of a rejection; without it the turn ends.
 fn feedback(answer: &Value) -> Option<String> {
-    let said = SAID.iter().filter_map(|place| answer.pointer(place)?.as_str());
-    said.map(str::trim).find(|said| !said.is_empty()).map(str::to_owned)
+    let text = FEEDBACK.iter().filter_map(|place| answer.pointer(place)?.as_str());
+    text.map(str::trim).find(|text| !text.is_empty()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -92,18 +92,18 @@ mod tests {
         };
         assert_eq!(answered("once"), PermissionAnswer::Once);
         assert_eq!(answered("anything"), PermissionAnswer::Reject { feedback: None });
-        let said = |meta: Value| {
+        let feedback = |meta: Value| {
             let outcome = json!({"outcome": "selected", "optionId": "reject", "_meta": meta});
             [
                 json!({"outcome": outcome}),
                 json!({"outcome": {"outcome": "selected", "optionId": "reject"}, "_meta": meta}),
             ]
         };
-        for answer in said(json!({"feedback": " use cargo nextest "})) {
+        for answer in feedback(json!({"feedback": " use cargo nextest "})) {
             let expected = PermissionAnswer::Reject { feedback: Some("use cargo nextest".into()) };
             assert_eq!(chosen(Some(&answer), &asked), expected);
         }
-        for answer in said(json!({"feedback": " "})).into_iter().chain(said(json!({"feedback": 1}))) {
+        for answer in feedback(json!({"feedback": " "})).into_iter().chain(feedback(json!({"feedback": 1}))) {
             assert_eq!(chosen(Some(&answer), &asked), PermissionAnswer::Reject { feedback: None });
         }
         let cancelled = json!({"outcome": {"outcome": "cancelled"}});

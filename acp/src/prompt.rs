@@ -93,7 +93,7 @@ mod tests {
         );
         let prompt = read(blocks.unwrap_or_default(), Path::new("/p"));
         assert_eq!(prompt.text, "see @src/a.rs [docs](https://docs.rs) b.rs");
-        let told: Vec<_> = prompt.attachments.iter().map(|one| (one.mime.as_str(), one.name.as_deref())).collect();
-        assert_eq!(told, [("text/plain", Some("b.rs")), ("image/png", None)]);
+        let attached: Vec<_> = prompt.attachments.iter().map(|one| (one.mime.as_str(), one.name.as_deref())).collect();
+        assert_eq!(attached, [("text/plain", Some("b.rs")), ("image/png", None)]);
     }
 }

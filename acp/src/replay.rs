@@ -44,10 +44,10 @@ fn about(message: &Message, directory: &Path, blobs: &dyn Blobs) -> Vec<Value> {
     match &message.body {
         Body::User { text, attachments, .. } => {
             let text = text.resolve(blobs);
-            let said = (!text.is_empty()).then(|| chunk(PROMPT, &text));
+            let prompt = (!text.is_empty()).then(|| chunk(PROMPT, &text));
             let media = attachments.iter().filter_map(|one| content::media(one, blobs));
             let media = media.map(|block| serde_json::json!({"sessionUpdate": PROMPT, "content": block}));
-            said.into_iter().chain(media).collect()
+            prompt.into_iter().chain(media).collect()
         }
         Body::Assistant(answer) => answer.content.iter().flat_map(|one| part(one, directory, blobs)).collect(),
         Body::Shell { command, output, .. } => {

@@ -152,9 +152,9 @@ impl Config {
     /// The model of a new session of an agent; `None` when none is configured.
     pub fn default_model(&self, agent: &AgentName) -> Option<ModelName> {
         // A variable is said for this very run.
-        let said = self.settings.get(&["model"]);
-        let general = said.and_then(|setting| setting.value.as_str()).map(ModelName::from);
-        match said.map(|setting| &setting.origin) {
+        let model = self.settings.get(&["model"]);
+        let general = model.and_then(|setting| setting.value.as_str()).map(ModelName::from);
+        match model.map(|setting| &setting.origin) {
             Some(ValueOrigin::Environment(_)) => general,
             _ => self.agents.get(agent).and_then(|agent| agent.model.clone()).or(general),
         }

@@ -312,10 +312,10 @@ pub fn shown(path: &[String]) -> String {
 
 fn unknown(path: &[String], keys: &[ConfigKey]) -> String {
     let name = path.last().map_or("", String::as_str);
-    let told = format!("unknown key `{}`", shown(path));
+    let message = format!("unknown key `{}`", shown(path));
     if SECRETS.contains(&name) {
         return format!(
-            "{told}: keys are never stored in files; name a variable with `key_env` or a command with `key_command`"
+            "{message}: keys are never stored in files; name a variable with `key_env` or a command with `key_command`"
         );
     }
     let near = keys
@@ -324,7 +324,7 @@ fn unknown(path: &[String], keys: &[ConfigKey]) -> String {
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .filter(|(likeness, _)| *likeness >= NEAR);
     match near {
-        Some((_, near)) => format!("{told}; did you mean `{near}`?"),
-        None => format!("{told}; known keys: {}", keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ")),
+        Some((_, near)) => format!("{message}; did you mean `{near}`?"),
+        None => format!("{message}; known keys: {}", keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ")),
     }
 }

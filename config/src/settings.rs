@@ -44,7 +44,7 @@ impl MergedSettings {
 
     /// Lays over what environment variables say for this run.
     pub fn lay_environment(&mut self, variables: &Variables) {
-        let said = |key: &ConfigKey| {
+        let from_variable = |key: &ConfigKey| {
             let name = key.variable?;
             let value = variables.get(name)?;
             Some(Setting {
@@ -53,7 +53,7 @@ impl MergedSettings {
                 origin: ValueOrigin::Environment(name),
             })
         };
-        self.lay(KEYS.iter().filter_map(said).collect::<Vec<_>>());
+        self.lay(KEYS.iter().filter_map(from_variable).collect::<Vec<_>>());
     }
 
     /// Every setting, in the order in which they came.

@@ -281,9 +281,9 @@ fn model(
     options: &RunOptions,
     found: Option<&ExistingSession>,
 ) -> Result<ModelName, HostError> {
-    let said = options.model.as_deref().map(ModelName::from);
+    let named = options.model.as_deref().map(ModelName::from);
     let recorded = || found.filter(|found| is_usable_here(config, options, found)).map(|found| found.model.clone());
-    let wanted = said.or_else(recorded).or_else(|| config.default_model(agent));
+    let wanted = named.or_else(recorded).or_else(|| config.default_model(agent));
     let wanted = wanted.or_else(|| found.map(|found| found.model.clone()));
     let model = wanted.ok_or_else(|| HostError::NoModel { advice: choose(config) })?;
     let known = config.catalog.model(&model).ok_or_else(|| match (&options.model, found) {

@@ -80,7 +80,7 @@ impl HostContext {
 
     /// The same with another receiver of its remarks.
     #[must_use]
-    pub fn telling(self, remarks: Arc<dyn HostRemarks>) -> Self {
+    pub fn with_remarks(self, remarks: Arc<dyn HostRemarks>) -> Self {
         Self { remarks, ..self }
     }
 

@@ -142,9 +142,9 @@ impl PromptExpander {
                 expanded.agent = template.agent.clone();
                 expanded.model = template.model.clone();
                 // The commands and files are those of the template: arguments name none.
-                let (told, marked) = self.with_commands(&template, &mut expanded.remarks).await;
-                self.mentions(&told, template.runs_commands, model, &mut expanded);
-                expanded.text = filled(&told, arguments);
+                let (text, marked) = self.with_commands(&template, &mut expanded.remarks).await;
+                self.mentions(&text, template.runs_commands, model, &mut expanded);
+                expanded.text = filled(&text, arguments);
                 self.mentions(arguments, true, model, &mut expanded);
                 for (mark, output) in marked {
                     expanded.text = expanded.text.replace(&mark, &output);
@@ -177,17 +177,17 @@ impl PromptExpander {
         template: &PromptTemplate,
         remarks: &mut Vec<String>,
     ) -> (String, Vec<(String, String)>) {
-        let (mut told, mut marked) = (String::new(), Vec::new());
+        let (mut text, mut marked) = (String::new(), Vec::new());
         let mut rest = template.text.as_str();
         while let Some((before, after)) = rest.split_once("!`") {
             let Some((command, behind)) = after.split_once('`') else { break };
-            told.push_str(before);
+            text.push_str(before);
             if template.runs_commands {
                 let mark = format!("\u{0}{}\u{0}", marked.len());
-                told.push_str(&mark);
+                text.push_str(&mark);
                 marked.push((mark, self.output(command).await));
             } else {
-                told.push_str(&format!("!`{command}`"));
+                text.push_str(&format!("!`{command}`"));
                 remarks.push(format!(
                     "/{} names a command, which is not run, because the project is not trusted; to trust it: `annals config trust`",
                     template.name
@@ -195,8 +195,8 @@ impl PromptExpander {
             }
             rest = behind;
         }
-        told.push_str(rest);
-        (told, marked)
+        text.push_str(rest);
+        (text, marked)
     }
 
     /// What a command of a template prints, and how it ended, if it failed.

@@ -106,9 +106,9 @@ fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>, lines_max: usize) -> s
             header.agent = object.text("agentId");
             header.first = object.text("uuid").unwrap_or_default();
             header.forked_from = object.object("forkedFrom").and_then(|from| from.text("sessionId"));
-            let said = object.text("timestamp").as_deref().and_then(moment).unwrap_or(header.created);
+            let written = object.text("timestamp").as_deref().and_then(moment).unwrap_or(header.created);
             // What the program notes first of a session of its own precedes the first prompt.
-            header.is_copied = header.forked_from.is_some() || said < header.created;
+            header.is_copied = header.forked_from.is_some() || written < header.created;
         }
         header.kind = header.kind.or_else(|| object.text("attributionAgent"));
         if header.prompt.is_none() && object.text("type").as_deref() == Some("user") && !object.flag("isMeta") {

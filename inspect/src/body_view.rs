@@ -52,8 +52,8 @@ impl ViewDifference {
     pub fn words(self) -> String {
         let parts =
             [(self.unexplained, "of the body from no known event"), (self.not_sent, "of the events not in the body")];
-        let told = parts.into_iter().filter(|(count, _)| *count > 0);
-        told.map(|(count, what)| format!("{} {what}", counted(count, "part"))).collect::<Vec<_>>().join(", ")
+        let present = parts.into_iter().filter(|(count, _)| *count > 0);
+        present.map(|(count, what)| format!("{} {what}", counted(count, "part"))).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -69,21 +69,21 @@ pub(crate) fn read(
 ) -> Option<BodyView> {
     let (_, path) = target.split_once(' ')?;
     let (protocol, _) = RecordedProtocol::of(path)?;
-    let said = conversation(protocol, path, &json(body)?)?;
+    let conversation = conversation(protocol, path, &json(body)?)?;
     let known: Vec<KnownPart> = view.history.selected().flat_map(|message| known_parts(message, blobs)).collect();
-    let new = parts(&said.units);
+    let new = parts(&conversation.units);
     let old: Vec<ConversationPart> = known.iter().map(|known| known.part.clone()).collect();
     let names: Vec<ConversationPart> = new.iter().map(|(part, ..)| part.clone()).collect();
     let alignment = align(&old, &names);
-    let explained = Explained::of(&said.units, &new, &known, &alignment);
+    let explained = Explained::of(&conversation.units, &new, &known, &alignment);
     let is_turn = sent.purpose == Purpose::Turn;
     let (unexplained, not_sent) = if is_turn { alignment.differences(&old, &names) } else { (0, 0) };
     // Of a conversation that the provider has, the body only has what is new.
-    let not_sent = if said.previous.is_some() { 0 } else { not_sent };
+    let not_sent = if conversation.previous.is_some() { 0 } else { not_sent };
     let difference = ViewDifference { unexplained, not_sent };
     let mut messages: Vec<RequestMessage> = Vec::new();
     let mut pointers: Vec<Vec<String>> = Vec::new();
-    for (number, unit) in said.units.iter().enumerate() {
+    for (number, unit) in conversation.units.iter().enumerate() {
         let mut last: Option<Role> = None;
         for (at, item) in unit.items.iter().enumerate() {
             let role = role(unit.speaker, item);
@@ -100,19 +100,26 @@ pub(crate) fn read(
             }
         }
     }
-    let (system, places) = system(&said, folded, view, blobs);
-    let mut options = said.options.clone();
-    options.body.extend(said.exchange.clone());
+    let (system, places) = system(&conversation, folded, view, blobs);
+    let mut options = conversation.options.clone();
+    options.body.extend(conversation.exchange.clone());
     let request = Request {
         system,
         messages: RequestMessages::from_iter(messages),
-        tools: said.tools.clone(),
+        tools: conversation.tools.clone(),
         options,
         ..folded.clone()
     };
-    let volatile = said.instructions.iter().enumerate().filter(|(_, text)| text.is_volatile).map(|(at, _)| at);
+    let volatile = conversation.instructions.iter().enumerate().filter(|(_, text)| text.is_volatile).map(|(at, _)| at);
     let volatile = volatile.collect();
-    Some(BodyView { request, system: places, volatile, messages: pointers, previous: said.previous, difference })
+    Some(BodyView {
+        request,
+        system: places,
+        volatile,
+        messages: pointers,
+        previous: conversation.previous,
+        difference,
+    })
 }
 
 fn json(body: &str) -> Option<Value> {
@@ -183,14 +190,14 @@ fn block(item: &WireItem, seq: Option<Seq>) -> Block {
 
 /// The system texts, each with the piece of the baseline that it is, and its place.
 fn system(
-    said: &WireConversation,
+    conversation: &WireConversation,
     folded: &Request,
     view: &SessionView,
     blobs: &dyn Blobs,
 ) -> (Vec<SystemText>, Vec<String>) {
     let epoch = view.epochs.current.as_ref().filter(|_| folded.purpose == Purpose::Turn);
     let mut parts: Vec<_> = epoch.iter().flat_map(|epoch| &epoch.parts).collect();
-    let texts = said.instructions.iter().map(|instruction| {
+    let texts = conversation.instructions.iter().map(|instruction| {
         let text = instruction.text.clone();
         let part = parts.iter().position(|part| part.text.resolve(blobs) == text.as_str()).map(|at| parts.remove(at));
         let source = part.map(|part| part.key.clone());

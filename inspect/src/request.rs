@@ -58,14 +58,14 @@ impl Lack {
             return None;
         }
         let names: Vec<&str> = lacks.iter().map(|lack| lack.words()).collect();
-        let mut told = format!("{}.", names.join(", "));
+        let mut sentence = format!("{}.", names.join(", "));
         if lacks.contains(&Self::Request) {
-            told.push_str(" What is shown is rebuilt from the views just before the answer.");
+            sentence.push_str(" What is shown is rebuilt from the views just before the answer.");
         }
         if lacks.contains(&Self::ModelProfile) {
-            told.push_str(" System messages are shown as native ones.");
+            sentence.push_str(" System messages are shown as native ones.");
         }
-        Some(told)
+        Some(sentence)
     }
 }
 

@@ -207,11 +207,11 @@ async fn since(
         let earlier = past.request(&before).await?;
         let there: HashSet<_> = span::spans(&earlier, steps).iter().map(RequestSpan::identity).collect();
         open.retain(|at, span| {
-            let stands = there.contains(&span.identity());
-            if let (false, Some(first)) = (stands, since.get_mut(*at)) {
+            let is_there = there.contains(&span.identity());
+            if let (false, Some(first)) = (is_there, since.get_mut(*at)) {
                 *first = after.number;
             }
-            stands
+            is_there
         });
     }
     Ok(since)

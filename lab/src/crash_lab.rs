@@ -40,7 +40,7 @@ impl CrashLab {
         let folder = trials.folder("whole", self)?;
         let whole = folder.run(&Ran::Command(&self.command), "run", None, self.limit)?;
         if !whole.status.is_some_and(|status| status.success()) {
-            return Err(LabError::Fails { status: shown(&whole), said: whole.said });
+            return Err(LabError::Fails { status: shown(&whole), output: whole.output });
         }
         let points = whole.points;
         report.points = points.len() as u64;
@@ -88,7 +88,7 @@ impl CrashLab {
         // A session that was complete may refuse to be continued.
         let appended = resumed.points.iter().any(|point| point.place == CrashPlace::AfterAppend);
         if !ended_well && (appended || !broken.is_empty() || resumed.status.is_none()) {
-            broken.insert(0, format!("started again, it failed ({}): {}", shown(&resumed), resumed.said));
+            broken.insert(0, format!("started again, it failed ({}): {}", shown(&resumed), resumed.output));
         }
         report.count(point.place, broken.is_empty());
         trials.done(&folder, broken.is_empty())?;

@@ -16,12 +16,12 @@ pub enum LabError {
         source: io::Error,
     },
     /// It fails without a crash.
-    #[error("the command fails without a crash ({status}), so there is nothing to compare with: {said}")]
+    #[error("the command fails without a crash ({status}), so there is nothing to compare with: {output}")]
     Fails {
         /// How it ended.
         status: String,
         /// The last lines of its output.
-        said: String,
+        output: String,
     },
     /// It appended nothing.
     #[error(

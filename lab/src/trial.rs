@@ -42,7 +42,7 @@ pub(crate) struct TrialRun {
     pub(crate) status: Option<ExitStatus>,
     pub(crate) points: Vec<ReachedPoint>,
     /// The last lines that it wrote.
-    pub(crate) said: String,
+    pub(crate) output: String,
 }
 
 impl TrialFolder {
@@ -92,7 +92,7 @@ impl TrialFolder {
         let shown = format!("{:?}", command.get_program());
         let child = command.spawn().map_err(|source| LabError::Start { command: shown, source })?;
         let status = wait(child, limit).map_err(file)?;
-        Ok(TrialRun { status, points: read_points(&points)?, said: tail(&output) })
+        Ok(TrialRun { status, points: read_points(&points)?, output: tail(&output) })
     }
 
     fn command(&self, ran: &Ran<'_>) -> Command {

@@ -56,7 +56,7 @@ struct Repeating {
     /// Of name and input.
     call: u64,
     /// The output that the model read.
-    told: u64,
+    result: u64,
     counted: Repeats,
 }
 
@@ -102,13 +102,13 @@ impl Calls {
             self.repeating = Repeating::default();
             return;
         }
-        let told =
+        let result =
             fnv(SEED, &[Some(&settled.output), error].map(|text| text.map_or_else(String::new, reference)).concat());
         let before = &self.repeating;
-        let is_next = (before.call, before.told, before.counted.failed) == (open.made, told, failed);
+        let is_next = (before.call, before.result, before.counted.failed) == (open.made, result, failed);
         let count = if is_next { before.counted.count } else { 0 };
         let counted = Repeats { count: count + 1, failed, refused: 0 };
-        self.repeating = Repeating { call: open.made, told, counted };
+        self.repeating = Repeating { call: open.made, result, counted };
     }
 
     /// Whether a call is open.

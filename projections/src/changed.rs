@@ -43,12 +43,12 @@ impl ChangedFiles {
     pub fn unsummarised(&self) -> Option<(&str, &str)> {
         let (_, first) = self.first.as_ref()?;
         let last = self.last.as_ref()?;
-        let told = match &self.summarised {
-            Some(told) => told == last,
+        let is_summarised = match &self.summarised {
+            Some(tree) => tree == last,
             // After a revert the summary before it holds, of files that may have changed since.
             None => self.sums.is_empty() && first == last,
         };
-        (!told).then_some((first, last))
+        (!is_summarised).then_some((first, last))
     }
 
     pub(crate) fn apply(&mut self, record: &Record<'_>) {

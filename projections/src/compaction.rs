@@ -98,7 +98,7 @@ fn planned(
     let mut new = false;
     for message in &covered {
         let of_message = entries::of_message(message, blobs);
-        new |= !of_message.is_empty() && !stands_already(message, &replayed);
+        new |= !of_message.is_empty() && !is_replayed(message, &replayed);
         entries.extend(of_message);
     }
     if !new {
@@ -226,7 +226,7 @@ pub fn running_inputs<'a>(history: &'a History, model: &ModelProfile) -> Vec<&'a
 }
 
 /// Whether a covered message follows the summary exactly as it is sent already.
-fn stands_already(message: &Message, replayed: &[ReplayedInput]) -> bool {
+fn is_replayed(message: &Message, replayed: &[ReplayedInput]) -> bool {
     let Body::User { shortened, .. } = &message.body else { return false };
     replayed.iter().any(|input| input.seq == message.seq && input.text == *shortened)
 }

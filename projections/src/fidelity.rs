@@ -81,25 +81,25 @@ pub struct CoveredText {
 impl Fidelity {
     /// Compares what left with everything that the model reads instead.
     pub fn of(covered: &[CoveredText], remaining: &str) -> Self {
-        let said = remaining.to_lowercase();
+        let lowered = remaining.to_lowercase();
         let mut fidelity = Self::default();
         let mut seen = BTreeSet::new();
         for text in covered {
             for line in text.text.lines() {
                 for (kind, mention) in mentions(line) {
                     if seen.insert(mention.to_lowercase()) {
-                        fidelity.count(kind).add(said.contains(&mention.to_lowercase()));
+                        fidelity.count(kind).add(lowered.contains(&mention.to_lowercase()));
                     }
                 }
                 if is_instruction(line.trim()) && seen.insert(line.trim().to_lowercase()) {
-                    fidelity.instructions.add(carries(&said, line));
+                    fidelity.instructions.add(carries(&lowered, line));
                 }
             }
             if text.user {
                 let sentences = sentences(&text.text).map(|sentence| SentenceFidelity {
                     message: text.message,
                     text: sentence.to_string(),
-                    count: of_sentence(sentence, &said),
+                    count: of_sentence(sentence, &lowered),
                 });
                 fidelity.sentences.extend(sentences.filter(|sentence| sentence.count.of > 0));
             }
@@ -118,11 +118,11 @@ impl Fidelity {
     }
 }
 
-fn of_sentence(sentence: &str, said: &str) -> KeptCount {
+fn of_sentence(sentence: &str, lowered: &str) -> KeptCount {
     let mut count = KeptCount::default();
-    mentions(sentence).for_each(|(_, mention)| count.add(said.contains(&mention.to_lowercase())));
+    mentions(sentence).for_each(|(_, mention)| count.add(lowered.contains(&mention.to_lowercase())));
     if is_instruction(sentence) {
-        count.add(carries(said, sentence));
+        count.add(carries(lowered, sentence));
     }
     count
 }
@@ -205,17 +205,17 @@ fn is_name(word: &str) -> bool {
 /// What a covered text mentions and a summary does not: names in it (paths, identifiers, quoted words), and lines that read
 /// like an instruction: each is quoted unchanged, in order, once.
 pub fn unmentioned(covered: &str, summary: &str) -> (Vec<String>, Vec<String>) {
-    let said = summary.to_lowercase();
+    let lowered = summary.to_lowercase();
     let mut names: Vec<String> = Vec::new();
     let mut instructions: Vec<String> = Vec::new();
     for line in covered.lines() {
         for name in words(line) {
-            if is_name(name) && !said.contains(&name.to_lowercase()) && !names.iter().any(|known| known == name) {
+            if is_name(name) && !lowered.contains(&name.to_lowercase()) && !names.iter().any(|known| known == name) {
                 names.push(name.to_string());
             }
         }
         let line = line.trim();
-        if is_instruction(line) && !carries(&said, line) && !instructions.iter().any(|known| known == line) {
+        if is_instruction(line) && !carries(&lowered, line) && !instructions.iter().any(|known| known == line) {
             instructions.push(line.to_string());
         }
     }
@@ -242,13 +242,13 @@ fn is_instruction(line: &str) -> bool {
 }
 
 /// Whether the summary contains most of the important words of a line.
-fn carries(said: &str, line: &str) -> bool {
+fn carries(lowered: &str, line: &str) -> bool {
     let words: Vec<String> = line
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.chars().count() >= 4)
         .map(str::to_lowercase)
         .collect();
-    let found = words.iter().filter(|word| said.contains(word.as_str())).count();
+    let found = words.iter().filter(|word| lowered.contains(word.as_str())).count();
     words.is_empty() || found * 3 >= words.len() * 2
 }
 

@@ -178,8 +178,8 @@ impl Messages {
                 };
                 self.push(seq, at, Body::User { id, text, attachments, shortened: None })
             }
-            Event::Context(ContextEvent::Admitted(told)) => {
-                self.push(seq, at, Body::System { keys: told.keys.clone(), text: told.text.clone() })
+            Event::Context(ContextEvent::Admitted(admitted)) => {
+                self.push(seq, at, Body::System { keys: admitted.keys.clone(), text: admitted.text.clone() })
             }
             Event::Message(MessageEvent::UnknownPart(part)) => {
                 let keys = UNKNOWN_PART.parse().into_iter().collect();

@@ -206,8 +206,8 @@ impl Projection for Statistics {
         self.events += 1;
         match record.event {
             Event::Input(InputEvent::Admitted(admitted)) => {
-                let says = |text: &str| !text.trim().is_empty();
-                if self.opening.is_none() && admitted.text.inline().is_some_and(says) {
+                let has_text = |text: &str| !text.trim().is_empty();
+                if self.opening.is_none() && admitted.text.inline().is_some_and(has_text) {
                     self.opening = Some(admitted.text.clone());
                 }
             }

@@ -201,8 +201,8 @@ fn chat(body: &Value) -> Vec<(String, String)> {
 fn response_items(body: &Value) -> Vec<(String, String)> {
     let items = body.get("output").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     // A conversation that a provider compacted keeps messages of the user.
-    let said = items.iter().filter(|item| item.get("role").is_none_or(|role| role == "assistant"));
-    let done = said
+    let messages = items.iter().filter(|item| item.get("role").is_none_or(|role| role == "assistant"));
+    let done = messages
         .enumerate()
         .map(|(index, item)| json!({"type": "response.output_item.done", "output_index": index, "item": item}));
     let kind = match body.get("status").and_then(Value::as_str) {

@@ -57,16 +57,16 @@ fn main() {
     let count = |path: &PathBuf| std::fs::read_to_string(path).expect("a fixture can be read").lines().count();
     let events: usize = logs.iter().map(count).sum();
     println!("{events} events of {} logs; fastest of {rounds} rounds", logs.len());
-    let told = |what: &str, best: Duration| {
+    let print = |what: &str, best: Duration| {
         let rate = events as f64 / best.as_secs_f64();
         println!("{what:<34} {rate:>9.0} events/s  {:>6.0}x OpenCode 1.18.33 ({OPENCODE} events/s)", rate / OPENCODE);
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
     let imported: Vec<Arc<dyn EventLog>> = logs.iter().map(|path| runtime.block_on(read(path))).collect();
     let replayed = fastest(rounds, || imported.iter().for_each(|log| runtime.block_on(replay(log))));
-    told("replay: verify and fold all views", replayed);
+    print("replay: verify and fold all views", replayed);
     let both = || logs.iter().for_each(|path| runtime.block_on(async { replay(&read(path).await).await }));
-    told("the same from the foreign file on", fastest(rounds, both));
+    print("the same from the foreign file on", fastest(rounds, both));
     let command = fastest(rounds, || {
         for path in &logs {
             let mut out: Vec<u8> = Vec::new();
@@ -75,5 +75,5 @@ fn main() {
             assert_eq!(status, 0, "{}", path.display());
         }
     });
-    told("`annals replay`, one run a log", command);
+    print("`annals replay`, one run a log", command);
 }

@@ -86,7 +86,7 @@ impl CommandContext {
     ) -> Self {
         let host = HostContext::new(PROGRAM, place, Environment::of_process())
             .at(Arc::new(FixedClock(style.now)))
-            .telling(Arc::new(ShownRemarks(remarks.clone())));
+            .with_remarks(Arc::new(ShownRemarks(remarks.clone())));
         let diagnostics = Diagnostics::default();
         Self { host, named, file, style, remarks, watched: false, all_projects: false, diagnostics }
     }

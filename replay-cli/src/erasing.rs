@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
 
 /// Says what is about to be erased, and what that reaches.
-pub fn tell_reach(plan: &ErasurePlan, cli: &CommandContext) {
+pub fn remark_reach(plan: &ErasurePlan, cli: &CommandContext) {
     let (texts, chars) = (counted(plan.texts, "text"), counted(plan.chars, "character"));
     let of = counted(plan.what.len() as u64, "session");
     cli.remark(&format!("to erase: {texts} ({chars}) of {of}; this cannot be undone"));
@@ -57,15 +57,15 @@ pub fn confirmed(yes: bool, question: &str) -> Result<bool, CliError> {
 }
 
 /// Says that an erasure of an earlier process was finished.
-pub fn tell_earlier(earlier: &EarlierErasure, cli: &CommandContext) {
+pub fn remark_earlier(earlier: &EarlierErasure, cli: &CommandContext) {
     for session in &earlier.sessions {
         cli.remark(&format!("an earlier erasure in session {session} was finished"));
     }
-    tell_pending(&earlier.unconfirmed, cli);
+    remark_pending(&earlier.unconfirmed, cli);
 }
 
 /// Says which servers have not confirmed.
-fn tell_pending(unconfirmed: &BTreeSet<String>, cli: &CommandContext) {
+fn remark_pending(unconfirmed: &BTreeSet<String>, cli: &CommandContext) {
     if !unconfirmed.is_empty() {
         let servers: Vec<&str> = unconfirmed.iter().map(String::as_str).collect();
         let servers = plain(&servers.join(", "));
@@ -126,7 +126,7 @@ pub fn show(erased: &FinishedErasure, cli: &CommandContext, out: &mut dyn Write)
     if !unconfirmed.is_empty() {
         writeln!(out, "erasure pending")?;
     }
-    tell_pending(unconfirmed, cli);
+    remark_pending(unconfirmed, cli);
     let counts = [
         ("blobs", copies.blobs),
         ("tool output files", files.outputs),

@@ -221,9 +221,9 @@ impl FactFold {
                     self.prompts.push(seq);
                 }
                 let mut fact = NewFact::new(FactKind::Prompt);
-                if let Some((_, said, queued)) = self.pending.remove(&promoted.input) {
-                    fact = fact.shown(&said).with(FactField::Queued, FactValue::Bool(queued));
-                    fact = fact.with(FactField::Text, FactValue::Text(said));
+                if let Some((_, text, queued)) = self.pending.remove(&promoted.input) {
+                    fact = fact.shown(&text).with(FactField::Queued, FactValue::Bool(queued));
+                    fact = fact.with(FactField::Text, FactValue::Text(text));
                 }
                 vec![fact]
             }

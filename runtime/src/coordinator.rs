@@ -158,11 +158,11 @@ impl Coordinator {
     fn start(&self, active: &mut Active, work: &Arc<dyn JobRunner>, session: SessionId, job: RunJob) -> PendingRun {
         active.periods += 1;
         let period = active.periods;
-        let (told, ended) = watch::channel(None);
+        let (sender, ended) = watch::channel(None);
         let cancel = Arc::new(Cancel::default());
         let (this, worker, stop) = (self.clone(), work.clone(), cancel.clone());
         // The task waits for the lock that the caller holds until the period is in the map.
-        let task = tokio::spawn(async move { this.period(worker, session, period, job, stop, told).await });
+        let task = tokio::spawn(async move { this.period(worker, session, period, job, stop, sender).await });
         let busy = Busy { period, job, woken: false, stopping: false, cancel, ended: ended.clone(), task };
         active.busy.insert(session, busy);
         ended
@@ -176,7 +176,7 @@ impl Coordinator {
         period: u64,
         mut job: RunJob,
         mut cancel: Arc<Cancel>,
-        told: watch::Sender<Option<RunResult>>,
+        sender: watch::Sender<Option<RunResult>>,
     ) {
         self.bus.publish(&Notice::Busy(session));
         let ended = loop {
@@ -205,7 +205,7 @@ impl Coordinator {
             tracing::warn!(%session, %error, "a run failed");
         }
         self.bus.publish(&Notice::Idle { session, outcome: ended.as_ref().ok().copied() });
-        told.send_replace(Some(ended));
+        sender.send_replace(Some(ended));
     }
 
     fn active(&self) -> MutexGuard<'_, Active> {

@@ -107,7 +107,7 @@ impl RecordedRun {
         let until = log.head(session).await?.ok_or(ReadError::NoSession(session))?.next;
         let (whole, _) = Views::new(log.clone(), None).whole(session, until).await?;
         let from = from.unwrap_or_default();
-        let stands = |seq: Seq| !whole.transcript.is_removed(seq);
+        let remains = |seq: Seq| !whole.transcript.is_removed(seq);
         let mut reading = ActionReader {
             blobs: &*log.blobs(),
             from,
@@ -122,7 +122,7 @@ impl RecordedRun {
         };
         let mut pages = log.pages(session, Seq::ZERO..until);
         while let Some(slices) = pages.next_page().await? {
-            slices.iter().flat_map(Slice::records).for_each(|record| reading.take(&record, &stands));
+            slices.iter().flat_map(Slice::records).for_each(|record| reading.take(&record, &remains));
         }
         let found = reading.found;
         if !found.actions.iter().any(|action| matches!(action, UserAction::Gave(_))) {
@@ -148,7 +148,7 @@ struct ActionReader<'a> {
 }
 
 impl ActionReader<'_> {
-    fn take(&mut self, record: &Record<'_>, stands: &impl Fn(Seq) -> bool) {
+    fn take(&mut self, record: &Record<'_>, remains: &impl Fn(Seq) -> bool) {
         if let Event::Input(InputEvent::Admitted(admitted)) = record.event {
             self.admitted.insert(admitted.input.clone(), admitted.clone());
         }
@@ -157,7 +157,7 @@ impl ActionReader<'_> {
         }
         if let Event::Input(InputEvent::Promoted(promoted)) = record.event
             && record.seq >= self.from
-            && stands(record.seq)
+            && remains(record.seq)
             && let Some(admitted) = self.admitted.remove(&promoted.input)
         {
             if !self.begun {
@@ -166,7 +166,7 @@ impl ActionReader<'_> {
             }
             self.gave(record.seq, admitted);
         }
-        if self.begun && stands(record.seq) {
+        if self.begun && remains(record.seq) {
             self.later(record);
         }
         if let Event::Profile(ProfileEvent::ToolsRecorded(recorded)) = record.event {

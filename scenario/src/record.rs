@@ -74,13 +74,13 @@ impl RecordedSession {
         };
         let mut walk = walk::ScriptBuilder::new(self, facts);
         facts.iter().try_for_each(|fact| walk.take(fact))?;
-        let told = walk.finish()?;
-        let mut script = told.script;
-        script.push(json!({ "expect": expectation::of(self, facts, &told.tolerances) }));
+        let recorded = walk.finish()?;
+        let mut script = recorded.script;
+        script.push(json!({ "expect": expectation::of(self, facts, &recorded.tolerances) }));
 
         let word = |switch: Switch| switch.as_str();
         let name = format!("the Session {} plays again", self.session);
-        let (agents, models) = self.profiles(facts, &told.asked);
+        let (agents, models) = self.profiles(facts, &recorded.asked);
         Ok(vec![
             ("scenario", json!(1)),
             ("name", json!(name)),
@@ -96,7 +96,7 @@ impl RecordedSession {
             ),
             ("agents", Value::Object(agents)),
             ("models", Value::Object(models)),
-            ("config", json!({ "compaction": told.compaction })),
+            ("config", json!({ "compaction": recorded.compaction })),
             ("script", Value::Array(script)),
         ])
     }

@@ -106,18 +106,18 @@ pub const LAWS: &[Law] = laws![
 /// The first violation, with the name of its law. An `Err` of `make` counts as one.
 pub async fn run_all(make: impl AsyncFn() -> Result<Arc<dyn EventLog>, Violation>) -> LawResult {
     for law in LAWS {
-        let told = |violation: Violation| Violation(format!("{}: {violation}", law.name.replace('_', " ")));
-        let log = make().await.map_err(told)?;
-        (law.holds)(log).await.map_err(told)?;
+        let named = |violation: Violation| Violation(format!("{}: {violation}", law.name.replace('_', " ")));
+        let log = make().await.map_err(named)?;
+        (law.holds)(log).await.map_err(named)?;
     }
     Ok(())
 }
 
 /// Returns a [`Violation`] unless the condition holds.
 macro_rules! hold {
-    ($condition:expr, $($told:tt)+) => {
+    ($condition:expr, $($message:tt)+) => {
         if !$condition {
-            return Err($crate::conformance::Violation(format!($($told)+)));
+            return Err($crate::conformance::Violation(format!($($message)+)));
         }
     };
 }

@@ -25,13 +25,13 @@ struct RemarkWriter {
     /// Those that wait while a pager has the terminal.
     held: Option<String>,
     /// What is not said again.
-    said: BTreeSet<String>,
+    shown: BTreeSet<String>,
 }
 
 impl Remarks {
     /// Remarks on `out`; `watched`: whether it is a terminal.
     pub fn new(out: Box<dyn Write + Send>, style: Style, watched: bool) -> Self {
-        let out = RemarkWriter { out: EscapingWriter::new(out, Escaping::Text), held: None, said: BTreeSet::new() };
+        let out = RemarkWriter { out: EscapingWriter::new(out, Escaping::Text), held: None, shown: BTreeSet::new() };
         Self { out: Arc::new(Mutex::new(out)), style, watched }
     }
 
@@ -73,7 +73,7 @@ impl Remarks {
 
     /// The same, if it was not said so before: of something that a command finds out for each of its sessions.
     pub fn say_once(&self, emphasis: Emphasis, text: &str) {
-        let is_new = self.writer().said.insert(text.to_owned());
+        let is_new = self.writer().shown.insert(text.to_owned());
         if is_new {
             self.say(emphasis, text);
         }

@@ -95,8 +95,8 @@ impl Story {
     #[must_use]
     pub fn answer(mut self, text: &str) -> Self {
         self = self.settle_open().begin_step();
-        let said = TextEnded { index: 0, text: Text::from(text.to_owned()), metadata: None };
-        self.event(said).end_step(Finish::Stop)
+        let ended = TextEnded { index: 0, text: Text::from(text.to_owned()), metadata: None };
+        self.event(ended).end_step(Finish::Stop)
     }
 
     /// A call of a tool. Several calls before a result are made in one answer.

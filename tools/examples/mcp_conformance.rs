@@ -45,13 +45,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         match attempt(&server, folder.path()).await? {
             Some(McpError::LoginNeeded { .. }) if logins < 3 => {
                 logins += 1;
-                let (tell, told) = tokio::sync::oneshot::channel();
+                let (sender, address) = tokio::sync::oneshot::channel();
                 tokio::spawn(async move {
-                    if let Ok(page) = told.await {
+                    if let Ok(page) = address.await {
                         browse(page).await;
                     }
                 });
-                log_in(&server, move |page| drop(tell.send(page.to_owned()))).await?;
+                log_in(&server, move |page| drop(sender.send(page.to_owned()))).await?;
             }
             Some(error) => return Err(error.into()),
             None => return Ok(()),

@@ -106,9 +106,9 @@ impl BackgroundCommands {
         typed: Option<TerminalInput>,
         kept: Option<KeptFiles>,
     ) -> String {
-        let (tell, ended) = watch::channel(None);
+        let (sender, ended) = watch::channel(None);
         let kill = Arc::new(Notify::new());
-        tokio::spawn(watched(group, kill.clone(), kept, tell));
+        tokio::spawn(watched(group, kill.clone(), kept, sender));
         let mut all = locked(&self.0);
         // The number of an event: no other process of this session gives the same.
         let mut names =
@@ -146,7 +146,7 @@ async fn watched(
     mut group: ProcessGroup,
     kill: Arc<Notify>,
     kept: Option<KeptFiles>,
-    tell: watch::Sender<Option<BackgroundEnd>>,
+    sender: watch::Sender<Option<BackgroundEnd>>,
 ) {
     let (status, killed): (Option<ExitStatus>, bool) = tokio::select! {
         status = group.leader() => (status.ok(), false),
@@ -157,7 +157,7 @@ async fn watched(
     let exit = status.and_then(|status| status.code());
     let signal = status.and_then(|status| status.signal());
     // Without a receiver the command was forgotten.
-    let _ = tell.send(Some(BackgroundEnd { exit, signal, killed, put_back }));
+    let _ = sender.send(Some(BackgroundEnd { exit, signal, killed, put_back }));
 }
 
 impl Running {
@@ -239,7 +239,7 @@ impl Running {
             "id": id, "running": end.is_none(), "exit": end.as_ref().and_then(|end| end.exit),
             "signal": end.as_ref().and_then(|end| end.signal), "bytes": written.total(),
         });
-        let told = ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) };
-        noted_later(told, &end.map(|end| end.put_back).unwrap_or_default())
+        let answer = ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) };
+        noted_later(answer, &end.map(|end| end.put_back).unwrap_or_default())
     }
 }

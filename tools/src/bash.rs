@@ -140,8 +140,8 @@ impl TypedTool for Bash {
             );
             let mut structured = json!({ "id": id, "background": true });
             note_terminal(&mut structured, input.pty);
-            let told = ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) };
-            return Ok(self.with_confinement(told, confinement, &[]));
+            let answer = ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) };
+            return Ok(self.with_confinement(answer, confinement, &[]));
         }
         let end = watch(&mut group, &output, limit, input.pty, &context).await?;
         let left = group.end().await && matches!(end, CommandEnd::Itself(_));
@@ -154,8 +154,8 @@ impl TypedTool for Bash {
         if matches!(end, CommandEnd::Interrupted) {
             return Err("The command was interrupted.".into());
         }
-        let told = ToolOutput { shown: named(&input.command), ..tool_output(&output, &end, left, limit, input.pty) };
-        Ok(self.with_confinement(told, confinement, &put_back))
+        let answer = ToolOutput { shown: named(&input.command), ..tool_output(&output, &end, left, limit, input.pty) };
+        Ok(self.with_confinement(answer, confinement, &put_back))
     }
 }
 
@@ -163,14 +163,14 @@ impl Bash {
     /// A result with how its command was confined.
     fn with_confinement(
         &self,
-        told: ToolOutput,
+        answer: ToolOutput,
         confinement: Option<&Confinement>,
         put_back: &[PutBack],
     ) -> ToolOutput {
         match (confinement, self.0.confinement()) {
-            (Some(confinement), _) => confinement.noted(told, put_back),
-            (None, Some(_)) => Confinement::outside(told),
-            (None, None) => told,
+            (Some(confinement), _) => confinement.noted(answer, put_back),
+            (None, Some(_)) => Confinement::outside(answer),
+            (None, None) => answer,
         }
     }
 

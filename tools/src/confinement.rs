@@ -106,11 +106,11 @@ impl Confinement {
     }
 
     /// A result with what was enforced, and what the command seems to have been refused.
-    pub(super) fn noted(&self, told: ToolOutput, put_back: &[PutBack]) -> ToolOutput {
-        let Ok(sandbox) = &self.0 else { return told };
+    pub(super) fn noted(&self, output: ToolOutput, put_back: &[PutBack]) -> ToolOutput {
+        let Ok(sandbox) = &self.0 else { return output };
         let failed =
-            told.structured.as_ref().and_then(|value| value.value(&NoBlobs).get("exit").and_then(Value::as_i64));
-        let text = told.text.clone().unwrap_or_default().to_lowercase();
+            output.structured.as_ref().and_then(|value| value.value(&NoBlobs).get("exit").and_then(Value::as_i64));
+        let text = output.text.clone().unwrap_or_default().to_lowercase();
         let refused = failed.is_some_and(|exit| exit != 0) && REFUSALS.iter().any(|words| text.contains(words));
         let mut remark = remark_of(put_back);
         if refused {
@@ -125,23 +125,23 @@ impl Confinement {
             "network": enforced.network, "writable": enforced.writable, "refused": refused,
         });
         note_put_back(&mut note, put_back);
-        with(told, &note, &remark)
+        with(output, &note, &remark)
     }
 
     /// The result of a command that the user let out.
-    pub(super) fn outside(told: ToolOutput) -> ToolOutput {
-        with(told, &json!({ "outside": true }), "")
+    pub(super) fn outside(output: ToolOutput) -> ToolOutput {
+        with(output, &json!({ "outside": true }), "")
     }
 }
 
 /// The result of a command in the background that has ended, with what was put back since.
-pub(super) fn noted_later(told: ToolOutput, put_back: &[PutBack]) -> ToolOutput {
+pub(super) fn noted_later(output: ToolOutput, put_back: &[PutBack]) -> ToolOutput {
     if put_back.is_empty() {
-        return told;
+        return output;
     }
     let mut note = json!({});
     note_put_back(&mut note, put_back);
-    with(told, &note, &remark_of(put_back))
+    with(output, &note, &remark_of(put_back))
 }
 
 /// Protected files as they were before a command. They are put back at the latest when this is dropped, as when a call is interrupted.
@@ -193,14 +193,14 @@ fn note_put_back(note: &mut Value, put_back: &[PutBack]) {
 }
 
 /// A result with a note on the sandbox, and with a remark for the model.
-fn with(mut told: ToolOutput, note: &Value, remark: &str) -> ToolOutput {
-    let mut structured = told.structured.as_ref().map(|value| value.value(&NoBlobs)).unwrap_or_default();
+fn with(mut output: ToolOutput, note: &Value, remark: &str) -> ToolOutput {
+    let mut structured = output.structured.as_ref().map(|value| value.value(&NoBlobs)).unwrap_or_default();
     if let Some(fields) = structured.as_object_mut() {
         fields.insert("sandbox".into(), note.clone());
     }
-    told.structured = Some(Json::canonical(&structured));
+    output.structured = Some(Json::canonical(&structured));
     if !remark.is_empty() {
-        told.text.get_or_insert_default().push_str(remark);
+        output.text.get_or_insert_default().push_str(remark);
     }
-    told
+    output
 }

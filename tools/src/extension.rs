@@ -14,8 +14,8 @@ const REASON: usize = 2_000;
 
 /// Why a program failed: what it said on stderr, else on stdout, else how it ended.
 fn reason(output: &super::program::ProgramOutput) -> String {
-    let said = [output.stderr.trim(), output.stdout.trim()].into_iter().find(|text| !text.is_empty());
-    match (said, output.exit) {
+    let message = [output.stderr.trim(), output.stdout.trim()].into_iter().find(|text| !text.is_empty());
+    match (message, output.exit) {
         (Some(text), _) => text.chars().take(REASON).collect(),
         (None, Some(code)) => format!("it exited with code {code}"),
         (None, None) => "it was ended by a signal".into(),

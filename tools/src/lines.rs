@@ -60,11 +60,11 @@ mod tests {
         let long = "x".repeat(200_000);
         let text = format!("a\n\n{long}\nlast");
         let mut lines = BoundedLines::of(text.as_bytes(), 3);
-        let mut told = Vec::new();
+        let mut found = Vec::new();
         while let Some(line) = lines.next()? {
-            told.push((String::from_utf8_lossy(&line.bytes).into_owned(), line.length));
+            found.push((String::from_utf8_lossy(&line.bytes).into_owned(), line.length));
         }
-        assert_eq!(told, [("a".into(), 1), (String::new(), 0), ("xxx".into(), 200_000), ("las".to_string(), 4)]);
+        assert_eq!(found, [("a".into(), 1), (String::new(), 0), ("xxx".into(), 200_000), ("las".to_string(), 4)]);
         assert_eq!(BoundedLines::of("a\n".as_bytes(), 9).next()?.map(|line| line.length), Some(1));
         assert_eq!(BoundedLines::of("".as_bytes(), 9).next()?, None);
         Ok(())

@@ -41,13 +41,13 @@ fn several(text: &str, places: &[usize]) -> String {
 }
 
 fn absent(text: &str, old: &str) -> String {
-    let said = "`old_string` does not occur in it.";
-    let Some(wanted) = old.lines().map(str::trim).find(|line| !line.is_empty()) else { return said.into() };
+    let message = "`old_string` does not occur in it.";
+    let Some(wanted) = old.lines().map(str::trim).find(|line| !line.is_empty()) else { return message.into() };
     let lines = || text.lines().enumerate().take(COMPARED).map(|(at, line)| (at + 1, line));
     let same: Vec<(usize, &str)> = lines().filter(|(_, line)| line.trim() == wanted).take(3).collect();
     if !same.is_empty() {
         let hint = "These lines are like its first but for white space, or what follows them differs:";
-        return format!("{said} {hint}\n{}", named(&same));
+        return format!("{message} {hint}\n{}", named(&same));
     }
     let mut like: Vec<(f64, usize, &str)> = lines()
         .map(|(at, line)| (strsim::sorensen_dice(&start(line.trim()), &start(wanted)), at, line))
@@ -56,9 +56,9 @@ fn absent(text: &str, old: &str) -> String {
     like.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let like: Vec<(usize, &str)> = like.into_iter().take(3).map(|(_, at, line)| (at, line)).collect();
     if like.is_empty() {
-        return format!("{said} Read the file again.");
+        return format!("{message} Read the file again.");
     }
-    format!("{said} The lines nearest to its first are:\n{}", named(&like))
+    format!("{message} The lines nearest to its first are:\n{}", named(&like))
 }
 
 fn named(lines: &[(usize, &str)]) -> String {

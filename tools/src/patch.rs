@@ -89,8 +89,8 @@ impl TypedTool for ApplyPatch {
                                 return Err(ToolError(format!("Nothing was changed. {error}")));
                             }
                             Err(error) => {
-                                let told = joined(done);
-                                let text = told.text.unwrap_or_default();
+                                let output = joined(done);
+                                let text = output.text.unwrap_or_default();
                                 return Err(ToolError(format!(
                                     "Only a part of the patch was applied.\n{text}\nThen: {error}"
                                 )));

@@ -92,10 +92,10 @@ impl ExternalProgram {
             // A program need not read its input.
             drop(stdin.write_all(input.as_bytes()).await);
         };
-        let (mut said, mut complained) = (Vec::new(), Vec::new());
+        let (mut printed, mut errors) = (Vec::new(), Vec::new());
         let status = {
             let reading = async {
-                tokio::join!(read(stdout, &mut said), read(stderr, &mut complained), writing);
+                tokio::join!(read(stdout, &mut printed), read(stderr, &mut errors), writing);
             };
             tokio::pin!(reading);
             tokio::select! {
@@ -108,7 +108,7 @@ impl ExternalProgram {
         };
         group.end().await;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}");
-        Ok(ProgramOutput { stdout: text(&said), stderr: text(&complained), exit: status.code() })
+        Ok(ProgramOutput { stdout: text(&printed), stderr: text(&errors), exit: status.code() })
     }
 }
 

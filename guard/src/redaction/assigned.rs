@@ -190,9 +190,9 @@ fn value_of(text: &str, name: &Range<usize>, named: &str, class: Class) -> Optio
     let option =
         spaces > 0 && before.rsplit(char::is_whitespace).take(2).any(|word| word == "--name") && at.value_option();
     let takes_one = closed || is_setter(named, before) || before.ends_with('{');
-    let told = !closed && at.verb(spaces);
+    let follows_verb = !closed && at.verb(spaces);
     let dotted = spaces > 0 && before.ends_with('(') && at.takes(b". ");
-    let found = told
+    let found = follows_verb
         || dotted
         || option
         || brace
@@ -240,10 +240,10 @@ fn value_of(text: &str, name: &Range<usize>, named: &str, class: Class) -> Optio
     if closed && text.get(value.clone()).is_some_and(|value| value.bytes().all(|byte| byte.is_ascii_digit())) {
         return None;
     }
-    if told || columns {
+    if follows_verb || columns {
         return Some((
             value,
-            if told && !class_is_told(class) { ValuePlace::Code { ends_line } } else { ValuePlace::Sentence },
+            if follows_verb && !is_spoken(class) { ValuePlace::Code { ends_line } } else { ValuePlace::Sentence },
         ));
     }
     let configured = named.contains('-')
@@ -259,7 +259,7 @@ fn value_of(text: &str, name: &Range<usize>, named: &str, class: Class) -> Optio
 }
 
 /// Whether sentences give values of a class: passwords and tokens.
-fn class_is_told(class: Class) -> bool {
+fn is_spoken(class: Class) -> bool {
     !matches!(class, Class::Perhaps | Class::Number)
 }
 

@@ -54,17 +54,17 @@ mod tests {
         let mut tasks = BackgroundTasks::default();
         let child = SessionId([7; 16]);
         tasks.started("toolu_1", "a1", child);
-        let told = |id: &str, status: &str| {
+        let notification = |id: &str, status: &str| {
             format!(
                 "<task-notification>\n<task-id>{id}</task-id>\n<status>{status}</status>\n<summary>Done</summary>\n<result>It has <status>failed</status> main.rs.</result>\n</task-notification>"
             )
         };
-        assert_eq!(tasks.settled(&told("b9", "completed")), Vec::new(), "another task");
-        assert_eq!(tasks.settled(&told("a1", "running")), Vec::new());
-        let settled = tasks.settled(&told("a1", "completed"));
+        assert_eq!(tasks.settled(&notification("b9", "completed")), Vec::new(), "another task");
+        assert_eq!(tasks.settled(&notification("a1", "running")), Vec::new());
+        let settled = tasks.settled(&notification("a1", "completed"));
         assert_eq!(settled[0].child, child);
         assert_eq!(settled[0].outcome, ChildOutcome::Completed);
         assert_eq!(settled[0].result.inline(), Some("It has <status>failed</status> main.rs."));
-        assert_eq!(tasks.settled(&told("a1", "completed")), Vec::new());
+        assert_eq!(tasks.settled(&notification("a1", "completed")), Vec::new());
     }
 }

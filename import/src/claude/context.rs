@@ -144,7 +144,7 @@ pub(super) fn within(text: &str) -> &str {
 
 /// The rendered texts in a text that the program added, in their order, and the rest of it, if there is any. What was said in the
 /// conversation is left out.
-pub(super) fn split(text: &str, rendered: &[(Key, String)], said: &[String]) -> (Vec<(Key, String)>, Option<String>) {
+pub(super) fn split(text: &str, rendered: &[(Key, String)], texts: &[String]) -> (Vec<(Key, String)>, Option<String>) {
     let mut rest = text.to_owned();
     let mut found: Vec<(usize, Key, String)> = Vec::new();
     // The longest first: a short one may be within another.
@@ -157,9 +157,9 @@ pub(super) fn split(text: &str, rendered: &[(Key, String)], said: &[String]) -> 
         }
     }
     let mut is_part = !found.is_empty();
-    for said in said {
-        if rest.contains(said.as_str()) {
-            rest = rest.replacen(said.as_str(), "", 1);
+    for known in texts {
+        if rest.contains(known.as_str()) {
+            rest = rest.replacen(known.as_str(), "", 1);
             is_part = true;
         }
     }

@@ -35,7 +35,7 @@ pub(super) struct RequestState {
     /// Texts that attachments were rendered to.
     rendered: Vec<(Key, String)>,
     /// Texts of the conversation that the program may send in words of its own.
-    said: Vec<String>,
+    texts: Vec<String>,
 }
 
 impl RequestState {
@@ -59,7 +59,7 @@ impl RequestState {
             examined: self.examined.clone(),
             admitted: self.admitted.clone(),
             rendered: self.rendered.clone(),
-            said: self.said.clone(),
+            texts: self.texts.clone(),
         }
     }
 
@@ -81,7 +81,7 @@ impl RequestState {
     pub(super) fn say(&mut self, text: &str) {
         const LONG: usize = 16;
         if text.len() >= LONG {
-            self.said.push(text.trim().to_owned());
+            self.texts.push(text.trim().to_owned());
         }
     }
 
@@ -98,7 +98,7 @@ impl RequestState {
             let Some(text) = log.message(hash).filter(|_| self.examined.insert(*hash)) else { continue };
             let Ok(message) = serde_json::from_str::<Value>(text) else { continue };
             for (name, text) in contexts_of(&message) {
-                let (pieces, rest) = super::context::split(&text, &self.rendered, &self.said);
+                let (pieces, rest) = super::context::split(&text, &self.rendered, &self.texts);
                 for (key, piece) in pieces {
                     self.admit(&key, &piece, events);
                 }
@@ -107,7 +107,7 @@ impl RequestState {
                 }
             }
         }
-        self.said.clear();
+        self.texts.clear();
     }
 }
 

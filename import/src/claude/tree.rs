@@ -220,10 +220,10 @@ impl TranscriptTree {
             }
             return Ok(());
         }
-        let said = kind_of(object);
+        let line_kind = kind_of(object);
         let is_boundary = object.text("subtype").as_deref() == Some("compact_boundary");
         // What follows a request that got no answer begins behind it.
-        let ends = said == LineKind::Prompt && !object.flag("isMeta") || is_boundary || kind == "system";
+        let ends = line_kind == LineKind::Prompt && !object.flag("isMeta") || is_boundary || kind == "system";
         let unanswered = if ends { file.requests.before(at) } else { Vec::new() };
         if !unanswered.is_empty()
             && let Some(newest) = self.branches.get_mut(self.newest)
@@ -255,15 +255,15 @@ impl TranscriptTree {
         let place = place.or_else(|| self.branches.get(self.newest).map(|branch| (self.newest, branch.next())));
         let Some((index, position)) = place else { return Ok(()) };
         let mut reverted = None;
-        if self.branches.get(index).is_some_and(|branch| branch.rewinds(&said, position)) {
+        if self.branches.get(index).is_some_and(|branch| branch.rewinds(&line_kind, position)) {
             reverted = self.rewind(sink, line, at, index, position)?;
         }
         (self.last, self.newest) = (index, index);
         let kept = if is_boundary { self.kept(index, object) } else { Vec::new() };
-        let is_said = said != LineKind::Other || kind == "user";
+        let is_said = line_kind != LineKind::Other || kind == "user";
         let Some(branch) = self.branches.get_mut(index) else { return Ok(()) };
         branch.kept = kept;
-        branch.linked(sink, file, line, at, &uuid, said, object, reverted)?;
+        branch.linked(sink, file, line, at, &uuid, line_kind, object, reverted)?;
         self.nodes.insert(id, LinePlace { branch: index, after: branch.next(), is_said, content });
         if is_boundary {
             file.requests.compacted();

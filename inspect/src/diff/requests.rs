@@ -56,7 +56,7 @@ pub struct Part {
     pub lines: Lines,
 }
 
-struct Told {
+struct ComparedPart {
     name: String,
     /// What is sent, as JSON.
     exact: String,
@@ -94,8 +94,8 @@ pub(crate) fn compare(before: &Request, after: &Request) -> (Option<First>, Vec<
     (first, parts)
 }
 
-fn compare_parts(before: &[Told], after: &[Told]) -> (Option<First>, u64, Vec<Part>) {
-    let names = |parts: &[Told]| -> Vec<Digest> { parts.iter().map(|part| part.digest).collect() };
+fn compare_parts(before: &[ComparedPart], after: &[ComparedPart]) -> (Option<First>, u64, Vec<Part>) {
+    let names = |parts: &[ComparedPart]| -> Vec<Digest> { parts.iter().map(|part| part.digest).collect() };
     let (mut same, mut parts) = (0, Vec::new());
     for operation in capture_diff_slices(Algorithm::Myers, &names(before), &names(after)) {
         match operation {
@@ -113,15 +113,15 @@ fn compare_parts(before: &[Told], after: &[Told]) -> (Option<First>, u64, Vec<Pa
 type Range = std::ops::Range<usize>;
 
 /// Pairs what was replaced, one by one; the rest remains single.
-fn pair(before: &[Told], a: Range, after: &[Told], b: Range, out: &mut Vec<Part>) {
+fn pair(before: &[ComparedPart], a: Range, after: &[ComparedPart], b: Range, out: &mut Vec<Part>) {
     let (before, after) = (before.get(a).unwrap_or_default(), after.get(b).unwrap_or_default());
     for at in 0..before.len().max(after.len()) {
         let (a, b) = (before.get(at), after.get(at));
-        let text = |side: Option<&Told>| side.map(|told| told.text.clone());
+        let text = |side: Option<&ComparedPart>| side.map(|part| part.text.clone());
         let (old, new) = (text(a), text(b));
         out.push(Part {
-            a: a.map(|told| told.name.clone()),
-            b: b.map(|told| told.name.clone()),
+            a: a.map(|part| part.name.clone()),
+            b: b.map(|part| part.name.clone()),
             lines: Lines::between(old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default()),
             before: old,
             after: new,
@@ -129,23 +129,27 @@ fn pair(before: &[Told], a: Range, after: &[Told], b: Range, out: &mut Vec<Part>
     }
 }
 
-fn first(before: &[Told], after: &[Told]) -> Option<First> {
+fn first(before: &[ComparedPart], after: &[ComparedPart]) -> Option<First> {
     let same = before.iter().zip(after).take_while(|(a, b)| a.digest == b.digest).count();
     let (a, b) = (before.get(same), after.get(same));
     if a.is_none() && b.is_none() {
         return None;
     }
-    let exact = |side: Option<&Told>| side.map(|told| told.exact.clone()).unwrap_or_default();
+    let exact = |side: Option<&ComparedPart>| side.map(|part| part.exact.clone()).unwrap_or_default();
     let byte = exact(a).bytes().zip(exact(b).bytes()).take_while(|(a, b)| a == b).count() as u64;
-    let equal = before.get(..same).unwrap_or_default().iter().map(|told| told.exact.len() as u64).sum();
-    let name = |side: Option<&Told>| side.map(|told| told.name.clone());
+    let equal = before.get(..same).unwrap_or_default().iter().map(|part| part.exact.len() as u64).sum();
+    let name = |side: Option<&ComparedPart>| side.map(|part| part.name.clone());
     Some(First { a: name(a), b: name(b), byte, before: equal })
 }
 
 /// The parts of a request in the order in which a model reads them: what shapes it, tools, system texts, messages.
-fn request_parts(request: &Request) -> Vec<Told> {
-    let part =
-        |name: String, exact: String, text: String| Told { name, digest: Digest::of(exact.as_bytes()), exact, text };
+fn request_parts(request: &Request) -> Vec<ComparedPart> {
+    let part = |name: String, exact: String, text: String| ComparedPart {
+        name,
+        digest: Digest::of(exact.as_bytes()),
+        exact,
+        text,
+    };
     let json = |value: serde_json::Value| canonical::value(&value);
     let lines = |value: &serde_json::Value| serde_json::to_string_pretty(value).unwrap_or_default();
     let model = serde_json::json!({
@@ -156,7 +160,7 @@ fn request_parts(request: &Request) -> Vec<Told> {
         ("options", serde_json::to_value(&request.options).unwrap_or_default()),
         ("tool choice", serde_json::to_value(request.tool_choice).unwrap_or_default()),
     ];
-    let mut parts: Vec<Told> =
+    let mut parts: Vec<ComparedPart> =
         shape.into_iter().map(|(name, value)| part(name.to_owned(), json(value.clone()), lines(&value))).collect();
     for tool in &request.tools {
         let value = serde_json::to_value(tool).unwrap_or_default();

@@ -115,10 +115,10 @@ impl Page for Said {
             let Some(message) = messages.get(item.seq).filter(|it| !matches!(it.body, Body::System { .. })) else {
                 continue;
             };
-            let mut said = Vec::new();
-            entries(message, blobs, &mut said);
+            let mut list = Vec::new();
+            entries(message, blobs, &mut list);
             item.user = matches!(message.body, Body::User { .. });
-            item.digest = digest(&said);
+            item.digest = digest(&list);
             self.items.push(*item);
         }
         messages.evict();

@@ -77,8 +77,8 @@ impl Reader {
             [one] => Ok(*one),
             _ if all.is_empty() => Err(FindError::NoSessions { store: self.store().clone() }),
             _ => {
-                let told = catalogue.sessions.iter().map(|(id, entry)| id_and_title(*id, Some(entry))).collect();
-                Err(FindError::Several { file: self.store().clone(), sessions: told })
+                let candidates = catalogue.sessions.iter().map(|(id, entry)| id_and_title(*id, Some(entry))).collect();
+                Err(FindError::Several { file: self.store().clone(), sessions: candidates })
             }
         }
     }

@@ -11,7 +11,7 @@ use annals_core::{Blobs, Event, Text};
 /// What an event says, in one line. Control characters are the reader's to escape.
 pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
     let line = |text: &Text| one_line(&text.resolve(blobs));
-    let told = match event {
+    let summary = match event {
         Event::Session(SessionEvent::Created(created)) => begun(created),
         Event::Session(SessionEvent::Forked(forked)) => {
             format!("continues {} after event {}", forked.parent, forked.cut.0.saturating_sub(1))
@@ -43,8 +43,10 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::Context(ContextEvent::EpochReplacementBlocked(blocked)) => {
             format!("{}: {}", blocked.cause, joined(&blocked.keys))
         }
-        Event::Context(ContextEvent::Admitted(told)) if told.keys.is_empty() => line(&told.text),
-        Event::Context(ContextEvent::Admitted(told)) => format!("{}: {}", joined(&told.keys), line(&told.text)),
+        Event::Context(ContextEvent::Admitted(admitted)) if admitted.keys.is_empty() => line(&admitted.text),
+        Event::Context(ContextEvent::Admitted(admitted)) => {
+            format!("{}: {}", joined(&admitted.keys), line(&admitted.text))
+        }
         Event::Context(ContextEvent::SnapshotAdvanced(advanced)) => {
             let mut parts = Vec::new();
             if !advanced.set.is_empty() {
@@ -143,7 +145,7 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         }
         Event::Erasure(ErasureEvent::Forgotten(_)) => String::new(),
     };
-    told.replace('\n', " ")
+    summary.replace('\n', " ")
 }
 
 /// `3 files changed, +10 -4`.

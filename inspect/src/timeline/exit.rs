@@ -67,8 +67,8 @@ pub fn sandbox_warning(structured: Option<&Json>, blobs: &dyn Blobs) -> Option<S
     let restored = (!restored.is_empty()).then(|| format!("put back: {}", restored.join(", ")));
     let lost =
         (!lost.is_empty()).then(|| format!("could not be put back, check before you use them: {}", lost.join(", ")));
-    let told: Vec<String> = restored.into_iter().chain(lost).collect();
-    (!told.is_empty()).then(|| format!("the command changed protected files; {}", told.join("; ")))
+    let changes: Vec<String> = restored.into_iter().chain(lost).collect();
+    (!changes.is_empty()).then(|| format!("the command changed protected files; {}", changes.join("; ")))
 }
 
 /// The exit status that Codex and Claude Code write above an output.
@@ -88,11 +88,11 @@ fn number(line: &str) -> Option<i64> {
 /// repeats the exit status.
 pub fn last_lines(text: &str, most: usize) -> (usize, Vec<&str>) {
     let mut lines: Vec<&str> = text.lines().collect();
-    let says_nothing = |line: &&str| line.trim().is_empty() || number(line).is_some();
-    while lines.last().is_some_and(says_nothing) {
+    let is_blank = |line: &&str| line.trim().is_empty() || number(line).is_some();
+    while lines.last().is_some_and(is_blank) {
         lines.pop();
     }
-    let first = lines.iter().position(|line| !says_nothing(line)).unwrap_or(lines.len());
+    let first = lines.iter().position(|line| !is_blank(line)).unwrap_or(lines.len());
     let before = lines.len().saturating_sub(most).max(first);
     (before - first, lines.split_off(before))
 }

@@ -6,7 +6,7 @@ use annals_core::{Blobs, Json};
 use serde_json::Value;
 
 /// Fields of an input that say best what a call is about, the best first.
-const TELLING: &[&str] = &[
+const SUBJECTS: &[&str] = &[
     "command",
     "cmd",
     "filePath",
@@ -35,8 +35,8 @@ pub fn input_in_brief(input: &Json, directory: &str, blobs: &dyn Blobs) -> Strin
                 let files: Vec<String> = changes.keys().map(|path| below(path, directory)).collect();
                 return one_line(&files.join(", "));
             }
-            let told = TELLING.iter().find_map(|name| Some((*name, fields.get(*name)?)));
-            match told {
+            let field = SUBJECTS.iter().find_map(|name| Some((*name, fields.get(*name)?)));
+            match field {
                 Some((name, value)) => {
                     let mut line = below(&word(value), directory);
                     // A pattern is looked for somewhere.
@@ -69,8 +69,8 @@ const CONTENT: &[&str] = &["content", "output", "text", "stdout", "result"];
 
 /// What a tool gave, for telling in brief: of a JSON object the text that it carries, of a list how long it is.
 pub fn output_in_brief(output: &str) -> String {
-    if let Some(told) = codex(output) {
-        return told;
+    if let Some(brief) = codex(output) {
+        return brief;
     }
     if !output.starts_with(['{', '[']) {
         return output.to_owned();
@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn a_call_is_told_by_what_it_is_about() {
-        let told = |input: &str| input_in_brief(&Json::received(input), "/srv/demo", &NoBlobs);
-        assert_eq!(told(r#"{"filePath":"/srv/demo/a.csv","limit":3}"#), "a.csv");
-        assert_eq!(told(r#"{"command":"ls\npwd"}"#), "ls …");
-        assert_eq!(told(r#"{"pattern":"x.*","path":"/srv/demo/src"}"#), "x.* in src");
-        assert_eq!(told(r#"{"todos":[1,2,3]}"#), "3 todos");
-        assert_eq!(told("not json"), "not json");
+        let brief = |input: &str| input_in_brief(&Json::received(input), "/srv/demo", &NoBlobs);
+        assert_eq!(brief(r#"{"filePath":"/srv/demo/a.csv","limit":3}"#), "a.csv");
+        assert_eq!(brief(r#"{"command":"ls\npwd"}"#), "ls …");
+        assert_eq!(brief(r#"{"pattern":"x.*","path":"/srv/demo/src"}"#), "x.* in src");
+        assert_eq!(brief(r#"{"todos":[1,2,3]}"#), "3 todos");
+        assert_eq!(brief("not json"), "not json");
         let input = Json::received(r#"{"file_path":"C:\\Users\\x\\shop\\src\\a.rs"}"#);
         assert_eq!(input_in_brief(&input, r"C:\Users\x\shop", &NoBlobs), r"src\a.rs");
     }

@@ -86,23 +86,23 @@ pub(super) async fn hold(past: &SessionAt, steps: &RequestIndex, when: &mut When
             found.get(&step.seq).map(|(fact, has)| BodyOfRequest { number: step.number, fact: *fact, has: *has })
         })
         .collect();
-    let mut told: HashSet<u64> = HashSet::new();
+    let mut covered: HashSet<u64> = HashSet::new();
     for sighting in &mut when.sightings {
         let stays = std::mem::take(&mut sighting.stays);
         sighting.stays = stays.into_iter().flat_map(|stay| held(stay, &bodies)).collect();
         for (first, last) in sighting.stays.iter().filter_map(|stay| Some((stay.first?, stay.last?))) {
-            told.extend(first..=last);
+            covered.extend(first..=last);
         }
     }
     when.sightings.retain(|sighting| !sighting.stays.is_empty());
-    let untold: Vec<BodyOfRequest> =
-        bodies.iter().filter(|body| body.has && !told.contains(&body.number)).copied().collect();
-    let Some(first) = untold.first().copied() else { return Ok(()) };
+    let missing: Vec<BodyOfRequest> =
+        bodies.iter().filter(|body| body.has && !covered.contains(&body.number)).copied().collect();
+    let Some(first) = missing.first().copied() else { return Ok(()) };
     let pointer = match steps.get(first.number) {
         Some(step) => pointer(past, step.seq, &when.text).await?,
         None => String::new(),
     };
-    let stays = runs(&untold, &bodies).into_iter().map(|(from, to)| stay(from, to, &bodies)).collect();
+    let stays = runs(&missing, &bodies).into_iter().map(|(from, to)| stay(from, to, &bodies)).collect();
     let turn = steps.turn(first.fact.seq);
     when.sightings.push(Sighting { fact: first.fact, through: Through::Body { pointer }, turn, stays });
     Ok(())

@@ -334,9 +334,9 @@ mod tests {
 
     #[test]
     fn a_filter_never_denies_what_its_texts_hold_and_denies_most_of_what_they_do_not() {
-        let said: String = (0..4_000).map(|n| format!("word{n} ")).collect();
+        let text: String = (0..4_000).map(|n| format!("word{n} ")).collect();
         let mut seen = TrigramSet::default();
-        seen.take(&said);
+        seen.take(&text);
         seen.take("ab");
         let filter = seen.into_filter();
         assert!((0..4_000).all(|n| filter.may_hold(&format!("word{n}"))));

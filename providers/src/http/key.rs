@@ -129,23 +129,24 @@ mod tests {
 
     #[tokio::test]
     async fn a_missing_key_says_what_to_set_and_a_failing_command_does_not_show_what_it_said() {
-        let told = async |source| read(&source).await.map(|_| String::new()).unwrap_or_else(|error| error.to_string());
+        let failure =
+            async |source| read(&source).await.map(|_| String::new()).unwrap_or_else(|error| error.to_string());
         assert_eq!(
-            told(KeySource::Env("ANNALS_NO_SUCH_KEY".into())).await,
+            failure(KeySource::Env("ANNALS_NO_SUCH_KEY".into())).await,
             "the environment variable ANNALS_NO_SUCH_KEY is not set: it must hold the key"
         );
         let shouts = "echo sk-planted; echo sk-planted >&2; exit 3";
         assert_eq!(
-            told(command(&["sh", "-c", shouts])).await,
+            failure(command(&["sh", "-c", shouts])).await,
             "the command sh ended with exit status: 3 instead of giving the key"
         );
         let two = "the command printf gives no key that can be sent: it must be one line of visible ASCII characters";
-        assert_eq!(told(command(&["printf", "sk-planted\nagain"])).await, two);
+        assert_eq!(failure(command(&["printf", "sk-planted\nagain"])).await, two);
         assert_eq!(
-            told(command(&["/no/such/program"])).await,
+            failure(command(&["/no/such/program"])).await,
             "the command /no/such/program could not be run: entity not found"
         );
-        assert_eq!(told(command(&[])).await, "the command that gives the key is empty");
+        assert_eq!(failure(command(&[])).await, "the command that gives the key is empty");
     }
 
     #[tokio::test]

@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn a_header_that_cannot_be_sent_is_named_without_its_value() {
-        let told = |endpoint: Endpoint| {
+        let refusal = |endpoint: Endpoint| {
             headers(&request(), Protocol::OpenAiChat, &endpoint, None).map(|_| ()).map_err(|error| error.message)
         };
-        let value = told(Endpoint::at("https://host").header("x-team", "a\nb"));
+        let value = refusal(Endpoint::at("https://host").header("x-team", "a\nb"));
         assert_eq!(value, Err("the value of the header x-team cannot be sent: correct it".into()));
         let name = told(Endpoint::at("https://host").header("x team", "a"));
         assert_eq!(name, Err("\"x team\" is no name of a header: correct it".into()));

@@ -155,10 +155,10 @@ mod tests {
             assert!(!shown.contains(secret), "{shown}");
         }
         assert!(shown.contains("https://host:8443/v1") && shown.contains("x-gateway") && shown.contains("SOME_KEY"));
-        let told = EndpointSecrets::of(&endpoint, None)
+        let redacted = EndpointSecrets::of(&endpoint, None)
             .replace("pass-word query-secret header-secret Bearer bearer-secret; bearer-secret".into());
         assert_eq!(
-            told,
+            redacted,
             "[redacted:url] [redacted:url] [redacted:header:x-gateway] [redacted:header:authorization]; \
              [redacted:header:authorization]"
         );
@@ -169,10 +169,10 @@ mod tests {
         let base = "https://host/gateway/k3y-of%2Fmine/v1?api-key=query%2Bsecret&mode=on";
         let endpoint = Endpoint::at(base);
         assert_eq!(without_credentials(base), "https://host/gateway/…/v1");
-        let told = EndpointSecrets::of(&endpoint, None)
+        let redacted = EndpointSecrets::of(&endpoint, None)
             .replace("k3y-of%2Fmine k3y-of/mine query%2Bsecret query+secret gateway mode on".into());
         let placeholder = "[redacted:url]";
-        assert_eq!(told, format!("{placeholder} {placeholder} {placeholder} {placeholder} gateway mode on"));
+        assert_eq!(redacted, format!("{placeholder} {placeholder} {placeholder} {placeholder} gateway mode on"));
     }
 
     #[test]

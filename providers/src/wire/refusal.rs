@@ -26,7 +26,7 @@ pub fn refusal(protocol: Protocol, status: u16, advice: RetryAdvice, body: &str)
     let kind = advised(of_status(status, advice, &body.to_lowercase()), advice);
     let headline = format!("{protocol}: {} (HTTP {status})", headline(kind));
     let message = match body_message(&body) {
-        Some(said) => format!("{headline}: {said}"),
+        Some(detail) => format!("{headline}: {detail}"),
         None => headline,
     };
     ProviderError { kind, status: Some(status), retry_after_ms: advice.after_ms, message }
@@ -40,12 +40,12 @@ pub(super) fn in_stream(words: &[&str], message: &str) -> ProviderError {
     let kind = of_words(&all).unwrap_or_else(|| {
         status.map_or(ProviderErrorKind::ProviderInternal, |status| of_status(status, RetryAdvice::default(), &all))
     });
-    let said = match (message.trim(), words.iter().find(|word| !word.is_empty())) {
+    let detail = match (message.trim(), words.iter().find(|word| !word.is_empty())) {
         ("", None) => String::new(),
         ("", Some(word)) => format!(": {word}"),
-        (said, _) => format!(": {}", cut(said)),
+        (detail, _) => format!(": {}", cut(detail)),
     };
-    ProviderError { kind, status, retry_after_ms: None, message: format!("{}{said}", headline(kind)) }
+    ProviderError { kind, status, retry_after_ms: None, message: format!("{}{detail}", headline(kind)) }
 }
 
 fn of_status(status: u16, advice: RetryAdvice, body: &str) -> ProviderErrorKind {
@@ -194,8 +194,8 @@ const fn headline(kind: ProviderErrorKind) -> &'static str {
 fn body_message(body: &str) -> Option<String> {
     let body = body.trim();
     let own = serde_json::from_str(body).ok().and_then(|value: Value| {
-        let said = own(&value)?.to_owned();
-        Some(cut(&value.get("error").map_or(said.clone(), |error| behind(said, error))))
+        let detail = own(&value)?.to_owned();
+        Some(cut(&value.get("error").map_or(detail.clone(), |error| behind(detail, error))))
     });
     own.or_else(|| (!body.is_empty() && body.chars().count() <= JOINED).then(|| body.to_owned()))
 }
@@ -208,7 +208,7 @@ fn own(error: &Value) -> Option<&str> {
 
 /// A router's message with what the provider behind it said, which OpenRouter passes on in `metadata`.
 pub(super) fn behind(message: String, error: &Value) -> String {
-    let said = match error.pointer("/metadata/raw") {
+    let detail = match error.pointer("/metadata/raw") {
         None | Some(Value::Null) => return message,
         Some(Value::String(raw)) => match serde_json::from_str::<Value>(raw) {
             Ok(inner) => own(&inner).unwrap_or(raw).to_owned(),
@@ -218,7 +218,11 @@ pub(super) fn behind(message: String, error: &Value) -> String {
     };
     let name = error.pointer("/metadata/provider_name").and_then(Value::as_str);
     let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
-    if said.trim().is_empty() || message.contains(said.trim()) { message } else { format!("{message}{name}: {said}") }
+    if detail.trim().is_empty() || message.contains(detail.trim()) {
+        message
+    } else {
+        format!("{message}{name}: {detail}")
+    }
 }
 
 fn cut(text: &str) -> String {

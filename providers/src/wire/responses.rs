@@ -72,9 +72,9 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<RequestBod
             &["auto", "concise", "detailed"],
         )?,
     };
-    let told = reasoning.effort.is_some() || reasoning.summary.is_some();
-    let reasons = told || reasons_untold(&request.model.id);
-    fields.put_if("reasoning", told.then_some(reasoning))?;
+    let is_set = reasoning.effort.is_some() || reasoning.summary.is_some();
+    let reasons = is_set || reasons_by_default(&request.model.id);
+    fields.put_if("reasoning", is_set.then_some(reasoning))?;
     match options.list("include")? {
         // Nothing is stored at the provider: what the next request needs must come with the answer.
         included if included.is_empty() && options.raw("include").is_none() && reasons && !store => {
@@ -93,7 +93,7 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<RequestBod
 }
 
 /// Whether a model reasons by default, by its name. Other models refuse requests for their reasoning.
-fn reasons_untold(id: &str) -> bool {
+fn reasons_by_default(id: &str) -> bool {
     let name = id.rsplit('/').next().unwrap_or(id);
     let begins =
         |start: &&str| name.strip_prefix(*start).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']));

@@ -45,8 +45,8 @@ fn with_tools(choice: &Value) -> Value {
         choice["finish_reason"] = json!("tool_calls");
     }
     for name in ["delta", "message"] {
-        let Some(said) = choice.get_mut(name).and_then(Value::as_object_mut) else { continue };
-        if let Some(function) = said.remove("function_call").filter(Value::is_object) {
+        let Some(message) = choice.get_mut(name).and_then(Value::as_object_mut) else { continue };
+        if let Some(function) = message.remove("function_call").filter(Value::is_object) {
             // Its result has the name of the function for an id.
             let id = function.get("name").cloned().unwrap_or_default();
             let id = if id.is_string() {
@@ -54,7 +54,7 @@ fn with_tools(choice: &Value) -> Value {
             } else {
                 json!({"index": 0, "function": function})
             };
-            said.insert("tool_calls".to_owned(), json!([id]));
+            message.insert("tool_calls".to_owned(), json!([id]));
         }
     }
     choice
@@ -86,7 +86,7 @@ pub(super) fn error(body: &str) -> Option<Failure> {
     let error = value.get("error").filter(|error| error.is_object() || error.is_string())?;
     if ["choices", "content", "output", "candidates"]
         .iter()
-        .any(|name| value.get(*name).is_some_and(|said| !said.is_null()))
+        .any(|name| value.get(*name).is_some_and(|value| !value.is_null()))
     {
         return None;
     }

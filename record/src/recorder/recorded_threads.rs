@@ -233,20 +233,20 @@ impl RecordedThreads {
             return;
         }
         let content = captured.body.bytes().map(|bytes| decoded(bytes, captured.coding.as_deref(), BODY_MAX));
-        let (said, body) = match content {
+        let (arrived, body) = match content {
             Some(Ok((content, whole))) => {
                 let text = String::from_utf8_lossy(&content);
-                let said = answer(protocol, &captured, &text, captured.complete && whole);
-                let (said, changed) = redacted(said, self.redactor.redactor());
+                let arrived = answer(protocol, &captured, &text, captured.complete && whole);
+                let (arrived, changed) = redacted(arrived, self.redactor.redactor());
                 // A secret that came in pieces is not found in the stream.
                 let keeps = self.settings.keep_answers && !changed && matches!(text, Cow::Borrowed(_));
                 let body = keeps.then(|| self.redactor.redactor().redact(&text).text.into_owned());
-                (said, body)
+                (arrived, body)
             }
             Some(Err(error)) => (unread(&error.to_string()), None),
             None => (unread("the answer was too large to be kept"), None),
         };
-        if let Err(error) = known.thread.answer(&captured, said, body).await {
+        if let Err(error) = known.thread.answer(&captured, arrived, body).await {
             known.broken = true;
             let why = error.to_string();
             self.miss(why);
@@ -286,12 +286,12 @@ fn json(body: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| {
         let before: usize = text.split('\n').take(error.line().saturating_sub(1)).map(|line| line.len() + 1).sum();
         let at = thousands((body.len() - text.len() + before + error.column().saturating_sub(1)) as u64);
-        let told = error.to_string();
+        let message = error.to_string();
         match () {
-            () if told.contains("surrogate") || told.contains("unexpected end of hex escape") => {
+            () if message.contains("surrogate") || message.contains("unexpected end of hex escape") => {
                 format!("lone surrogate at byte {at}")
             }
-            () if told.contains("recursion") => format!("nested too deeply at byte {at}"),
+            () if message.contains("recursion") => format!("nested too deeply at byte {at}"),
             () => format!("no JSON at byte {at}"),
         }
     })

@@ -283,12 +283,12 @@ fn draw_all(lines: &[BlamedLine], style: &Style, out: &mut dyn Write) -> Result<
     let prompt = prompt.min(style.width / 4);
     let number = lines.len().to_string().len();
     for (line, it) in lines.iter().zip(&heads) {
-        let mut told: String = it.3.chars().take(prompt).collect();
-        if told.len() < it.3.len() && told.pop().is_some() {
-            told.push('…');
+        let mut start: String = it.3.chars().take(prompt).collect();
+        if start.len() < it.3.len() && start.pop().is_some() {
+            start.push('…');
         }
         let pad = |text: &str, width: usize| format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))));
-        let origin = format!("{:>seq$} {} {} {}", it.0, pad(&it.1, what), pad(&it.2, turn), pad(&told, prompt));
+        let origin = format!("{:>seq$} {} {} {}", it.0, pad(&it.1, what), pad(&it.2, turn), pad(&start, prompt));
         let place = line.line.map(|line| line.to_string()).unwrap_or_default();
         let shown = format!("{} {place:>number$}  {}", style.paint(Emphasis::Dim, &origin), plain(&line.text));
         writeln!(out, "{}", shown.trim_end())?;

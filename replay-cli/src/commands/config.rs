@@ -199,8 +199,8 @@ fn trust(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Re
 fn untrust(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let (places, project) = named(at, cli)?;
     let was = Trust::kept_in(&places.trust).take(&project)?;
-    let told = if was { "is no longer trusted" } else { "was not trusted" };
-    writeln!(out, "{} {told}.", project.file.display())?;
+    let outcome = if was { "is no longer trusted" } else { "was not trusted" };
+    writeln!(out, "{} {outcome}.", project.file.display())?;
     Ok(Verdict::Fine)
 }
 

@@ -36,12 +36,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return marks(epochs, &found, cli, out).await;
     }
     if cli.style.json && !args.text {
-        let told: Vec<serde_json::Value> =
+        let messages: Vec<serde_json::Value> =
             context_messages(&view.history).map(|message| message.to_json(blobs)).collect();
         let is_foreign = view.session.origin.is_some();
         let is_recorded = epochs.current.as_ref().map_or(!is_foreign, |epoch| epoch.known);
         let value = serde_json::json!({
-            "baseline": epochs.baseline_json(blobs), "snapshot": epochs.snapshot_json(blobs), "messages": told,
+            "baseline": epochs.baseline_json(blobs), "snapshot": epochs.snapshot_json(blobs), "messages": messages,
             "due": epochs.due(), "recorded": is_recorded,
         });
         json::object(out, &value)?;

@@ -55,9 +55,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         total += from.head(*session).await?.map_or(0, |head| head.next.0);
     }
     let (bar, done) = (Bar::new(cli.shows_progress(), "copying"), AtomicU64::new(0));
-    let tell = |events: u64| bar.update(done.fetch_add(events, Ordering::Relaxed) + events, Some(total));
+    let progress = |events: u64| bar.update(done.fetch_add(events, Ordering::Relaxed) + events, Some(total));
     let mut copied: Vec<Result<CopiedSession, CopyError>> = stream::iter(sessions)
-        .map(|session| copy_session(from, to, session, &tell))
+        .map(|session| copy_session(from, to, session, &progress))
         .buffer_unordered(AT_A_TIME)
         .collect()
         .await;

@@ -122,7 +122,7 @@ impl Erasing<'_> {
         let log = store.open().await?;
         let earlier = store.finish_earlier(&log).await?;
         if let Some(earlier) = &earlier {
-            erasing::tell_earlier(earlier, cli);
+            erasing::remark_earlier(earlier, cli);
         }
         let begun = self.begin(&store, &log, cli).await;
         store.close(&log).await?;
@@ -166,7 +166,7 @@ impl Erasing<'_> {
         cli: &CommandContext,
     ) -> Result<Option<(SessionId, BegunErasure)>, CliError> {
         let (session, plan) = self.plan(log, cli).await?;
-        erasing::tell_reach(&plan, cli);
+        erasing::remark_reach(&plan, cli);
         if !erasing::confirmed(self.common.yes, &format!("Erase them from session {session}?"))? {
             return Ok(None);
         }

@@ -47,18 +47,18 @@ impl Args {
         log: &dyn EventLog,
         session: SessionId,
         out: &mut (dyn Write + Send),
-        tell: OnProgress<'_>,
+        progress: OnProgress<'_>,
     ) -> Result<WrittenExport, ExportError> {
         if !self.reveal.is_empty() {
             let rules = WithholdRules::Withhold(self.reveal.clone());
             return reveal_texts(log, session, &rules, out).await.map(WrittenExport::Texts);
         }
         let rules = match (self.withhold.is_empty(), self.only.is_empty()) {
-            (true, true) => return export(log, session, out, tell).await.map(WrittenExport::of),
+            (true, true) => return export(log, session, out, progress).await.map(WrittenExport::of),
             (_, true) => WithholdRules::Withhold(self.withhold.clone()),
             (_, false) => WithholdRules::Only(self.only.clone()),
         };
-        export_withheld(log, session, &rules, out, tell).await.map(WrittenExport::of)
+        export_withheld(log, session, &rules, out, progress).await.map(WrittenExport::of)
     }
 }
 
@@ -95,9 +95,9 @@ impl WrittenExport {
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, session) = cli.find_to_export(&args.session).await?;
     let bar = Bar::new(cli.shows_progress() && args.file.is_some(), "exporting");
-    let mut tell = |progress: Progress| bar.update(progress.done, progress.total);
+    let mut show = |progress: Progress| bar.update(progress.done, progress.total);
     let Some(path) = &args.file else {
-        let written = args.write(&**reader.log(), session, out, &mut tell).await?;
+        let written = args.write(&**reader.log(), session, out, &mut show).await?;
         written.remark(cli);
         return Ok(written.verdict());
     };
@@ -107,7 +107,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     name.push(".part");
     let part = path.with_file_name(name);
     let mut file = std::io::BufWriter::new(private(&part).map_err(at)?);
-    let written = match args.write(&**reader.log(), session, &mut file, &mut tell).await {
+    let written = match args.write(&**reader.log(), session, &mut file, &mut show).await {
         Ok(written) => written,
         Err(error) => {
             drop(file);

@@ -53,7 +53,7 @@ async fn change(
     let files = editing::captured_files(reader.folder().clone());
     let session = editing::editor(cli, &reader, id, files).await?;
     let input = InputId::from(input);
-    let said = match delivery {
+    let outcome = match delivery {
         None => {
             session.withdraw(&input).await.map_err(editing::refused(id))?;
             "withdrawn"
@@ -63,7 +63,7 @@ async fn change(
             if delivery == Delivery::Steer { "will be sent with the next request" } else { "queued" }
         }
     };
-    cli.remark(&format!("{}: {said}", plain(input.as_str())));
+    cli.remark(&format!("{}: {outcome}", plain(input.as_str())));
     Ok(Verdict::Fine)
 }
 

@@ -192,13 +192,13 @@ fn list(cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> 
     }
     let width = servers.iter().map(|server| server.name.len()).max().unwrap_or_default();
     for server in &servers {
-        let mut told = plain(&what(server));
+        let mut row = plain(&what(server));
         if is_logged_in(server) {
-            told.push_str(" · logged in");
+            row.push_str(" · logged in");
         }
         let from = config.mcp_origin(&server.name).unwrap_or_default();
         let from = cli.style.paint(Emphasis::Dim, &format!("  # {}", plain(&from)));
-        writeln!(out, "{:width$}  {told}{from}", server.name)?;
+        writeln!(out, "{:width$}  {row}{from}", server.name)?;
     }
     Ok(Verdict::Fine)
 }
@@ -237,15 +237,15 @@ fn remove(args: &RemoveArgs, cli: &CommandContext) -> Result<Verdict, CliError> 
 
 async fn login(name: &str, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let server = named(&config(cli)?, name)?;
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let show = move |page: &str| drop(tell.send(page.to_owned()));
+    let (sender, address) = tokio::sync::oneshot::channel();
+    let show = move |page: &str| drop(sender.send(page.to_owned()));
     let mut signals = Signals::listen()?;
     let logging_in = log_in(&server, show);
-    tokio::pin!(logging_in, told);
+    tokio::pin!(logging_in, address);
     let mut is_shown = false;
     loop {
         tokio::select! {
-            page = &mut told, if !is_shown => {
+            page = &mut address, if !is_shown => {
                 is_shown = true;
                 if let Ok(page) = page {
                     writeln!(out, "{page}")?;

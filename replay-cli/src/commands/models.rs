@@ -68,8 +68,8 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Ver
         if models.is_empty() {
             let at = provider.base_url.as_deref().unwrap_or("an unknown address");
             let at = Redactor::default().redact(at).text.into_owned();
-            let told = plain(&format!("  {}/NAME  any model of the server at {at}", provider.id));
-            writeln!(out, "{}", cli.style.paint(Emphasis::Dim, &cli.fitted(&told)))?;
+            let line = plain(&format!("  {}/NAME  any model of the server at {at}", provider.id));
+            writeln!(out, "{}", cli.style.paint(Emphasis::Dim, &cli.fitted(&line)))?;
         }
         let width = models.iter().map(|model| columns(model.model.as_str())).max().unwrap_or(0);
         for model in &models {

@@ -164,10 +164,10 @@ async fn once(
     let differs = annals_inspect::diff::sessions(&one, &other).await?;
     let id = session.id();
     if cli.style.json {
-        let told = serde_json::json!({
+        let answer = serde_json::json!({
             "session": id, "of": of, "cut": prepared.recorded.cut, "whole": whole, "diff": differs,
         });
-        json::object(out, &told)?;
+        json::object(out, &answer)?;
     } else if differs.first.is_some() {
         crate::draw::diff::draw_sessions(&differs, false, &cli.style, out)?;
     } else {

@@ -55,7 +55,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     erasing::check_confirmable(args.yes, cli)?;
     let log = store.open().await?;
     if let Some(earlier) = store.finish_earlier(&log).await? {
-        erasing::tell_earlier(&earlier, cli);
+        erasing::remark_earlier(&earlier, cli);
     }
     let begun = begin(&store, args.yes, &log, &rules, cli, out).await;
     store.close(&log).await?;
@@ -117,7 +117,7 @@ async fn begin(
         table(&found, rules, cli, out)?;
         out.flush()?;
     }
-    erasing::tell_reach(&found.plan, cli);
+    erasing::remark_reach(&found.plan, cli);
     if !erasing::confirmed(yes, &format!("Erase them from {}?", counted(found.sessions.len() as u64, "session")))? {
         return Ok(Begin::Declined);
     }

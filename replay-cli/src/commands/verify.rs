@@ -61,7 +61,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return args.signatures.verify_proof(proof, args.what.as_deref(), cli, out).await;
     }
     let bar = Bar::new(cli.shows_progress(), "verifying");
-    let mut tell = |progress: annals_store::exchange::Progress| bar.update(progress.done, progress.total);
+    let mut show = |progress: annals_store::exchange::Progress| bar.update(progress.done, progress.total);
     let mut requests = RequestCheck::default();
     let mut revealed = RevealCheck::default();
     let mut page = None;
@@ -72,13 +72,13 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             // A session that cannot be read has no entry; it is verified with the whole store.
             let directory = |session| catalogue.sessions.get(&session).map(|entry| entry.directory.as_str());
             let takes = |session| directory(session).is_some_and(|directory| scope.takes(directory));
-            let report = verify_sessions(&**reader.log(), &takes, &mut tell).await?;
+            let report = verify_sessions(&**reader.log(), &takes, &mut show).await?;
             requests.prove(args, &reader, &report).await?;
             (report, "the project".to_owned(), None)
         }
         None => {
             let reader = cli.reader().await?;
-            let report = verify_store(&**reader.log(), &mut tell).await?;
+            let report = verify_store(&**reader.log(), &mut show).await?;
             requests.prove(args, &reader, &report).await?;
             let signed = args.signatures.compare(cli, &reader, None).await?;
             (report, "the store".to_owned(), signed)
@@ -90,7 +90,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             }
             let at = |source| CliError::File { path: path.to_owned(), source };
             let mut file = TextFile::open_export(path).map_err(at)?;
-            let report = match verify_file(&mut file, args.head, &mut tell) {
+            let report = match verify_file(&mut file, args.head, &mut show) {
                 Err(error) if file.is_report() && error.kind() == io::ErrorKind::InvalidData => damaged_report(&error),
                 verified => verified.map_err(at)?,
             };
@@ -112,9 +112,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             let report = match args.children {
                 true => {
                     let all = with_subagents(&reader.catalogue().await?, session);
-                    verify_sessions(&**reader.log(), &|id| all.contains(&id), &mut tell).await?
+                    verify_sessions(&**reader.log(), &|id| all.contains(&id), &mut show).await?
                 }
-                false => verify_session(&**reader.log(), session, args.head, &mut tell).await?,
+                false => verify_session(&**reader.log(), session, args.head, &mut show).await?,
             };
             requests.prove(args, &reader, &report).await?;
             let signed = args.signatures.compare(cli, &reader, Some(session)).await?;

@@ -106,7 +106,7 @@ fn draw(answer: &WhatIfAnswer, style: &Style, out: &mut dyn Write) -> Result<(),
         writeln!(out, "{}", style.paint(Emphasis::Dim, &line(&HEADS.map(str::to_owned))))?;
     }
     for (request, row) in answer.requests.iter().zip(&rows) {
-        let told = match (&request.first, request.same) {
+        let outcome = match (&request.first, request.same) {
             (_, true) => style.paint(Emphasis::Dim, "the same"),
             (Some(first), _) => {
                 let part = first.b.as_deref().or(first.a.as_deref()).unwrap_or_default();
@@ -114,7 +114,7 @@ fn draw(answer: &WhatIfAnswer, style: &Style, out: &mut dyn Write) -> Result<(),
             }
             (None, _) => style.paint(Emphasis::Warn, "differs"),
         };
-        writeln!(out, "{}  {told}", line(row))?;
+        writeln!(out, "{}  {outcome}", line(row))?;
     }
     for compaction in &answer.compactions {
         if compaction.outcome != CompactionOutcomeIf::Same {

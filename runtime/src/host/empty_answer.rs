@@ -23,11 +23,11 @@ impl EmptyAnswer {
             _ => None,
         });
         let last = answers.last()?;
-        let says = |content: &Content| match content {
+        let has_text = |content: &Content| match content {
             Content::Text { text, .. } => !text.resolve(blobs).trim().is_empty(),
             Content::Reasoning { .. } | Content::Tool(_) => false,
         };
-        if last.error.is_some() || last.content.iter().any(says) {
+        if last.error.is_some() || last.content.iter().any(has_text) {
             return None;
         }
         Some(match last.finish {

@@ -87,13 +87,13 @@ mod tests {
         held.keep(batch(InputWithdrawn { input: "i".into() }));
         held.keep(delta(1, Fragment::Text(0), "c"));
         held.keep(delta(1, Fragment::Text(1), "d"));
-        let told = std::iter::from_fn(|| held.pop()).map(|notice| match notice {
+        let texts = std::iter::from_fn(|| held.pop()).map(|notice| match notice {
             Notice::Delta(delta) => delta.text,
             Notice::Committed(_) => "fact".into(),
             Notice::ToolsReduced { .. } | Notice::Busy(_) | Notice::Idle { .. } => String::new(),
         });
         assert_eq!(
-            told.collect::<Vec<_>>(),
+            texts.collect::<Vec<_>>(),
             ["a".repeat(1_000), "b".repeat(1_000), "fact".into(), "c".into(), "d".into()]
         );
     }

@@ -25,11 +25,11 @@ impl JsonLines {
     pub fn begin(&mut self, view: &SessionView, out: &mut dyn Write) -> io::Result<()> {
         let session = &view.session;
         self.sessions.extend(session.id);
-        let told = json!({
+        let object = json!({
             "type": "session", "session": session.id, "agent": session.agent, "model": session.model,
             "directory": session.location.as_ref().map(|location| &location.directory), "next": session.next,
         });
-        line(&told, out)
+        line(&object, out)
     }
 
     /// `event` for each fact, `delta` for each piece of an answer.
@@ -45,11 +45,11 @@ impl JsonLines {
                 if let Event::Child(ChildEvent::Started(started)) = record.event {
                     self.sessions.insert(started.child);
                 }
-                let told = json!({
+                let object = json!({
                     "type": "event", "session": record.session, "seq": record.seq, "at": record.at,
                     "event": event_json(record.event, blobs),
                 });
-                line(&told, out)
+                line(&object, out)
             }),
             Notice::Delta(delta) => {
                 let (of, place) = match &delta.fragment {
@@ -58,15 +58,15 @@ impl JsonLines {
                     Fragment::ToolInput(call) => ("tool-input", json!(call)),
                     Fragment::Summary => ("summary", Value::Null),
                 };
-                let told = json!({
+                let object = json!({
                     "type": "delta", "session": delta.session, "request": delta.request, "of": of, "place": place,
                     "text": delta.text,
                 });
-                line(&told, out)
+                line(&object, out)
             }
             Notice::ToolsReduced { session, model, left_out } => {
-                let told = json!({"type": "tools-reduced", "session": session, "model": model, "left_out": left_out});
-                line(&told, out)
+                let object = json!({"type": "tools-reduced", "session": session, "model": model, "left_out": left_out});
+                line(&object, out)
             }
             Notice::Busy(_) | Notice::Idle { .. } => Ok(()),
         }
@@ -77,11 +77,11 @@ impl JsonLines {
     /// # Errors
     /// When the output refuses.
     pub fn question(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
-        let told = json!({
+        let object = json!({
             "type": "question", "session": question.session, "permission": question.permission, "call": question.call,
             "tool": question.tool, "action": question.action, "resources": question.resources,
         });
-        line(&told, out)
+        line(&object, out)
     }
 
     /// `end`: how the run ended, and what was used in the session so far. `message` explains an end that is an error.
@@ -91,12 +91,12 @@ impl JsonLines {
     pub fn end(view: &SessionView, ended: &RunEnd, message: &str, out: &mut dyn Write) -> io::Result<()> {
         // The prices of its models are on its log: where none is known, nothing is known of the cost.
         let cost = (view.usage.cost > 0 || view.usage.unpriced == 0).then_some(view.usage.cost);
-        let told = json!({
+        let object = json!({
             "type": "end", "session": view.session.id, "next": view.session.next, "outcome": ended.as_str(),
             "error": ended.error_kind().map(|kind| json!({"kind": kind, "message": message})),
             "usage": view.usage.tokens, "cost": cost,
         });
-        line(&told, out)
+        line(&object, out)
     }
 }
 

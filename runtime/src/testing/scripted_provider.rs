@@ -88,7 +88,7 @@ impl ScriptedAttempt {
         let mut plays = VecDeque::new();
         let (reasoning, text) = ("reasoning".to_string(), "text".to_string());
         let reasoned = self.reasoning.is_some();
-        let told = self.text.is_some();
+        let has_text = self.text.is_some();
         if let Some(piece) = self.reasoning {
             plays.push_back(Play::Event(ReasoningDelta { id: reasoning.clone(), text: piece }));
         }
@@ -102,7 +102,7 @@ impl ScriptedAttempt {
             plays.push_back(Play::During(during));
         }
         let failed = matches!(self.outcome, ScriptedEnd::Error(_));
-        if told && !failed {
+        if has_text && !failed {
             plays.push_back(Play::Event(TextEnded { id: text, metadata: None }));
         }
         let finish = match self.outcome {

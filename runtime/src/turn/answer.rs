@@ -188,8 +188,8 @@ impl<'r> AnswerRecorder<'r> {
         let (usage, cost) = self.usage();
         let FilesAfter { files, changed } = self.files_after().await?;
         let ended = StepEnded { finish, usage, cost, files, changed };
-        let told: Option<Event> = (paused && undisturbed).then(|| SyntheticAdded { text: PAUSED.into() }.into());
-        self.append(|_| std::iter::once(ended.clone().into()).chain(told.clone()).collect()).await?;
+        let note: Option<Event> = (paused && undisturbed).then(|| SyntheticAdded { text: PAUSED.into() }.into());
+        self.append(|_| std::iter::once(ended.clone().into()).chain(note.clone()).collect()).await?;
         match self.given_up {
             _ if !undisturbed => Err(Stop::Interrupted),
             Some(error) => Err(Stop::Failed(error)),

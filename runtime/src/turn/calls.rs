@@ -215,14 +215,14 @@ impl CallRunner {
             Ok(_) | Err(CallEnd::Declined | CallEnd::Log(_)) => String::new(),
             Err(CallEnd::Error(error)) => error.to_string(),
         };
-        let told = match &ended {
+        let outcome = match &ended {
             Ok(output) => Ok(output),
             Err(_) => Err(error.as_str()),
         };
         // What an interrupted call gave counts; nothing is added to it.
         let remark = tokio::select! {
             () = cancellation.cancelled() => None,
-            remark = hooks.after_tool(&hooked, told) => remark,
+            remark = hooks.after_tool(&hooked, outcome) => remark,
         };
         Ok(match (ended, remark) {
             (ended, None) => ended?,

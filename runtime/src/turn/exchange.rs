@@ -82,8 +82,8 @@ pub(super) async fn exchange(
         // The usage of a partial answer is in its `step.failed`: counted here as well, its cost would be doubled.
         let (usage, cost) = if broke_off { (None, 0) } else { (usage, cost) };
         let scheduled = runner.scheduled(request.sent.attempt, &error, usage, cost);
-        let told: Option<Event> = broke_off.then(|| SyntheticAdded { text: CONTINUE.into() }.into());
-        runner.record_retry(&request, &scheduled, told).await?;
+        let note: Option<Event> = broke_off.then(|| SyntheticAdded { text: CONTINUE.into() }.into());
+        runner.record_retry(&request, &scheduled, note).await?;
         if let Err(stop) = runner.wait_for(&scheduled).await {
             if !broke_off {
                 fail_unanswered(runner, profile, &request, interrupted(), None).await?;

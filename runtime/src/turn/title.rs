@@ -96,12 +96,12 @@ fn selected(runner: &Runner, view: &SessionView, settings: &TitleSettings) -> Se
 
 /// What the model is asked: about the first thing that the history says; `None` when it says nothing.
 fn prompt(view: &SessionView, blobs: &dyn Blobs) -> Option<String> {
-    let said = view.history.selected().find_map(|message| match &message.body {
+    let prompt = view.history.selected().find_map(|message| match &message.body {
         Body::User { text, .. } => Some(text.resolve(blobs)),
         Body::Compaction { summary, .. } => Some(summary.resolve(blobs)),
         _ => None,
     })?;
-    let shown: String = said.chars().take(SHOWN).collect();
+    let shown: String = prompt.chars().take(SHOWN).collect();
     (!shown.trim().is_empty()).then(|| format!("{INSTRUCTIONS}\n\n<message>\n{shown}\n</message>"))
 }
 

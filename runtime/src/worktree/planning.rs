@@ -67,12 +67,12 @@ pub fn plan_undo<C: Captures + ?Sized>(captures: &C, undo: &Undo) -> Result<Plan
         if barred.contains(&path) {
             continue;
         }
-        let stands = targets.get(&path).cloned().unwrap_or_else(|| entries.get(&path).cloned());
-        if touched.uncaptured || !is_captured(&entries, &path, stands.as_ref()) {
+        let entry = targets.get(&path).cloned().unwrap_or_else(|| entries.get(&path).cloned());
+        if touched.uncaptured || !is_captured(&entries, &path, entry.as_ref()) {
             left.push(LeftAlone { path, why: WhyLeft::Uncaptured });
-        } else if stands == touched.start {
+        } else if entry == touched.start {
             // It was restored already.
-        } else if stands != touched.end {
+        } else if entry != touched.end {
             left.push(LeftAlone { path, why: WhyLeft::Edited });
         } else {
             if touched.start.is_none() {
@@ -152,8 +152,8 @@ pub fn plan_take_back<C: Captures + ?Sized>(captures: &C, from: &Tree, to: &Tree
     let differences = captures.between(from, to)?;
     let now = captures.now()?;
     let entries = captures.entries(&now)?;
-    let stands = |(path, sides): &(String, super::changes::Sides)| entries.get(path) == sides.after.as_ref();
-    let back = differences.into_iter().filter(|(_, sides)| sides.is_captured()).filter(stands);
+    let is_unchanged = |(path, sides): &(String, super::changes::Sides)| entries.get(path) == sides.after.as_ref();
+    let back = differences.into_iter().filter(|(_, sides)| sides.is_captured()).filter(is_unchanged);
     let targets = back.map(|(path, sides)| (path, sides.before)).collect();
     plan_targets(captures, &now, &now, &entries, targets)
 }
@@ -170,13 +170,13 @@ fn mapped_back<C: Captures + ?Sized>(
     let Some(staged) = &undo.staged else { return Ok(targets) };
     let restored = touched(captures, &staged.steps)?;
     for path in &staged.files {
-        let stands = entries.get(path);
+        let entry = entries.get(path);
         // What does not differ from the original is back already.
         let Some(sides) = since.get(path) else { continue };
         let why = match restored.get(path) {
             None => WhyLeft::Unknown,
             Some(_) if !sides.is_captured() => WhyLeft::Uncaptured,
-            Some(touched) if touched.start.as_ref() != stands => WhyLeft::Edited,
+            Some(touched) if touched.start.as_ref() != entry => WhyLeft::Edited,
             Some(_) => {
                 targets.insert(path.clone(), sides.before.clone());
                 continue;
@@ -221,8 +221,8 @@ pub fn above(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a capture contains the entry of a path and of everything above it.
-fn is_captured(entries: &TreeEntries, path: &str, stands: Option<&TreeEntry>) -> bool {
-    above(path).filter_map(|above| entries.get(above)).chain(stands).all(TreeEntry::is_captured)
+fn is_captured(entries: &TreeEntries, path: &str, entry: Option<&TreeEntry>) -> bool {
+    above(path).filter_map(|above| entries.get(above)).chain(entry).all(TreeEntry::is_captured)
 }
 
 /// Whether every file has a place: no file where a directory stays, no directory where a file stays.
@@ -236,8 +236,8 @@ fn check_room(entries: &TreeEntries, targets: &BTreeMap<String, Option<TreeEntry
         let below = entries.range(inside.clone()..).map(|(path, _)| path);
         let below = below.take_while(|path| path.starts_with(&inside)).find(|path| remains(path));
         let over = above(path).map(str::to_string).find(|above| {
-            let stands = entries.contains_key(above) && remains(above);
-            stands || matches!(targets.get(above), Some(Some(_)))
+            let remains_there = entries.contains_key(above) && remains(above);
+            remains_there || matches!(targets.get(above), Some(Some(_)))
         });
         if let Some(by) = below.cloned().or(over) {
             return Err(FilesError::InTheWay { path: path.clone(), by });

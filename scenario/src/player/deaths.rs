@@ -110,10 +110,10 @@ fn again(running: &mut RunningProcess, memory: &MemoryLog, action: &Action) {
     };
     let view = look(running, memory);
     let last = view.history.selected().last().map(|message| &message.body);
-    let said = |content: &[Content]| !content.iter().any(|content| matches!(content, Content::Tool(_)));
+    let has_no_call = |content: &[Content]| !content.iter().any(|content| matches!(content, Content::Tool(_)));
     let done = view.inbox.pending.is_empty()
         && !view.session.running
-        && matches!(last, Some(Body::Assistant(last)) if last.finish.is_some() && said(&last.content));
+        && matches!(last, Some(Body::Assistant(last)) if last.finish.is_some() && has_no_call(&last.content));
     if !(matches!(redo, Action::Run) && done) {
         assert!(running.perform(redo), "a process dies once");
     }
@@ -178,17 +178,17 @@ fn a_process_may_die_around_any_append() {
         let whole = play(&scenario, None);
         for point in [CrashPoint::BeforeAppend, CrashPoint::AfterAppend] {
             for append in 0.. {
-                let told = play(&scenario, Some((point, append)));
-                if !told.died {
+                let played = play(&scenario, Some((point, append)));
+                if !played.died {
                     break;
                 }
                 deaths += 1;
-                let once: BTreeSet<&CallId> = told.ran.iter().collect();
-                if once.len() != told.ran.len() {
-                    wrong.push(format!("{name}, {point:?} {append}: a tool ran twice for one call: {:?}", told.ran));
+                let once: BTreeSet<&CallId> = played.ran.iter().collect();
+                if once.len() != played.ran.len() {
+                    wrong.push(format!("{name}, {point:?} {append}: a tool ran twice for one call: {:?}", played.ran));
                 }
-                if !same(&told.history, &whole.history) {
-                    let (found, whole) = (json!(told.history), json!(whole.history));
+                if !same(&played.history, &whole.history) {
+                    let (found, whole) = (json!(played.history), json!(whole.history));
                     wrong.push(format!("{name}, {point:?} {append}:\n  found    {found}\n  expected {whole}"));
                 }
             }

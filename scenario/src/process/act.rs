@@ -163,11 +163,11 @@ impl Process {
         self.note(match ended {
             Ok(outcome) => json!({ "outcome": outcome.as_str() }),
             Err(error) => {
-                let mut told = json!({ "kind": error.kind(), "message": error.to_string() });
-                if let (Some(keys), Value::Object(fields)) = (error.keys(), &mut told) {
+                let mut failure = json!({ "kind": error.kind(), "message": error.to_string() });
+                if let (Some(keys), Value::Object(fields)) = (error.keys(), &mut failure) {
                     fields.insert("keys".to_owned(), json!(keys));
                 }
-                json!({ "outcome": "failed", "error": told })
+                json!({ "outcome": "failed", "error": failure })
             }
         });
     }

@@ -35,14 +35,14 @@ pub async fn all(events: u64, tuning: Tuning, asked: &dyn Fn(&str) -> bool) -> R
     // Closed first: until then sled may lack what was written last.
     log.close().await?;
     if asked("disk") {
-        told_size("live", &store, payload)?;
+        print_size("live", &store, payload)?;
     }
     // Everything is read as it lies for good: packed, sled without what it no longer uses.
     let (sealed, took) = timed(|| DiskLog::compact(&store, tuning));
     sealed?;
     println!("compacting took {took:.1?}");
     if asked("disk") {
-        told_size("sealed", &store, payload)?;
+        print_size("sealed", &store, payload)?;
     }
     let ((log, report), opened) = timed(|| open(OpenMode::Existing)).transpose()?;
     println!("open a clean store of {events} events: {opened:.1?}; remarks: {:?}", report.remarks);
@@ -265,7 +265,7 @@ fn resident() -> String {
     line.map_or_else(|| "unknown".to_owned(), |line| line.trim().to_owned())
 }
 
-fn told_size(when: &str, store: &Path, payload: u64) -> Result<(), Box<dyn Error>> {
+fn print_size(when: &str, store: &Path, payload: u64) -> Result<(), Box<dyn Error>> {
     let usage = DiskLog::usage(store)?;
     let times = |bytes: u64| bytes as f64 / payload as f64;
     let [journal, sealed, sled] = [usage.journal, usage.sealed, usage.sled].map(|usage| usage.bytes);

@@ -57,12 +57,12 @@ pub async fn one_writer(size: usize, count: usize) -> Result<(), Box<dyn Error>>
         }
     }
     log.close().await?;
-    tell_turns(&format!("append, one writer, {size} bytes"), took);
+    print_turns(&format!("append, one writer, {size} bytes"), took);
     Ok(())
 }
 
 /// Percentiles of contestants that took turns.
-fn tell_turns(what: &str, mut took: [Vec<Duration>; 3]) {
+fn print_turns(what: &str, mut took: [Vec<Duration>; 3]) {
     took.iter_mut().for_each(|took| took.sort_unstable());
     let at = |which: usize, per_mille: usize| {
         let all: &Vec<Duration> = &took[which];
@@ -101,7 +101,7 @@ pub async fn many_writers(size: usize, count: usize) -> Result<(), Box<dyn Error
         took[0].push(appended(&log, drafts).await?);
         log.close().await?;
     }
-    tell(&format!("append, {TASKS} writers, {size} bytes"), each * TASKS, took);
+    print(&format!("append, {TASKS} writers, {size} bytes"), each * TASKS, took);
     Ok(())
 }
 
@@ -200,7 +200,7 @@ pub async fn sustained(size: usize, bytes: usize) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-fn tell(what: &str, count: usize, [ours, raw, sqlite]: [Vec<Duration>; 3]) {
+fn print(what: &str, count: usize, [ours, raw, sqlite]: [Vec<Duration>; 3]) {
     let ratio = |rival: &Vec<Duration>| {
         // Of rounds in pairs: the machine changes more between rounds than within one.
         let mut all: Vec<f64> =

@@ -126,8 +126,8 @@ pub(super) async fn of_rivals_at_one_place_exactly_one_wins(log: Arc<dyn EventLo
         }
         hold!(won.len() == 1 && !won[0].known, "round {round}: {} rivals were acknowledged", won.len());
         let read = log.read(s, Seq(1 + round), 2).await?;
-        let stands = read.len() == 1 && read.first().map(|slice| &slice.batch) == won.first().map(|won| &won.batch);
-        hold!(stands, "round {round}: the log does not hold the batch that was acknowledged");
+        let is_won = read.len() == 1 && read.first().map(|slice| &slice.batch) == won.first().map(|won| &won.batch);
+        hold!(is_won, "round {round}: the log does not hold the batch that was acknowledged");
     }
     Ok(())
 }

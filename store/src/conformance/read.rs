@@ -91,10 +91,11 @@ pub(super) async fn an_unknown_session_has_no_head_and_cannot_be_read(log: Arc<d
     begin(&*log, session(1)).await?;
     let unknown = session(2);
     hold!(log.head(unknown).await?.is_none(), "an unknown session has a head");
-    let told = |answer: &Result<Vec<_>, ReadError>| matches!(answer, Err(ReadError::NoSession(one)) if *one == unknown);
+    let is_unknown =
+        |answer: &Result<Vec<_>, ReadError>| matches!(answer, Err(ReadError::NoSession(one)) if *one == unknown);
     let forwards = log.read(unknown, Seq::ZERO, 1).await;
-    hold!(told(&forwards), "reading an unknown session gave {forwards:?}");
+    hold!(is_unknown(&forwards), "reading an unknown session gave {forwards:?}");
     let backwards = log.read_back(unknown, Seq(9), 1).await;
-    hold!(told(&backwards), "reading an unknown session backwards gave {backwards:?}");
+    hold!(is_unknown(&backwards), "reading an unknown session backwards gave {backwards:?}");
     Ok(())
 }

@@ -96,8 +96,8 @@ fn corrected(bytes: &[u8], magic: &[u8], length: usize, sum: usize, header: usiz
     // From the end, since a checksum covers what follows it.
     let places: Vec<_> = memchr::memmem::find_iter(bytes, magic).collect();
     for at in places.into_iter().rev() {
-        let Some(told) = out.get(at + length..).and_then(|rest| rest.first_chunk()) else { continue };
-        let end = at + header + u32::from_le_bytes(*told) as usize;
+        let Some(size) = out.get(at + length..).and_then(|rest| rest.first_chunk()) else { continue };
+        let end = at + header + u32::from_le_bytes(*size) as usize;
         let Some(whole) = out.get(at..end) else { continue };
         let right = crc32c::crc32c_append(crc32c::crc32c(&whole[..sum]), &whole[sum + 4..]);
         out[at + sum..at + sum + 4].copy_from_slice(&right.to_le_bytes());
@@ -110,8 +110,8 @@ fn corrected_directories(bytes: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     let places: Vec<_> = memchr::memmem::find_iter(bytes, b"\xFFAnd").collect();
     for at in places.into_iter().rev() {
-        let Some(told) = out.get(at + 4..).and_then(|rest| rest.first_chunk()) else { continue };
-        let end = at.saturating_add(u32::from_le_bytes(*told) as usize);
+        let Some(size) = out.get(at + 4..).and_then(|rest| rest.first_chunk()) else { continue };
+        let end = at.saturating_add(u32::from_le_bytes(*size) as usize);
         let Some(whole) = out.get(at..end).filter(|whole| whole.len() >= 12) else { continue };
         let right = crc32c::crc32c(&whole[12..]);
         out[at + 8..at + 12].copy_from_slice(&right.to_le_bytes());

@@ -70,7 +70,7 @@ pub async fn copy_session(
     from: &dyn EventLog,
     to: &dyn EventLog,
     session: SessionId,
-    tell: &(dyn Fn(u64) + Sync),
+    on_progress: &(dyn Fn(u64) + Sync),
 ) -> Result<CopiedSession, CopyError> {
     let read = |source| CopyError::Read { session, source };
     let head = from.head(session).await.map_err(read)?.ok_or_else(|| read(ReadError::NoSession(session)))?;
@@ -96,7 +96,7 @@ pub async fn copy_session(
         let Appended { committed, refused } = to.append_all(drafts).await;
         let appended: u64 = committed.iter().filter(|one| !one.known).map(|one| one.batch.events.len() as u64).sum();
         new += appended;
-        tell(appended);
+        on_progress(appended);
         if let Some(error) = refused {
             return Err(error.into());
         }

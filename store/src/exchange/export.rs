@@ -103,10 +103,10 @@ pub async fn export(
     log: &dyn EventLog,
     session: SessionId,
     out: &mut (dyn Write + Send),
-    tell: OnProgress<'_>,
+    on_progress: OnProgress<'_>,
 ) -> Result<Exported, ExportError> {
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
-    export_to(log, session, HeaderHead { next: head.next, digest: head.digest }, out, tell).await
+    export_to(log, session, HeaderHead { next: head.next, digest: head.digest }, out, on_progress).await
 }
 
 /// Writes a session as it was before `until`, a cut. Before the first event of its own a fork has no form of its own: from
@@ -119,15 +119,17 @@ pub async fn export_until(
     session: SessionId,
     until: Seq,
     out: &mut (dyn Write + Send),
-    tell: OnProgress<'_>,
+    on_progress: OnProgress<'_>,
 ) -> Result<Exported, ExportError> {
     let last = match until.0.checked_sub(1) {
         Some(last) => log.batch_at(session, Seq(last)).await?,
         None => None,
     };
     match last.filter(|slice| slice.until == until && slice.batch.next() == until && slice.batch.session == session) {
-        Some(slice) => export_to(log, session, HeaderHead { next: until, digest: slice.batch.digest }, out, tell).await,
-        None => export(log, session, out, tell).await,
+        Some(slice) => {
+            export_to(log, session, HeaderHead { next: until, digest: slice.batch.digest }, out, on_progress).await
+        }
+        None => export(log, session, out, on_progress).await,
     }
 }
 
@@ -136,14 +138,14 @@ async fn export_to(
     session: SessionId,
     head: HeaderHead,
     out: &mut (dyn Write + Send),
-    tell: OnProgress<'_>,
+    on_progress: OnProgress<'_>,
 ) -> Result<Exported, ExportError> {
     let ancestors = ancestors(log, session, head.next).await?;
     let keys = match keys(log, session, &ancestors, head.next).await {
         Ok(keys) => keys,
         // It was imported with texts withheld, and leaves as it came.
         Err(ExportError::NoKey(_)) => {
-            return export_withheld(log, session, &WithholdRules::Withhold(Vec::new()), out, tell).await;
+            return export_withheld(log, session, &WithholdRules::Withhold(Vec::new()), out, on_progress).await;
         }
         Err(error) => return Err(error),
     };
@@ -156,7 +158,7 @@ async fn export_to(
             writer.batch(slice, &*blobs)?;
         }
         let done = pages.position();
-        tell(Progress { batches: writer.exported.batches, done: done.0, total: Some(head.next.0) });
+        on_progress(Progress { batches: writer.exported.batches, done: done.0, total: Some(head.next.0) });
     }
     ends_at(pages.position(), head.next, session)?;
     writer.out.flush()?;
@@ -175,7 +177,7 @@ pub async fn export_withheld(
     session: SessionId,
     rules: &WithholdRules,
     out: &mut (dyn Write + Send),
-    tell: OnProgress<'_>,
+    on_progress: OnProgress<'_>,
 ) -> Result<Exported, ExportError> {
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
     let total = Some(head.next.0 * 2);
@@ -186,7 +188,7 @@ pub async fn export_withheld(
         for slice in &page {
             selection.take(&slice.batch, &texts_of(&slice.batch, &*blobs)?);
         }
-        tell(Progress { batches, done: pages.position().0, total });
+        on_progress(Progress { batches, done: pages.position().0, total });
     }
     if let Some(rule) = selection.unmatched() {
         return Err(ExportError::NoMatch { rule: rule.to_owned(), session });
@@ -208,7 +210,7 @@ pub async fn export_withheld(
             }
         }
         batches = writer.exported.batches;
-        tell(Progress { batches, done: head.next.0 + pages.position().0, total });
+        on_progress(Progress { batches, done: head.next.0 + pages.position().0, total });
     }
     ends_at(pages.position(), head.next, session)?;
     writer.out.flush()?;

@@ -99,12 +99,16 @@ pub enum ImportError {
 ///
 /// # Errors
 /// [`ImportError::Unsound`] with every damage; see [`ImportError`].
-pub async fn import_file(log: &dyn EventLog, path: &Path, tell: OnProgress<'_>) -> Result<Imported, ImportError> {
-    let report = verify_file(&mut BufReader::new(std::fs::File::open(path)?), None, tell)?;
+pub async fn import_file(
+    log: &dyn EventLog,
+    path: &Path,
+    on_progress: OnProgress<'_>,
+) -> Result<Imported, ImportError> {
+    let report = verify_file(&mut BufReader::new(std::fs::File::open(path)?), None, on_progress)?;
     if !report.is_sound() {
         return Err(ImportError::Unsound(Box::new(report)));
     }
-    import(log, &mut BufReader::with_capacity(1 << 20, std::fs::File::open(path)?), tell).await
+    import(log, &mut BufReader::with_capacity(1 << 20, std::fs::File::open(path)?), on_progress).await
 }
 
 /// Imports what a reader gives, as it comes. Batches that are in the log already add nothing; a file that continues
@@ -115,7 +119,7 @@ pub async fn import_file(log: &dyn EventLog, path: &Path, tell: OnProgress<'_>) 
 pub async fn import(
     log: &dyn EventLog,
     source: &mut (dyn BufRead + Send),
-    tell: OnProgress<'_>,
+    on_progress: OnProgress<'_>,
 ) -> Result<Imported, ImportError> {
     let mut import = Import { log, imported: Imported::default(), section: None, gathered: Vec::new() };
     let (mut progress, mut bytes, mut line) = (Progress::default(), Vec::new(), 0);
@@ -141,11 +145,11 @@ pub async fn import(
         }
         progress.done += length;
         if line % 1024 == 0 {
-            tell(progress);
+            on_progress(progress);
         }
     }
     import.end().await?;
-    tell(progress);
+    on_progress(progress);
     match import.imported.sessions.is_empty() {
         true => Err(ImportError::Damaged { line: 1, flaw: Flaw::Line { reason: "no header".into() } }),
         false => Ok(import.imported),

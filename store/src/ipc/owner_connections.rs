@@ -174,11 +174,11 @@ pub(super) async fn exchange(connection: &mut Connection, message: bytes::Bytes)
 /// Reads over a connection of its own, and blocks while it does: the port is not asynchronous.
 impl Blobs for OwnerConnections {
     fn text(&self, hash: &BlobHash) -> Option<String> {
-        let told = self.blob(hash);
-        if let Err(error) = &told {
+        let blob = self.blob(hash);
+        if let Err(error) = &blob {
             tracing::warn!(blob = %hash, %error, "a blob could not be asked of the store's owner");
         }
-        told.ok().flatten()
+        blob.ok().flatten()
     }
 }
 

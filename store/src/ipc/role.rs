@@ -31,12 +31,12 @@ pub enum SharedError {
     #[error(transparent)]
     Displaced(Displaced),
     /// The owner answers, but not what was asked, again and again: end it.
-    #[error("the owner of the store in {} sent an invalid answer: {told}", dir.display())]
+    #[error("the owner of the store in {} sent an invalid answer: {reason}", dir.display())]
     Garbled {
         /// The store's folder.
         dir: PathBuf,
         /// What was found.
-        told: String,
+        reason: String,
     },
     /// This process has closed the store.
     #[error("the store is closed")]
@@ -116,7 +116,7 @@ impl SharedState {
             return Err(SharedError::OwnerHung(hung_owner));
         }
         if gone > OWNERS_MAX || matches!(lost.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) {
-            return Err(SharedError::Garbled { dir: self.dir.clone(), told: lost.to_string() });
+            return Err(SharedError::Garbled { dir: self.dir.clone(), reason: lost.to_string() });
         }
         tracing::debug!(dir = %self.dir.display(), %lost, "the owner of the store ended");
         let role = join_or_own(&self.dir, self.mode, self.id).await?;

@@ -191,14 +191,14 @@ fn parsed<T: DeserializeOwned>(payload: &[u8]) -> Result<T, ApiError> {
 pub struct Patience<'a> {
     connection: &'a NatsConnection,
     since: Instant,
-    told: bool,
+    is_announced: bool,
 }
 
 impl<'a> Patience<'a> {
     /// Of the call that this is part of ([`one_call`]), or from now on.
     pub fn new(connection: &'a NatsConnection) -> Self {
         let since = SINCE.try_with(|since| *since).unwrap_or_else(|_| Instant::now());
-        Self { connection, since, told: false }
+        Self { connection, since, is_announced: false }
     }
 
     /// Waits a little; `false` when there is no time left.
@@ -207,8 +207,8 @@ impl<'a> Patience<'a> {
         if waited + ANSWER > BUDGET {
             return false;
         }
-        if waited > NOTICE && !self.told {
-            self.told = true;
+        if waited > NOTICE && !self.is_announced {
+            self.is_announced = true;
             tracing::warn!(%error, "waiting for the cluster");
             if self.connection.waits.swap(true, Ordering::AcqRel) {
                 return self.wait().await;
@@ -228,7 +228,7 @@ impl<'a> Patience<'a> {
 
 impl Drop for Patience<'_> {
     fn drop(&mut self) {
-        if !self.told || !self.connection.waits.swap(false, Ordering::AcqRel) {
+        if !self.is_announced || !self.connection.waits.swap(false, Ordering::AcqRel) {
             return;
         }
         let waited = self.since.elapsed();

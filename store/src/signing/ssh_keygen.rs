@@ -128,15 +128,15 @@ fn wait(child: &mut Child, limit: Duration) -> Result<(), SshKeygenError> {
 
 /// Why it failed, in one line.
 fn refused(output: &Output) -> SshKeygenError {
-    let said = String::from_utf8_lossy(&output.stderr);
-    if UNKNOWN_OPTION.iter().any(|option| said.contains(option)) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if UNKNOWN_OPTION.iter().any(|option| stderr.contains(option)) {
         return SshKeygenError::TooOld;
     }
-    if said.contains(WRONG_PASSPHRASE) {
+    if stderr.contains(WRONG_PASSPHRASE) {
         return SshKeygenError::Passphrase;
     }
     // A frame of `@` is around its warnings.
-    let lines = said.lines().map(|line| line.trim_matches(['@', ' '])).filter(|line| !line.is_empty());
+    let lines = stderr.lines().map(|line| line.trim_matches(['@', ' '])).filter(|line| !line.is_empty());
     match lines.collect::<Vec<_>>().join("; ") {
         reason if reason.is_empty() => SshKeygenError::Refused(format!("it ended with {}", output.status)),
         reason => SshKeygenError::Refused(reason),

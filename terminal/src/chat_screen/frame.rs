@@ -229,9 +229,9 @@ impl Painter {
                 (0, false) if state.card.is_none() => " · esc interrupts",
                 _ => "",
             };
-            let told = format!("{} {}", turning(call.since, now), call.told);
-            let told = clip(&visible_line(&told), self.width.saturating_sub(columns(how)));
-            lines.push(self.line(Emphasis::Tool, &format!("{told}{how}")));
+            let about = format!("{} {}", turning(call.since, now), call.about);
+            let about = clip(&visible_line(&about), self.width.saturating_sub(columns(how)));
+            lines.push(self.line(Emphasis::Tool, &format!("{about}{how}")));
             let surplus = call.lines.len().saturating_sub(each);
             let output = call.lines.iter().skip(surplus);
             lines.extend(output.map(|line| self.line(Emphasis::Dim, &format!("  │ {line}"))));

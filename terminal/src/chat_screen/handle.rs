@@ -53,7 +53,7 @@ impl ChatScreen {
     ///
     /// # Errors
     /// When the terminal refuses.
-    pub fn open(settings: ScreenSettings, said: impl Fn(ScreenInput) + Send + 'static) -> io::Result<Self> {
+    pub fn open(settings: ScreenSettings, on_input: impl Fn(ScreenInput) + Send + 'static) -> io::Result<Self> {
         let ScreenSettings { style, directory, commands, subagents, agents, history } = settings;
         let size = crossterm::terminal::size()?;
         let raw = RawTerminal::enter()?;
@@ -64,7 +64,7 @@ impl ChatScreen {
         let (events, news) = channel();
         let width = Arc::new(AtomicUsize::new(usize::from(size.0)));
         let handle = ScreenHandle { events: events.clone(), width: width.clone() };
-        let thread = ScreenThread::new(state, raw, history, directory, events, news, width, Box::new(said));
+        let thread = ScreenThread::new(state, raw, history, directory, events, news, width, Box::new(on_input));
         let thread = std::thread::Builder::new().name(THREAD.into()).spawn(move || thread.run())?;
         Ok(Self { handle, thread: Some(thread) })
     }

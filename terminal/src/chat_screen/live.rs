@@ -29,7 +29,7 @@ pub struct LiveView {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveCall {
     /// `bash  cargo test`
-    pub told: String,
+    pub about: String,
     /// When it was seen to begin.
     pub since: Instant,
     /// The last lines of its output.

@@ -77,7 +77,7 @@ impl TextPage {
         let shown: Vec<Line<'_>> = self.rows.iter().skip(self.top).take(usize::from(body.height)).cloned().collect();
         let end = self.top + shown.len();
         frame.render_widget(Paragraph::new(shown), body);
-        let told = format!("{}-{end} of {} · ↑↓ space b g G · q returns", self.top + 1, self.rows.len());
-        frame.render_widget(line(Emphasis::Dim, &told), keys);
+        let status = format!("{}-{end} of {} · ↑↓ space b g G · q returns", self.top + 1, self.rows.len());
+        frame.render_widget(line(Emphasis::Dim, &status), keys);
     }
 }

@@ -129,8 +129,8 @@ impl ScreenState {
                 KeyCode::Enter if key.modifiers.is_empty() => {
                     let text = self.editor.take();
                     self.completion = None;
-                    let told = format!("{before}{text}");
-                    Some(self.reply(told.clone(), &told))
+                    let reply = format!("{before}{text}");
+                    Some(self.reply(reply.clone(), &reply))
                 }
                 KeyCode::Esc if !card.question.options.is_empty() => {
                     card.typing = None;

@@ -41,7 +41,7 @@ pub(super) struct ScreenThread {
     events: Sender<ScreenEvent>,
     news: Receiver<ScreenEvent>,
     width: Arc<AtomicUsize>,
-    said: Box<dyn Fn(ScreenInput) + Send>,
+    on_input: Box<dyn Fn(ScreenInput) + Send>,
     /// Text to write above.
     above: String,
     /// The text that is shown on a screen of its own.
@@ -59,7 +59,7 @@ impl ScreenThread {
         events: Sender<ScreenEvent>,
         news: Receiver<ScreenEvent>,
         width: Arc<AtomicUsize>,
-        said: Box<dyn Fn(ScreenInput) + Send>,
+        on_input: Box<dyn Fn(ScreenInput) + Send>,
     ) -> Self {
         Self {
             state,
@@ -71,7 +71,7 @@ impl ScreenThread {
             events,
             news,
             width,
-            said,
+            on_input,
             above: String::new(),
             page: None,
             ended: false,
@@ -82,7 +82,7 @@ impl ScreenThread {
         while !self.ended {
             if self.draw().is_err() {
                 // The terminal is gone.
-                (self.said)(ScreenInput::End);
+                (self.on_input)(ScreenInput::End);
                 return;
             }
             let patience = if self.state.is_active() { TICK } else { CALM };
@@ -121,7 +121,7 @@ impl ScreenThread {
         for action in self.state.apply(event, Instant::now()) {
             if self.act(action).is_err() {
                 self.ended = true;
-                (self.said)(ScreenInput::End);
+                (self.on_input)(ScreenInput::End);
             }
         }
         self.ended |= ends;
@@ -130,7 +130,7 @@ impl ScreenThread {
     fn act(&mut self, action: ScreenAction) -> io::Result<()> {
         match action {
             ScreenAction::Print(text) => self.above.push_str(&text),
-            ScreenAction::Send(input) => (self.said)(input),
+            ScreenAction::Send(input) => (self.on_input)(input),
             ScreenAction::Remember(text) => self.history.keep(&text),
             ScreenAction::Redraw => self.terminal.clear_screen()?,
             ScreenAction::FindFiles => self.find_files(),

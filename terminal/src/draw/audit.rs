@@ -102,12 +102,12 @@ fn summary(audit: &SafetyAudit) -> Vec<(&'static str, String)> {
         ("network", destinations.join(", ")),
     ];
     let none = |label: &str| matches!(label, "outside" | "redacted" | "network");
-    let told = all.into_iter().filter_map(|(label, text)| match text.is_empty() {
+    let rows = all.into_iter().filter_map(|(label, text)| match text.is_empty() {
         true if none(label) => Some((label, "nothing".to_owned())),
         true => None,
         false => Some((label, name(&text))),
     });
-    told.collect()
+    rows.collect()
 }
 
 /// The calls, below their sessions.

@@ -129,7 +129,7 @@ impl<'a> CacheTable<'a> {
 
 /// Says what the log lacks.
 pub(crate) fn lacking(lacks: &BTreeSet<Lack>, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    for line in Lack::sentence(lacks).iter().flat_map(|told| wrap(&format!("missing: {told}"), style.width)) {
+    for line in Lack::sentence(lacks).iter().flat_map(|sentence| wrap(&format!("missing: {sentence}"), style.width)) {
         writeln!(out, "{}", style.paint(Emphasis::Warn, &line))?;
     }
     Ok(())

@@ -84,18 +84,18 @@ fn side(
     style: &Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let told = in_brief(value);
+    let brief = in_brief(value);
     let head = format!("  {mark} {path}");
     let room = style.width.saturating_sub(6).max(20);
-    if told.is_empty() {
+    if brief.is_empty() {
         return writeln!(out, "{}", style.paint(emphasis, &head));
     }
-    let one = format!("{head}  {}", plain(&told));
-    if !told.contains('\n') && columns(&one) <= style.width {
+    let one = format!("{head}  {}", plain(&brief));
+    if !brief.contains('\n') && columns(&one) <= style.width {
         return writeln!(out, "{}", style.paint(emphasis, &one));
     }
     writeln!(out, "{}", style.paint(emphasis, &head))?;
-    for line in wrap(&plain(&told), room) {
+    for line in wrap(&plain(&brief), room) {
         writeln!(out, "{}", format!("      {}", style.paint(emphasis, &line)).trim_end())?;
     }
     Ok(())

@@ -50,14 +50,14 @@ pub fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> io::
     let is_wide = 15 + columns(&time) + columns(&facts) > style.width;
     let same_line = if is_wide { String::new() } else { format!("  {facts}") };
     writeln!(out, "{head}  {}{same_line}", style.paint(Emphasis::Dim, &time))?;
-    let mut tell = |text: &str| -> io::Result<()> {
+    let mut print = |text: &str| -> io::Result<()> {
         for line in wrap(&plain(text), style.width.saturating_sub(11)) {
             writeln!(out, "           {line}")?;
         }
         Ok(())
     };
     if is_wide {
-        tell(&facts)?;
+        print(&facts)?;
     }
     if item.summary.is_some() {
         let counts = [
@@ -81,13 +81,13 @@ pub fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> io::
             })
             .map(|stays| format!("; {stays} kept"))
             .collect();
-        tell(&format!("replaced by the summary: {}{pinned}", left.join(", ")))?;
+        print(&format!("replaced by the summary: {}{pinned}", left.join(", ")))?;
     }
     if let Some(request) = &entry.request {
-        tell(&format!("request {}", request.short()))?;
+        print(&format!("request {}", request.short()))?;
     }
     if let Some(summary) = &item.summary {
-        tell(&one_line(summary))?;
+        print(&one_line(summary))?;
     }
     if let Some(fidelity) = &item.fidelity {
         let kinds = [
@@ -102,18 +102,18 @@ pub fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> io::
             .map(|(count, kind)| format!("{kind} {} of {}", count.kept, count.of))
             .collect();
         if !kinds.is_empty() {
-            tell(&format!("kept in summary or tail: {}% ({})", fidelity.percent, kinds.join(", ")))?;
+            print(&format!("kept in summary or tail: {}% ({})", fidelity.percent, kinds.join(", ")))?;
         }
         for sentence in fidelity.sentences.iter().filter(|sentence| sentence.count.kept < sentence.count.of) {
             let (count, text) = (sentence.count, one_line(&sentence.text));
-            tell(&format!("event {}, kept {} of {}: {text}", sentence.message, count.kept, count.of))?;
+            print(&format!("event {}, kept {} of {}: {text}", sentence.message, count.kept, count.of))?;
         }
     }
     for instruction in &item.unmentioned.instructions {
-        tell(&format!("not in the summary: {instruction}"))?;
+        print(&format!("not in the summary: {instruction}"))?;
     }
     if !item.unmentioned.names.is_empty() {
-        tell(&format!("names not in the summary: {}", item.unmentioned.names.join(", ")))?;
+        print(&format!("names not in the summary: {}", item.unmentioned.names.join(", ")))?;
     }
     Ok(())
 }

@@ -54,17 +54,17 @@ pub fn draw(
     if let Value::Object(fields) = event.to_json() {
         let fields: Vec<(&str, &Value)> =
             fields.iter().filter(|(name, _)| *name != "type").map(|(name, value)| (name.as_str(), value)).collect();
-        let said = match &event {
-            Event::Step(StepEvent::TextEnded(said)) if style.markdown => said.text.inline(),
+        let text = match &event {
+            Event::Step(StepEvent::TextEnded(text)) if style.markdown => text.text.inline(),
             _ => None,
         };
         let rest: Vec<(&str, &Value)> =
-            fields.iter().filter(|(name, _)| said.is_none() || *name != "text").copied().collect();
+            fields.iter().filter(|(name, _)| text.is_none() || *name != "text").copied().collect();
         all(style, out, &rest, 0)?;
-        if let Some(said) = said {
+        if let Some(text) = text {
             writeln!(out, "{}", style.paint(Emphasis::Strong, "text"))?;
             let bar = style.paint(Emphasis::Dim, "│");
-            for line in markdown::lines(&plain(said.trim_end()), style.width.saturating_sub(4), style) {
+            for line in markdown::lines(&plain(text.trim_end()), style.width.saturating_sub(4), style) {
                 writeln!(out, "{}", format!("  {bar} {line}").trim_end())?;
             }
         }

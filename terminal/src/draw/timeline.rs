@@ -183,8 +183,8 @@ fn call(
         }
         _ => {
             let output = settled.output.resolve(blobs);
-            let told = if detail.is_full() { output.into_owned() } else { output_in_brief(&output) };
-            sheet.quote_lines(&plain(&told), Emphasis::Dim, detail.result)?;
+            let text = if detail.is_full() { output.into_owned() } else { output_in_brief(&output) };
+            sheet.quote_lines(&plain(&text), Emphasis::Dim, detail.result)?;
         }
     }
     if settled.truncated {

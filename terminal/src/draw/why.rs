@@ -15,8 +15,8 @@ pub fn draw(why: &Why, full: bool, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let style = sheet.style;
     let right = format!("event {} · {}", why.step.seq, style.clock(why.step.at));
     sheet.rule(&heading(&why.step, Some(why.steps)), &right, Emphasis::Strong)?;
-    if let Some(told) = Lack::sentence(&why.lacks) {
-        sheet.row(None, ("missing", Emphasis::Warn), (&told, Emphasis::Plain), ("", Emphasis::Dim))?;
+    if let Some(sentence) = Lack::sentence(&why.lacks) {
+        sheet.row(None, ("missing", Emphasis::Warn), (&sentence, Emphasis::Plain), ("", Emphasis::Dim))?;
     }
     let mut part = "";
     for origin in why.spans.iter().filter(|origin| origin.span.sort != Sort::Blank || why.text.is_some()) {

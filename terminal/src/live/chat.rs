@@ -185,7 +185,7 @@ impl<'a> Chat<'a> {
     /// Shows the user's own message, which the screen does not keep.
     fn echo(&mut self, text: &str, out: &mut (dyn Write + Send)) -> Result<(), TerminalError> {
         match self.screen.is_some() {
-            true => Ok(self.interaction.show.said_by_user(text, out)?),
+            true => Ok(self.interaction.show.show_prompt(text, out)?),
             false => Ok(()),
         }
     }

@@ -14,15 +14,15 @@ use std::io::Write;
 pub fn say(view: &SessionView, ended: &RunEnd, remarks: &Remarks) {
     let Some(session) = view.session.id else { return };
     let id = short(session);
-    let told = match ended {
+    let remark = match ended {
         RunEnd::Idle | RunEnd::Elsewhere | RunEnd::Failed(_) => None,
         RunEnd::Interrupted => Some("interrupted; what arrived is kept".to_owned()),
         RunEnd::Stopped => Some("the turn ended without an answer: a permission was declined".to_owned()),
         RunEnd::Empty(empty) => Some(about_empty(*empty).to_owned()),
         RunEnd::Left => Some("left; what was running is recorded as interrupted when the session continues".to_owned()),
     };
-    if let Some(told) = told {
-        remarks.say(Emphasis::Warn, &told);
+    if let Some(remark) = remark {
+        remarks.say(Emphasis::Warn, &remark);
     }
     let dim = |text: &str| remarks.write(&format!("{}\n", remarks.style().paint(Emphasis::Dim, text)));
     let blank = if remarks.are_watched() { "\n" } else { "" };

@@ -66,9 +66,9 @@ impl Frontend {
     }
 
     /// A message of the user.
-    pub fn said_by_user(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+    pub fn show_prompt(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Screen(screen) => screen.said_by_user(text, out),
+            Self::Screen(screen) => screen.show_prompt(text, out),
             Self::Json(_) => Ok(()),
         }
     }

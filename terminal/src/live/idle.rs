@@ -42,7 +42,7 @@ pub async fn idle(
             happened = active.next() => happened,
             how = background(&mut ended) => {
                 ended = None;
-                active.tell_background(how).await?;
+                active.show_ended_task(how).await?;
                 continue;
             }
         };
@@ -98,7 +98,7 @@ async fn background(ended: &mut Option<Boxed<'_, Option<BackgroundEnded>>>) -> O
 
 impl ActiveRun<'_> {
     /// Shows that a turn after a result has failed or was stopped; nothing else shows it.
-    async fn tell_background(&mut self, ended: Option<BackgroundEnded>) -> Result<(), TerminalError> {
+    async fn show_ended_task(&mut self, ended: Option<BackgroundEnded>) -> Result<(), TerminalError> {
         self.flush()?;
         let text = match ended.and_then(|ended| ended.turns) {
             None | Some(Ok(Outcome::Idle)) => return Ok(()),

@@ -98,10 +98,10 @@ impl Interaction {
         approval: ApprovalMode,
         lines: TypedLines,
     ) -> Result<Self, TerminalError> {
-        let (tell, notices) = mpsc::unbounded_channel();
+        let (sender, notices) = mpsc::unbounded_channel();
         let listening = host.runtime.bus().observe(move |notice: &Notice| {
             // The interaction has ended: no one reads it.
-            drop(tell.send(notice.clone()));
+            drop(sender.send(notice.clone()));
         });
         let signals = Signals::listen()?;
         let (_redirected, reports) = match show.draws() {

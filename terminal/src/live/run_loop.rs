@@ -148,7 +148,7 @@ impl<'a> ActiveRun<'a> {
                 self.interaction.show.aside(text, self.out)?;
             }
             Happened::Reported(report) => self.interaction.show.warning(&report, self.out)?,
-            Happened::Waits => self.tell_of_background().await?,
+            Happened::Waits => self.show_waiting_tasks().await?,
             Happened::Typed(line) => self.typed(line).await?,
             Happened::Ended(_) => {}
         }
@@ -161,9 +161,9 @@ impl<'a> ActiveRun<'a> {
             TypedLine::Text { text, begun } if self.is_meant_for_prompt(begun) => self.answer(&text),
             // A word is for the chat, never for the model.
             TypedLine::Text { text, begun } if ChatCommand::of(&text).is_some() => {
-                let told = format!("{}: available when the turn is over; Ctrl-C interrupts it", plain(text.trim()));
+                let remark = format!("{}: available when the turn is over; Ctrl-C interrupts it", plain(text.trim()));
                 self.interaction.later.push_back(TypedLine::Text { text, begun });
-                self.interaction.show.aside(&told, self.out)?;
+                self.interaction.show.aside(&remark, self.out)?;
             }
             TypedLine::Text { text, .. } => {
                 self.steer(text.trim()).await?;
@@ -243,8 +243,8 @@ impl<'a> ActiveRun<'a> {
                 asked.into_iter().for_each(|asked| asked.question.answer(Answered::by_user(answer.clone())));
             }
             Err(NoReply::NotCovered(pattern)) => {
-                let told = format!("{pattern} does not cover what is asked for; nothing was answered");
-                self.interaction.show.warning(&plain(&told), self.out)?;
+                let remark = format!("{pattern} does not cover what is asked for; nothing was answered");
+                self.interaction.show.warning(&plain(&remark), self.out)?;
                 self.not_understood()?;
             }
             Err(NoReply::NotUnderstood) => self.not_understood()?,
@@ -272,15 +272,15 @@ impl<'a> ActiveRun<'a> {
                     .aside(&plain(&format!("{count} for this project written to {file}")), self.out)?;
             }
             Err(error) => {
-                let told = format!("the rules hold in this session only: {error}");
-                self.interaction.show.warning(&plain(&told), self.out)?;
+                let remark = format!("the rules hold in this session only: {error}");
+                self.interaction.show.warning(&plain(&remark), self.out)?;
             }
         }
         Ok(())
     }
 
     /// The turn is over; which tasks in the background are waited for.
-    async fn tell_of_background(&mut self) -> Result<(), TerminalError> {
+    async fn show_waiting_tasks(&mut self) -> Result<(), TerminalError> {
         let mut names = Vec::new();
         for child in self.session.background() {
             let child = self.host.runtime.session(child).await?;

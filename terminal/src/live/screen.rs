@@ -363,10 +363,10 @@ impl Screen {
     }
 
     /// What the model said before it called a tool is not its answer.
-    fn said_before_tools(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        let said = std::mem::take(&mut self.answer);
+    fn print_answer(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let answer = std::mem::take(&mut self.answer);
         match self.live {
-            Live::Nowhere if !said.is_empty() => self.line(Emphasis::Plain, plain(said.trim_end()).as_str(), out),
+            Live::Nowhere if !answer.is_empty() => self.line(Emphasis::Plain, plain(answer.trim_end()).as_str(), out),
             _ => Ok(()),
         }
     }

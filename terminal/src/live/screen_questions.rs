@@ -78,11 +78,11 @@ impl Screen {
             self.aside(&clip(&format!("    also open: {}", beside.join(" · ")), width), out)?;
         }
         let covers = super::typed_reply::offered(question);
-        let told = match covers.is_empty() {
+        let line = match covers.is_empty() {
             true => "    always is not possible here: as a rule this would allow more than it says".to_owned(),
             false => format!("    always would allow: {}", name(&exact(&covers.join(" · ")))),
         };
-        self.aside(&told, out)?;
+        self.aside(&line, out)?;
         let since = Instant::now();
         self.ask_for_reply();
         Ok(since)

@@ -23,7 +23,7 @@ const FAILED: usize = 8;
 const DIFF: usize = 12;
 
 /// How many columns of a call's description are shown.
-const TOLD: usize = 32;
+const ABOUT: usize = 32;
 
 /// How many lines of a running command are kept for a screen that shows them.
 const LIVE: usize = 8;
@@ -45,7 +45,7 @@ pub(super) struct ShownCalls {
 #[derive(Clone, Debug)]
 struct RunningCall {
     /// `bash  cargo test`
-    told: String,
+    about: String,
     since: Time,
     /// When it was seen to begin.
     seen: Instant,
@@ -61,8 +61,8 @@ impl RunningCall {
     /// Its description, and whether it runs.
     fn words(&self) -> String {
         match self.waits_for {
-            Some(_) => format!("waits for an answer · {}", self.told.trim_start()),
-            None => self.told.clone(),
+            Some(_) => format!("waits for an answer · {}", self.about.trim_start()),
+            None => self.about.clone(),
         }
     }
 }
@@ -78,38 +78,38 @@ impl ShownCalls {
         let first = self.running.values().min_by_key(|call| call.seen)?;
         let spoke = self.spoke.as_ref().and_then(|key| self.running.get(key)).unwrap_or(first);
         let newest = if spoke.newest.is_empty() { String::new() } else { format!(" │ {}", spoke.newest) };
-        let told = match self.running.len() {
+        let about = match self.running.len() {
             1 => first.words(),
             calls => format!("{} · {}", counted(calls as u64, "call"), spoke.words()),
         };
         // What it shows must not be pushed out of sight by what was asked of it.
-        let told = if newest.is_empty() { told } else { clip(&told, TOLD) };
-        Some((format!("{told}{newest}"), first.seen))
+        let about = if newest.is_empty() { about } else { clip(&about, ABOUT) };
+        Some((format!("{about}{newest}"), first.seen))
     }
 
     /// The calls that run, those that began first before the others.
     pub(super) fn live(&self) -> Vec<LiveCall> {
         let mut running: Vec<&RunningCall> = self.running.values().collect();
         running.sort_by_key(|call| call.seen);
-        let live = |call: &RunningCall| LiveCall { told: call.words(), since: call.seen, lines: call.lines.clone() };
+        let live = |call: &RunningCall| LiveCall { about: call.words(), since: call.seen, lines: call.lines.clone() };
         running.into_iter().map(live).collect()
     }
 
     /// A call that runs, in a line.
     pub(super) fn line_of(&self, session: SessionId, call: &CallId) -> Option<String> {
-        self.running.get(&(session, call.clone())).map(|running| running.told.clone())
+        self.running.get(&(session, call.clone())).map(|running| running.about.clone())
     }
 
     /// The other running calls, the first few by name.
     pub(super) fn others(&self, session: SessionId, call: &CallId) -> Vec<String> {
         let others = self.running.iter().filter(|((of, id), _)| (*of, id) != (session, call));
-        let mut told: Vec<String> = others.map(|(_, running)| clip(running.told.trim(), TOLD)).collect();
-        let more = told.len().saturating_sub(NAMED);
-        told.truncate(NAMED);
+        let mut briefs: Vec<String> = others.map(|(_, running)| clip(running.about.trim(), ABOUT)).collect();
+        let more = briefs.len().saturating_sub(NAMED);
+        briefs.truncate(NAMED);
         if more > 0 {
-            told.push(counted(more as u64, "more call"));
+            briefs.push(counted(more as u64, "more call"));
         }
-        told
+        briefs
     }
 
     /// A call waits for an answer: it does not run meanwhile.
@@ -156,14 +156,14 @@ impl Screen {
         match record.event {
             Event::Tool(ToolEvent::Called(called)) => {
                 let about = input_in_brief(&called.input, &self.directory, blobs);
-                let told = format!("{child}{}  {}", called.name, plain(&about)).trim_end().to_owned();
+                let about = format!("{child}{}  {}", called.name, plain(&about)).trim_end().to_owned();
                 let key = (record.session, called.call.clone());
                 let (seen, newest, lines) = (Instant::now(), String::new(), Vec::new());
                 let running =
-                    RunningCall { told: told.clone(), since: record.at, seen, waits_for: None, newest, lines };
+                    RunningCall { about: about.clone(), since: record.at, seen, waits_for: None, newest, lines };
                 self.calls.running.insert(key.clone(), running);
                 if self.remarks.are_watched() && self.chat.is_none() {
-                    let line = clip(&format!("· {told}"), self.remarks.style().width);
+                    let line = clip(&format!("· {about}"), self.remarks.style().width);
                     self.line(Emphasis::Tool, &line, out)?;
                     self.calls.newest = Some(key).filter(|_| !self.above_a_prompt);
                 }
@@ -187,7 +187,7 @@ impl Screen {
     ) -> io::Result<()> {
         let key = (record.session, settled.call.clone());
         // A call that began before this process looked has no line.
-        let Some(RunningCall { told, since, .. }) = self.calls.running.remove(&key) else { return Ok(()) };
+        let Some(RunningCall { about, since, .. }) = self.calls.running.remove(&key) else { return Ok(()) };
         let took = record.at.millis().saturating_sub(since.millis());
         let failed = settled.outcome != ToolOutcome::Completed;
         let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
@@ -203,11 +203,11 @@ impl Screen {
             // The line above begins this call, and nothing came between.
             self.remarks.write(&[control("1A"), control("2K"), control("1G")].concat());
         }
-        self.ended_call(mark, emphasis, &told, &rest, out)?;
+        self.ended_call(mark, emphasis, &about, &rest, out)?;
         if let Some(warning) = sandbox_warning(settled.structured.as_ref(), blobs) {
             self.line(Emphasis::Warn, &format!("    {}", plain(&warning)), out)?;
         }
-        self.offer_details(&told, settled, &text, blobs);
+        self.offer_details(&about, settled, &text, blobs);
         match (failure, failed) {
             (Some(_), _) => self.end_of(&text, out),
             (None, true) => Ok(()),
@@ -220,20 +220,20 @@ impl Screen {
         &mut self,
         mark: char,
         emphasis: Emphasis,
-        told: &str,
+        about: &str,
         rest: &str,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let (width, watched) = (self.remarks.style().width, self.remarks.are_watched());
         // How it ended must not be pushed out of sight by what was asked of it.
         let room = width.saturating_sub(columns(rest) + 4);
-        let told = if watched && room >= TOLD { clip(told, room) } else { told.to_owned() };
-        let line = format!("{mark} {told}{}{rest}", if rest.is_empty() { "" } else { "  " });
+        let about = if watched && room >= ABOUT { clip(about, room) } else { about.to_owned() };
+        let line = format!("{mark} {about}{}{rest}", if rest.is_empty() { "" } else { "  " });
         self.line(emphasis, &if watched { clip(&line, width) } else { line }, out)
     }
 
     /// Lets the screen show all of what a call gave or changed.
-    fn offer_details(&self, told: &str, settled: &ToolSettled, text: &str, blobs: &dyn Blobs) {
+    fn offer_details(&self, about: &str, settled: &ToolSettled, text: &str, blobs: &dyn Blobs) {
         let Some(chat) = &self.chat else { return };
         let style = self.remarks.style();
         let diff = diff_of(settled, blobs);
@@ -241,7 +241,7 @@ impl Screen {
             Some(diff) => diff.lines().map(|line| safe(style, changed(line), &plain(line))).collect(),
             None => text.lines().map(|line| safe(style, Emphasis::Plain, &plain(line))).collect(),
         };
-        chat.details(told.trim().to_owned(), lines);
+        chat.details(about.trim().to_owned(), lines);
     }
 
     /// The last lines of what a failed command gave.
@@ -314,9 +314,9 @@ mod tests {
     #[test]
     fn a_question_names_the_calls_beside_it() {
         let (mut calls, session) = (ShownCalls::default(), SessionId::from_parts(1, 1));
-        for (call, told) in [("a", "read  a.rs"), ("b", "bash  make"), ("c", "ls"), ("d", "grep  x"), ("e", "ls  b")] {
+        for (call, about) in [("a", "read  a.rs"), ("b", "bash  make"), ("c", "ls"), ("d", "grep  x"), ("e", "ls  b")] {
             let running = RunningCall {
-                told: told.into(),
+                about: about.into(),
                 since: Time(0),
                 seen: Instant::now(),
                 waits_for: None,
@@ -338,9 +338,9 @@ mod tests {
         let mut calls = ShownCalls::default();
         let session = SessionId::from_parts(1, 1);
         assert_eq!(calls.in_brief(), None);
-        let begin = |calls: &mut ShownCalls, call: &str, told: &str| {
+        let begin = |calls: &mut ShownCalls, call: &str, about: &str| {
             let running = RunningCall {
-                told: told.into(),
+                about: about.into(),
                 since: Time(0),
                 seen: Instant::now(),
                 waits_for: None,
@@ -349,24 +349,24 @@ mod tests {
             };
             calls.running.insert((session, call.into()), running);
         };
-        let told = |calls: &ShownCalls| calls.in_brief().map(|(told, _)| told).unwrap_or_default();
+        let about = |calls: &ShownCalls| calls.in_brief().map(|(about, _)| about).unwrap_or_default();
         begin(&mut calls, "c1", "bash  cargo test");
-        assert_eq!(told(&calls), "bash  cargo test");
+        assert_eq!(about(&calls), "bash  cargo test");
         let shows = |text: &str| ToolProgressed { call: "c1".into(), output: Some(text.into()), structured: None };
         calls.progressed(session, &shows("one\n\x1b[1mtwo\n\n"), &NoBlobs);
-        assert_eq!(told(&calls), "bash  cargo test │ \x1b[1mtwo");
+        assert_eq!(about(&calls), "bash  cargo test │ \x1b[1mtwo");
         begin(&mut calls, "c0", "read  a.rs");
-        assert_eq!(told(&calls), "2 calls · bash  cargo test │ \x1b[1mtwo");
+        assert_eq!(about(&calls), "2 calls · bash  cargo test │ \x1b[1mtwo");
         calls.running.remove(&(session, "c1".into()));
-        assert_eq!(told(&calls), "read  a.rs");
+        assert_eq!(about(&calls), "read  a.rs");
         // A call that waits for an answer does not run; its time begins with the answer.
         let (call, question) = ("c0".into(), "p1".into());
         calls.waits(session, &call, &question);
-        assert_eq!(told(&calls), "waits for an answer · read  a.rs");
+        assert_eq!(about(&calls), "waits for an answer · read  a.rs");
         calls.answered(&"p2".into(), Time(5));
-        assert_eq!(told(&calls), "waits for an answer · read  a.rs");
+        assert_eq!(about(&calls), "waits for an answer · read  a.rs");
         calls.answered(&question, Time(7));
-        assert_eq!(told(&calls), "read  a.rs");
+        assert_eq!(about(&calls), "read  a.rs");
         assert_eq!(calls.running.get(&(session, call)).map(|call| call.since), Some(Time(7)));
     }
 }

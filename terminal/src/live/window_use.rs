@@ -67,10 +67,10 @@ mod tests {
 
     #[test]
     fn the_window_and_the_cost_are_told_once_there_is_an_answer() {
-        let told = |window, used, cost| WindowUse { window, used, cost }.in_brief();
-        assert_eq!(told(128_000, 0, 0), None);
-        assert_eq!(told(128_000, 16_000, 0).as_deref(), Some("12 % of 128,000 tokens"));
-        assert_eq!(told(0, 16_000, 0).as_deref(), Some("16,000 tokens"));
-        assert!(told(1_000, 10, 2_000_000_000).is_some_and(|told| told.starts_with("1 % of 1,000 tokens · $2")));
+        let brief = |window, used, cost| WindowUse { window, used, cost }.in_brief();
+        assert_eq!(brief(128_000, 0, 0), None);
+        assert_eq!(brief(128_000, 16_000, 0).as_deref(), Some("12 % of 128,000 tokens"));
+        assert_eq!(brief(0, 16_000, 0).as_deref(), Some("16,000 tokens"));
+        assert!(brief(1_000, 10, 2_000_000_000).is_some_and(|brief| brief.starts_with("1 % of 1,000 tokens · $2")));
     }
 }

@@ -42,14 +42,14 @@ impl TuiTimeline {
     /// The rows of an index; paths below the directory are shown from there.
     pub fn new(index: SessionIndex, directory: String) -> Self {
         let (mut rows, mut errors) = (Vec::new(), Vec::new());
-        for (turn, told) in index.turns().iter().enumerate() {
+        for (turn, entry) in index.turns().iter().enumerate() {
             let first = rows.len();
-            rows.push(RowPlace { seq: told.first, turn, kind: RowKind::Turn });
-            for (at, call) in told.calls.iter().enumerate() {
+            rows.push(RowPlace { seq: entry.first, turn, kind: RowKind::Turn });
+            for (at, call) in entry.calls.iter().enumerate() {
                 rows.push(RowPlace { seq: call.first, turn, kind: RowKind::Call(at) });
                 errors.extend(call.last.filter(|_| has_failed(call)));
             }
-            for (at, mark) in told.marks.iter().enumerate() {
+            for (at, mark) in entry.marks.iter().enumerate() {
                 rows.push(RowPlace { seq: mark.seq, turn, kind: RowKind::Mark(at) });
                 errors.extend((mark.kind == "error").then_some(mark.seq));
             }

@@ -108,13 +108,18 @@ impl McpConnection {
     pub(super) fn start(settings: &McpServer, directory: &Path, elicitor: Arc<Elicitor>) -> Result<Self, McpError> {
         let (process, input, output, errors) = start_process(settings, directory)?;
         let (outgoing, waiting) = mpsc::channel(WAITING);
-        let (calls, said) = (Arc::new(PendingRequests::default()), Arc::new(Mutex::new(Vec::new())));
-        let (ended, all_said) = oneshot::channel();
-        let reader =
-            ServerOutput { calls: calls.clone(), replies: outgoing.clone(), said: said.clone(), all_said, elicitor };
+        let (calls, stderr) = (Arc::new(PendingRequests::default()), Arc::new(Mutex::new(Vec::new())));
+        let (ended, stderr_ended) = oneshot::channel();
+        let reader = ServerOutput {
+            calls: calls.clone(),
+            replies: outgoing.clone(),
+            stderr: stderr.clone(),
+            stderr_ended,
+            elicitor,
+        };
         let tasks = [
             tokio::spawn(write(input, waiting)),
-            tokio::spawn(remember(errors, said, ended)),
+            tokio::spawn(remember(errors, stderr, ended)),
             tokio::spawn(reader.read(output)),
         ];
         Ok(Self { outgoing, calls, next: AtomicU64::new(1), tasks, _process: process })
@@ -209,13 +214,13 @@ async fn write(mut input: ChildStdin, mut messages: mpsc::Receiver<String>) {
 }
 
 /// Keeps the end of what a server writes to stderr.
-async fn remember(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>, ended: oneshot::Sender<()>) {
+async fn remember(mut errors: ChildStderr, stderr: Arc<Mutex<Vec<u8>>>, ended: oneshot::Sender<()>) {
     let mut part = [0; 1024];
     while let Ok(length @ 1..) = errors.read(&mut part).await {
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.extend_from_slice(part.get(..length).unwrap_or_default());
-        let more = said.len().saturating_sub(REMEMBERED);
-        said.drain(..more);
+        let mut stderr = stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        stderr.extend_from_slice(part.get(..length).unwrap_or_default());
+        let more = stderr.len().saturating_sub(REMEMBERED);
+        stderr.drain(..more);
     }
     let _ = ended.send(());
 }
@@ -224,8 +229,8 @@ async fn remember(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>, ended: one
 struct ServerOutput {
     calls: Arc<PendingRequests>,
     replies: mpsc::Sender<String>,
-    said: Arc<Mutex<Vec<u8>>>,
-    all_said: oneshot::Receiver<()>,
+    stderr: Arc<Mutex<Vec<u8>>>,
+    stderr_ended: oneshot::Receiver<()>,
     elicitor: Arc<Elicitor>,
 }
 
@@ -243,13 +248,13 @@ impl ServerOutput {
                 Err(error) => break format!(": {error}"),
             }
         };
-        let _ = timeout(DRAIN, self.all_said).await;
-        let said = String::from_utf8_lossy(&self.said.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
-        let said = match said.trim() {
+        let _ = timeout(DRAIN, self.stderr_ended).await;
+        let stderr = String::from_utf8_lossy(&self.stderr.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
+        let stderr = match stderr.trim() {
             "" => String::new(),
-            said => format!("; it wrote: {said}"),
+            stderr => format!("; it wrote: {stderr}"),
         };
-        self.calls.close(format!("{why}{said}"));
+        self.calls.close(format!("{why}{stderr}"));
     }
 
     /// Takes one message. Other lines are skipped: some programs print remarks.

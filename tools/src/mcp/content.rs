@@ -16,8 +16,8 @@ pub(super) fn output(result: McpResult) -> Result<ToolOutput, ToolError> {
     let (texts, attachments) = parts(result.content);
     let text = texts.join("\n");
     if result.is_error {
-        let said = if text.is_empty() { "The tool failed without a message.".into() } else { text };
-        return Err(ToolError(said));
+        let message = if text.is_empty() { "The tool failed without a message.".into() } else { text };
+        return Err(ToolError(message));
     }
     let structured = result.structured_content.map(|value| Json::received(value.get()));
     // Without a text, the model reads the structured value.
@@ -40,8 +40,8 @@ pub(super) fn prompt(filled: FilledPrompt) -> (String, Vec<Attachment>) {
     let (mut text, mut attachments) = (Vec::new(), Vec::new());
     for message in filled.messages {
         let (texts, media) = parts(vec![message.content]);
-        let said = texts.join("\n");
-        text.push(if message.role == "assistant" { format!("(You said before: {said})") } else { said });
+        let content = texts.join("\n");
+        text.push(if message.role == "assistant" { format!("(You said before: {content})") } else { content });
         attachments.extend(media);
     }
     (text.join("\n\n"), attachments)

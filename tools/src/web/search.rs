@@ -203,8 +203,8 @@ mod tests {
     fn results_of_each_service_are_read() {
         let one = json!({ "title": "A", "url": "https://a", "description": "about\n a", "content": "about a" });
         for answer in [json!({ "web": { "results": [one] } }), json!({ "results": [one] })] {
-            let told = tool_output(&answer, 8);
-            assert_eq!(told.text.as_deref(), Some("1. A\n   https://a\n   about a"));
+            let output = tool_output(&answer, 8);
+            assert_eq!(output.text.as_deref(), Some("1. A\n   https://a\n   about a"));
         }
         assert_eq!(tool_output(&json!({}), 8).text.as_deref(), Some("Nothing was found."));
     }

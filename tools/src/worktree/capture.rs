@@ -99,7 +99,7 @@ impl Shadow {
             if name.is_empty() {
                 continue;
             }
-            let Some(path) = std::str::from_utf8(name).ok().filter(|path| tellable(path)) else {
+            let Some(path) = std::str::from_utf8(name).ok().filter(|path| is_trackable(path)) else {
                 found.skip(&String::from_utf8_lossy(name), WhySkipped::Name);
                 continue;
             };
@@ -244,11 +244,11 @@ fn files_below(repository: &Path) -> Vec<String> {
     walk.filter_entry(|entry| entry.file_name() != ".git");
     let files = walk.build().flatten().filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
     let below = files.filter_map(|entry| Some(entry.path().strip_prefix(repository).ok()?.to_str()?.to_owned()));
-    below.filter(|path| tellable(path)).take(REPOSITORY_FILES + 1).collect()
+    below.filter(|path| is_trackable(path)).take(REPOSITORY_FILES + 1).collect()
 }
 
 /// Whether git takes a path: no part of it is its own.
-pub(super) fn tellable(path: &str) -> bool {
+pub(super) fn is_trackable(path: &str) -> bool {
     let path = path.strip_suffix('/').unwrap_or(path);
     !path.contains('\0')
         && path.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git"))

@@ -46,11 +46,11 @@ impl Shadow {
 
     fn compare(&self, from: &str, to: &str, forms: &[&str]) -> Result<CountedDifferences, FilesError> {
         let answer = FilesError::Answer { command: "diff-tree" };
-        let said = self.git.shadow("diff-tree").args(PLAIN).args(forms).args(["--end-of-options", from, to]).run();
-        let said = said.map_err(|error| self.unless_missing(error, &[from, to]))?;
-        let Ok(said) = String::from_utf8(said) else { return Err(answer) };
+        let output = self.git.shadow("diff-tree").args(PLAIN).args(forms).args(["--end-of-options", from, to]).run();
+        let output = output.map_err(|error| self.unless_missing(error, &[from, to]))?;
+        let Ok(output) = String::from_utf8(output) else { return Err(answer) };
         let mut found = CountedDifferences::new();
-        let mut fields = said.split_terminator('\0');
+        let mut fields = output.split_terminator('\0');
         while let Some(field) = fields.next() {
             if let Some(raw) = field.strip_prefix(':') {
                 let mut words = raw.split(' ');
@@ -99,12 +99,12 @@ impl Shadow {
 
     /// All entries of a tree.
     pub(super) fn listing(&self, files: &str) -> Result<BTreeMap<String, TreeEntry>, FilesError> {
-        let said = self.git.shadow("ls-tree").args(["-r", "-z", "--full-tree", files]).run();
-        let said = said.map_err(|error| self.unless_missing(error, &[files]))?;
+        let output = self.git.shadow("ls-tree").args(["-r", "-z", "--full-tree", files]).run();
+        let output = output.map_err(|error| self.unless_missing(error, &[files]))?;
         let answer = || FilesError::Answer { command: "ls-tree" };
-        let said = String::from_utf8(said).map_err(|_| answer())?;
+        let output = String::from_utf8(output).map_err(|_| answer())?;
         let mut entries = BTreeMap::new();
-        for line in said.split_terminator('\0') {
+        for line in output.split_terminator('\0') {
             let (head, path) = line.split_once('\t').ok_or_else(answer)?;
             let mut words = head.split(' ');
             let (Some(mode), Some(_), Some(id)) = (words.next(), words.next(), words.next()) else {

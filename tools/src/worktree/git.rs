@@ -157,9 +157,9 @@ impl GitCall {
                     drop(stdin.write_all(&input));
                 }
             });
-            let said = scope.spawn(|| {
-                let mut said = Vec::new();
-                stderr.map_or(Ok(0), |mut stderr| stderr.read_to_end(&mut said)).map(|_| said)
+            let errors = scope.spawn(|| {
+                let mut errors = Vec::new();
+                stderr.map_or(Ok(0), |mut stderr| stderr.read_to_end(&mut errors)).map(|_| errors)
             });
             let read = match (stdout, limit) {
                 (Some(stdout), Some(limit)) => stdout.take(limit.saturating_add(1)).read_to_end(&mut output),
@@ -168,7 +168,7 @@ impl GitCall {
             };
             cut = limit.is_some_and(|limit| output.len() as u64 > limit);
             // The pipe is closed by now: git, if it still writes, ends by itself.
-            message = said.join().unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default();
+            message = errors.join().unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default();
             read
         });
         let status = child.wait().map_err(|source| self.failed(source))?;

@@ -27,7 +27,7 @@ impl Shadow {
         let mut seen = BTreeSet::new();
         for file in files {
             let captured = [&file.from, &file.to].into_iter().flatten().all(TreeEntry::is_captured);
-            if !super::capture::tellable(&file.path) || !captured || !seen.insert(file.path.as_str()) {
+            if !super::capture::is_trackable(&file.path) || !captured || !seen.insert(file.path.as_str()) {
                 return Err(FilesError::BadPath { path: file.path.clone() });
             }
         }
@@ -118,17 +118,17 @@ impl Shadow {
         for (number, file) in files.iter().enumerate() {
             let Some(expected) = &file.from else { continue };
             let changed = || FilesError::Changed { path: file.path.clone() };
-            let (stands, kept) = (self.root.join(&file.path), note.kept(number));
+            let (original, kept) = (self.root.join(&file.path), note.kept(number));
             if above(&file.path).any(|above| !is_directory(&self.root.join(above))) {
                 return Err(changed());
             }
-            match fs::symlink_metadata(&stands) {
+            match fs::symlink_metadata(&original) {
                 Ok(there) if there.is_file() || there.is_symlink() => {}
                 Ok(_) => return Err(changed()),
                 Err(error) if error.kind() == ErrorKind::NotFound => return Err(changed()),
-                Err(error) => return Err(FilesError::io(&stands)(error)),
+                Err(error) => return Err(FilesError::io(&original)(error)),
             }
-            fs::rename(&stands, &kept).map_err(FilesError::io(&stands))?;
+            fs::rename(&original, &kept).map_err(FilesError::io(&original))?;
             // Checked only here, where the file can no longer be changed by its path.
             if !holds(&kept, expected, &file.path, contents)? {
                 return Err(changed());

@@ -18,7 +18,7 @@ use std::path::Path;
 impl Shadow {
     /// Finds what is not committed. Only under the lock.
     pub(super) fn uncommitted(&self, below: &str) -> Result<Transfer, FilesError> {
-        if !below.is_empty() && !super::capture::tellable(below) {
+        if !below.is_empty() && !super::capture::is_trackable(below) {
             return Err(FilesError::BadPath { path: below.into() });
         }
         let below = below.trim_end_matches('/');
@@ -115,9 +115,9 @@ impl Shadow {
         let call = self.git.shadow("diff-index").index(&index.path);
         let call =
             call.args(["-z", "--name-only", "--no-renames", "--ignore-submodules=all", "--end-of-options", head]);
-        let said = String::from_utf8(call.args(["--"]).run()?);
-        let said = said.map_err(|_| FilesError::Answer { command: "diff-index" })?;
-        Ok(said.split_terminator('\0').map(str::to_string).collect())
+        let output = String::from_utf8(call.args(["--"]).run()?);
+        let output = output.map_err(|_| FilesError::Answer { command: "diff-index" })?;
+        Ok(output.split_terminator('\0').map(str::to_string).collect())
     }
 
     /// Copies what the departure needs to restore: the project may remove its objects.

@@ -48,14 +48,14 @@ pub(in crate::redaction) fn is_secret(name: &str, class: Class, value: &str, pla
     let shape = Shape::of(value);
     if place == ValuePlace::Quoted && value.contains(' ') {
         let people = class == Class::Password || variable && shape.digits > 0;
-        return people && !stands_for_one(value) && is_phrase(value, variable);
+        return people && !is_placeholder(value) && is_phrase(value, variable);
     }
     let certain = matches!(place, ValuePlace::Quoted | ValuePlace::Data);
-    let shortest = if class == Class::Password || certain && shape.is_telling() { SHORT } else { LONG };
+    let shortest = if class == Class::Password || certain && shape.is_irregular() { SHORT } else { LONG };
     if value.len() < shortest
         || value.chars().any(|c| c.is_whitespace() || c.is_control())
         || shape.different < 3
-        || stands_for_one(value)
+        || is_placeholder(value)
         || is_elsewhere(value)
         || is_validation(value)
     {
@@ -76,7 +76,7 @@ pub(in crate::redaction) fn is_secret(name: &str, class: Class, value: &str, pla
         _ => {}
     }
     let drawn_digits = if class == Class::Password { 2 } else { 5 };
-    if shape.digits < drawn_digits && says_what_it_is(name, value) {
+    if shape.digits < drawn_digits && repeats_its_name(name, value) {
         return false;
     }
     match place {
@@ -84,8 +84,8 @@ pub(in crate::redaction) fn is_secret(name: &str, class: Class, value: &str, pla
         ValuePlace::Data => is_data(name, class, value, &shape),
         ValuePlace::Code { ends_line } => is_no_code(class, value, ends_line, &shape),
         ValuePlace::Sentence => {
-            let telling = shape.letters > 0 && (shape.digits >= 2 || shape.special);
-            telling || shape.is_drawn() || is_one_long_word(value)
+            let irregular = shape.letters > 0 && (shape.digits >= 2 || shape.special);
+            irregular || shape.is_drawn() || is_one_long_word(value)
         }
     }
 }
@@ -204,13 +204,13 @@ impl Shape {
     }
 
     /// Letters with digits or with special characters: no word.
-    fn is_telling(&self) -> bool {
+    fn is_irregular(&self) -> bool {
         self.letters > 0 && (self.digits > 0 && self.different >= 4 || self.special)
     }
 }
 
 /// Whether a text is a placeholder for a secret, as in documentation or templates.
-fn stands_for_one(value: &str) -> bool {
+fn is_placeholder(value: &str) -> bool {
     let small = value.to_ascii_lowercase();
     let name = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -279,7 +279,7 @@ fn is_one_long_word(value: &str) -> bool {
 }
 
 /// Whether every word in a value is one of its name, or one that says what secrets are: `token = access_token_v2`.
-fn says_what_it_is(name: &str, value: &str) -> bool {
+fn repeats_its_name(name: &str, value: &str) -> bool {
     let of_name: Vec<String> = name.split(|c: char| !c.is_alphabetic()).flat_map(words).collect();
     let mut of_value = value.split(|c: char| !c.is_alphabetic()).flat_map(words).peekable();
     of_value.peek().is_some() && of_value.all(|word| has_word(ABOUT, &word.to_lowercase()) || of_name.contains(&word))

@@ -109,7 +109,7 @@ impl ProtocolDecoder for ChatDecoder {
 impl ChatDecoder {
     fn choice(&mut self, choice: ChatChoice<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         if let Some(delta) = choice.delta {
-            if self.finish.is_some() && delta.says_something() {
+            if self.finish.is_some() && delta.has_content() {
                 return Err(violation("the answer went on after it had ended"));
             }
             self.delta(delta, out)?;
@@ -211,7 +211,7 @@ impl ChatDecoder {
 }
 
 impl ChatDelta<'_> {
-    fn says_something(&self) -> bool {
+    fn has_content(&self) -> bool {
         let text = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         self.content.as_ref().and_then(Value::as_str).is_some_and(|content| !content.is_empty())
             || text(&self.reasoning_content)

@@ -146,7 +146,7 @@ fn flush<'a>(out: &mut Vec<ChatMessage<'a>>, waiting: &mut Vec<ChatPart<'a>>, di
 }
 
 /// Adds a message for the model; where only an answer may follow results, an answer is added before it.
-fn push<'a>(out: &mut Vec<ChatMessage<'a>>, told: ChatMessage<'a>, dialect: Dialect) {
+fn push<'a>(out: &mut Vec<ChatMessage<'a>>, message: ChatMessage<'a>, dialect: Dialect) {
     if dialect.mistral && matches!(out.last(), Some(ChatMessage::Tool { .. })) {
         out.push(ChatMessage::Assistant {
             content: Some(EMPTY.into()),
@@ -156,7 +156,7 @@ fn push<'a>(out: &mut Vec<ChatMessage<'a>>, told: ChatMessage<'a>, dialect: Dial
             reasoning_details: None,
         });
     }
-    out.push(told);
+    out.push(message);
 }
 
 fn user<'a>(message: &'a RequestMessage, before: Vec<ChatPart<'a>>, model: &ModelProfile) -> ChatContent<'a> {

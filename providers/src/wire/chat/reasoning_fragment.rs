@@ -24,7 +24,7 @@ enum ReasoningDetail {
     /// As it came.
     Whole(String),
     /// A text or a summary, which comes in pieces.
-    Told { field: &'static str, text: String, fields: Map<String, Value> },
+    Pieces { field: &'static str, text: String, fields: Map<String, Value> },
 }
 
 #[derive(Deserialize)]
@@ -60,13 +60,13 @@ impl ReasoningFragment {
         fields.retain(|_, value| !value.is_null());
         let signed = fields.contains_key("signature");
         match self.details.last_mut() {
-            Some(ReasoningDetail::Told { field: known, text, fields: all })
+            Some(ReasoningDetail::Pieces { field: known, text, fields: all })
                 if *known == field && all.get("index") == fields.get("index") && !all.contains_key("signature") =>
             {
                 text.push_str(&piece);
                 all.extend(fields);
             }
-            _ => self.details.push(ReasoningDetail::Told { field, text: piece, fields }),
+            _ => self.details.push(ReasoningDetail::Pieces { field, text: piece, fields }),
         }
         Ok(signed)
     }
@@ -81,7 +81,7 @@ impl ReasoningFragment {
     pub(super) fn metadata(self) -> Option<String> {
         let is_proof = |detail: &ReasoningDetail| match detail {
             ReasoningDetail::Whole(_) => true,
-            ReasoningDetail::Told { fields, .. } => fields.contains_key("signature"),
+            ReasoningDetail::Pieces { fields, .. } => fields.contains_key("signature"),
         };
         let details = if self.details.iter().any(is_proof) { self.details } else { Vec::new() };
         if !self.short && details.is_empty() {
@@ -89,12 +89,13 @@ impl ReasoningFragment {
         }
         let field = if self.short { "reasoning" } else { "reasoning_content" };
         let alone =
-            details.iter().filter(|detail| matches!(detail, ReasoningDetail::Told { field: "text", .. })).count() == 1;
+            details.iter().filter(|detail| matches!(detail, ReasoningDetail::Pieces { field: "text", .. })).count()
+                == 1;
         let details: Vec<String> = details
             .into_iter()
             .map(|detail| match detail {
                 ReasoningDetail::Whole(raw) => raw,
-                ReasoningDetail::Told { field, text, mut fields } => {
+                ReasoningDetail::Pieces { field, text, mut fields } => {
                     // What the fragment says itself is not said twice.
                     if !(alone && field == "text" && text == self.text) {
                         fields.insert(field.to_owned(), text.into());

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum InputItem<'a> {
-    Told {
+    System {
         role: &'static str,
         content: String,
     },
@@ -85,12 +85,12 @@ pub(super) fn items(request: &Request) -> Vec<InputItem<'_>> {
     let mut out = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         let texts: Vec<&str> = request.system.iter().map(|system| system.text.as_str()).collect();
-        out.push(InputItem::Told { role: "system", content: texts.join("\n") });
+        out.push(InputItem::System { role: "system", content: texts.join("\n") });
     }
     for (at, message) in request.messages.iter().enumerate() {
         match message.role {
             Role::User => out.push(InputItem::User { role: "user", content: user(message, &request.model) }),
-            Role::System => out.push(InputItem::Told { role: "developer", content: joined(message) }),
+            Role::System => out.push(InputItem::System { role: "developer", content: joined(message) }),
             Role::Assistant => {
                 assistant(message, results_after(&request.messages, at), &mut out);
                 out.extend(

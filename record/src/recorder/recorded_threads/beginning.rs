@@ -21,8 +21,8 @@ impl RecordedThreads {
     /// The agent that a request is recorded under: the one that was asked for, or what the request says of itself.
     pub(super) fn agent_of(&self, captured: &CapturedRequest) -> String {
         let asked = &self.settings.agent;
-        let said = captured.agent.filter(|_| !KNOWN.contains(&asked.as_str()));
-        said.map_or_else(|| asked.clone(), str::to_owned)
+        let named = captured.agent.filter(|_| !KNOWN.contains(&asked.as_str()));
+        named.map_or_else(|| asked.clone(), str::to_owned)
     }
 
     /// How the agent calls a conversation.

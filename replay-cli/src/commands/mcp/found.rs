@@ -30,7 +30,7 @@ pub(super) fn run(file: Option<&Path>, cli: &CommandContext, out: &mut dyn Write
         for (name, value) in servers {
             let name: String =
                 name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-            let told = match (written(&value), check_server_name(&name)) {
+            let line = match (written(&value), check_server_name(&name)) {
                 (_, Err(why)) => format!("{name}: left out: {why}"),
                 (None, _) => format!("{name}: left out: neither a command nor an address"),
                 (Some(server), Ok(())) => match write_server(&own, &name, &server, false)? {
@@ -41,7 +41,7 @@ pub(super) fn run(file: Option<&Path>, cli: &CommandContext, out: &mut dyn Write
                     false => format!("{name}: there already"),
                 },
             };
-            writeln!(out, "{}", plain(&told))?;
+            writeln!(out, "{}", plain(&line))?;
         }
     }
     if read == 0 {

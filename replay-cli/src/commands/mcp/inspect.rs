@@ -46,12 +46,12 @@ pub(super) async fn run(
         tools.into_iter().map(|one| (one.offered, one.description)).collect(),
     )?;
     if !resources.is_empty() {
-        let told = resources.iter().map(|one| (one.uri.clone(), one.description.clone().unwrap_or(one.name.clone())));
-        section(counted(resources.len() as u64, "resource"), told.collect())?;
+        let rows = resources.iter().map(|one| (one.uri.clone(), one.description.clone().unwrap_or(one.name.clone())));
+        section(counted(resources.len() as u64, "resource"), rows.collect())?;
     }
     if !prompts.is_empty() {
-        let told = prompts.iter().map(|one| (named(one), one.description.clone().unwrap_or_default()));
-        section(counted(prompts.len() as u64, "prompt"), told.collect())?;
+        let rows = prompts.iter().map(|one| (named(one), one.description.clone().unwrap_or_default()));
+        section(counted(prompts.len() as u64, "prompt"), rows.collect())?;
     }
     Ok(Verdict::Fine)
 }

@@ -125,9 +125,9 @@ impl StepView {
         past.each(from, until, |record| {
             let name = record.event.kind().name();
             let head = format!("{:>6}  {}  ", record.seq, style.clock(record.at));
-            let told = brief(record.event, &self.directory, past.blobs());
+            let text = brief(record.event, &self.directory, past.blobs());
             let room = style.width.saturating_sub(head.len() + 20 + 2);
-            let line = format!("{head}{name:<18}  {}", clip(&told, room));
+            let line = format!("{head}{name:<18}  {}", clip(&text, room));
             let here = record.seq == here;
             let mark = if here { style.paint(Emphasis::Good, "▸") } else { " ".to_owned() };
             let emphasis = if here { Emphasis::Strong } else { Emphasis::Dim };

@@ -56,11 +56,11 @@ fn row(number: &str, run: &RunSummary) -> [String; 7] {
 
 /// `turn 2: result differs: ...`
 fn first(found: &FirstDifference) -> String {
-    let said =
+    let cell =
         |label: &str, text: &str| format!("{label} {}", plain(text).split_whitespace().collect::<Vec<_>>().join(" "));
     let what = match (&found.recorded, &found.run) {
-        (_, Some(run)) => said(run.label, &run.text),
-        (Some(recorded), None) => format!("no {}", said(recorded.label, &recorded.text)),
+        (_, Some(run)) => cell(run.label, &run.text),
+        (Some(recorded), None) => format!("no {}", cell(recorded.label, &recorded.text)),
         (None, None) => "differs".to_owned(),
     };
     format!("turn {}: {what}", found.turn)
@@ -69,10 +69,10 @@ fn first(found: &FirstDifference) -> String {
 /// What the table does not say.
 pub fn remarks(found: &Reruns) -> Vec<String> {
     let runs = found.runs.len() as u64;
-    let mut said = vec![format!("{} of {} the same as recorded", found.same, counted(runs, "run"))];
+    let mut lines = vec![format!("{} of {} the same as recorded", found.same, counted(runs, "run"))];
     let (calls, recorded) =
         found.runs.iter().fold((0, 0), |(calls, recorded), run| (calls + run.calls(), recorded + run.recorded_calls));
-    said.push(match found.tools {
+    lines.push(match found.tools {
         ToolResults::Run => "tools ran, as the permission rules allow".to_owned(),
         ToolResults::Recorded => match calls - recorded {
             0 => format!("no tool ran: {} got the recorded result", counted(calls, "call")),
@@ -82,7 +82,7 @@ pub fn remarks(found: &Reruns) -> Vec<String> {
             ),
         },
     });
-    said.extend(Cost::remark(found.runs.iter().map(|run| run.priced)).map(str::to_owned));
-    said.push(format!("to compare one: annals diff {} RUN", short(found.of)));
-    said
+    lines.extend(Cost::remark(found.runs.iter().map(|run| run.priced)).map(str::to_owned));
+    lines.push(format!("to compare one: annals diff {} RUN", short(found.of)));
+    lines
 }

@@ -90,13 +90,13 @@ fn in_brief(message: &Message, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Resu
     let (label, emphasis, text) = match &message.body {
         Body::User { text, .. } => ("user", Emphasis::User, line(text)),
         Body::Assistant(answer) => {
-            let said = answer.content.iter().map(|content| match content {
+            let texts = answer.content.iter().map(|content| match content {
                 Content::Text { text, .. } => line(text),
                 Content::Reasoning { .. } => String::new(),
                 Content::Tool(call) => format!("{} {}", call.name, input_in_brief(&call.input, "", blobs)),
             });
-            let said: Vec<String> = said.filter(|said| !said.is_empty()).collect();
-            ("assistant", Emphasis::Model, said.join(" · "))
+            let texts: Vec<String> = texts.filter(|texts| !texts.is_empty()).collect();
+            ("assistant", Emphasis::Model, texts.join(" · "))
         }
         Body::System { text, .. } => ("system", Emphasis::Context, line(text)),
         Body::Synthetic { text } => ("runtime", Emphasis::Warn, line(text)),

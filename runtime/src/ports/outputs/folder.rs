@@ -124,8 +124,8 @@ mod tests {
         let path = folder.path().join("tool-output");
         std::fs::write(&path, "a file")?;
         let error = OutputFolder::at(path.clone()).keep("tool_1", "whole").await.map_err(|error| error.to_string());
-        let told = "it is a file where the folder of outputs belongs; move it away";
-        assert_eq!(error, Err(format!("{}: {told}", path.display())));
+        let reason = "it is a file where the folder of outputs belongs; move it away";
+        assert_eq!(error, Err(format!("{}: {reason}", path.display())));
         Ok(())
     }
 

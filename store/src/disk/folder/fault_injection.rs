@@ -132,10 +132,10 @@ impl FaultyDisk {
         let mut folder: BTreeMap<PathBuf, usize> = BTreeMap::new();
         let (mut writes, mut renames) = (0, 0);
         for (at, call) in calls.iter().enumerate() {
-            let stands = flushed(calls, at);
+            let is_flushed = flushed(calls, at);
             match call {
                 FileCall::Write { file, offset, bytes } => {
-                    let kept = if stands {
+                    let kept = if is_flushed {
                         0..bytes.len()
                     } else {
                         writes += 1;
@@ -156,7 +156,7 @@ impl FaultyDisk {
                     content.resize(content.len().max(usize::try_from(*len).unwrap_or(usize::MAX)), 0);
                 }
                 FileCall::Create { .. } | FileCall::Rename { .. } | FileCall::Remove { .. } => {
-                    if !stands {
+                    if !is_flushed {
                         renames += 1;
                         if renames > names {
                             continue;

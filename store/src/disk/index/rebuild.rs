@@ -110,22 +110,22 @@ pub fn compare(
 /// the end of its own log. So the newest records below the checkpoint are looked up; a single missing one means that there may
 /// be more, anywhere, and that filling in what was looked for is not enough.
 fn catch_up(shared: &StoreState, sled: &SledTree, checkpoint: u64, next: u64) -> Result<Refilled, String> {
-    let told = |error: SledError| error.to_string();
+    let message = |error: SledError| error.to_string();
     let before = checkpoint.min(next);
-    let behind = sled_writer::refill(shared, sled, before.saturating_sub(LOOKED_FOR), before).map_err(told)?;
+    let behind = sled_writer::refill(shared, sled, before.saturating_sub(LOOKED_FOR), before).map_err(message)?;
     if behind.lacked > 0 {
         return Err("it had lost its newest records".to_owned());
     }
-    let mut refilled = sled_writer::refill(shared, sled, before, next).map_err(told)?;
+    let mut refilled = sled_writer::refill(shared, sled, before, next).map_err(message)?;
     refilled.unread = behind.unread.or(refilled.unread);
     let heads = shared.lock().sessions.page(None, usize::MAX).sessions;
     // Of a store of many sessions some, others each time: opening must not cost by their number. What sled lacks of the
     // others is read from the journal, and found by `doctor`.
     let step = heads.len().div_ceil(HEADS_COMPARED).max(1);
     let begin = usize::try_from(next).unwrap_or_default() % step;
-    for told_head in heads.into_iter().skip(begin).step_by(step) {
-        let (session, head) = (told_head.session, told_head.head);
-        let found = sled.at_or_before(session, Seq(u64::MAX)).map_err(told)?;
+    for claimed in heads.into_iter().skip(begin).step_by(step) {
+        let (session, head) = (claimed.session, claimed.head);
+        let found = sled.at_or_before(session, Seq(u64::MAX)).map_err(message)?;
         let matches = found.and_then(|(key, value)| {
             sled_tree::checked(&key, record::frame(&value, &mut Vec::new())).map(|(_, header)| header.digest)
         });

@@ -214,7 +214,7 @@ impl SledWriter {
             self.evicted.pop_front();
             // Neither in memory nor in sled, and damaged in the journal since: lost. Reported now, since the next reader may
             // come late.
-            if block.as_ref().is_none_or(|block| block.stands(position).is_none()) {
+            if block.as_ref().is_none_or(|block| block.chunk_end(position).is_none()) {
                 shared.remark(Remark::Lost { position: Position(position), count: 1, whose: Some(whose) });
             }
         }

@@ -226,7 +226,7 @@ impl LoadedBlock {
     }
 
     /// The position behind the whole frame that covers a position, if one does.
-    pub fn stands(&self, position: u64) -> Option<u64> {
+    pub fn chunk_end(&self, position: u64) -> Option<u64> {
         self.covering(position).map(|place| place.until)
     }
 

@@ -177,13 +177,13 @@ impl Segment {
             let form = self.form.read().unwrap_or_else(PoisonError::into_inner);
             (form.packed, form.file.clone(), form.index.clone())
         };
-        let told = match index {
+        let index = match index {
             Some(index) if index.until >= until => return Ok(SegmentView { index, file, packed }),
             Some(index) if !packed => grown((*index).clone(), &*file, until)?,
             _ if packed => self.packed_index(disk, journal, &*file, until)?,
             _ => grown(SegmentIndex::new(self.first), &*file, until)?,
         };
-        let index = Arc::new(told);
+        let index = Arc::new(index);
         let mut form = self.form.write().unwrap_or_else(PoisonError::into_inner);
         // Not when it was packed meanwhile, or another reader has a longer index.
         if form.packed == packed && form.index.as_ref().is_none_or(|other| other.until < until) {
@@ -243,9 +243,10 @@ impl Segment {
         file: &dyn DiskFile,
         until: u64,
     ) -> io::Result<SegmentIndex> {
-        let told = read_whole(disk, &index_path(journal, self.first)).ok();
-        let told = told.and_then(|bytes| SegmentIndex::decode(self.first, &bytes)).filter(|told| told.until >= until);
-        Ok(match told {
+        let saved = read_whole(disk, &index_path(journal, self.first)).ok();
+        let saved =
+            saved.and_then(|bytes| SegmentIndex::decode(self.first, &bytes)).filter(|saved| saved.until >= until);
+        Ok(match saved {
             Some(index) => index,
             None => {
                 let (raw, places) = packed::unpack(&read_file(file)?);

@@ -148,7 +148,7 @@ impl StoreState {
                 next += 1;
                 continue;
             }
-            let stands = match view.index.block_of(next) {
+            let advanced = match view.index.block_of(next) {
                 Some(number) => {
                     self.read_blocks_ahead(&view, number);
                     let block = self.journal.block(&view, number).map_err(io)?;
@@ -161,7 +161,7 @@ impl StoreState {
                 }
                 None => false,
             };
-            if !stands {
+            if !advanced {
                 // The end of this segment, or a damaged place: then sled may have what was there.
                 if next > from {
                     break;
@@ -184,7 +184,7 @@ impl StoreState {
                 let block = self.journal.block(view, number)?;
                 let (mut at, mut missing) = (start, BTreeSet::new());
                 while at < end.min(behind) && missing.len() < PAGE {
-                    at = block.stands(at).unwrap_or_else(|| {
+                    at = block.chunk_end(at).unwrap_or_else(|| {
                         missing.insert(at);
                         at + 1
                     });
@@ -214,6 +214,6 @@ impl StoreState {
 }
 
 fn gone(position: u64) -> io::Error {
-    let told = format!("position {position} is not in the journal; to repair it: annals doctor --repair");
-    io::Error::new(io::ErrorKind::InvalidData, told)
+    let message = format!("position {position} is not in the journal; to repair it: annals doctor --repair");
+    io::Error::new(io::ErrorKind::InvalidData, message)
 }

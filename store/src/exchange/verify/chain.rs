@@ -35,7 +35,7 @@ pub(super) enum Chain {
 impl Chain {
     /// Checks a batch, whose content has the digest `found`, against what comes before it, and continues from it from then
     /// on. Each damage is reported once: the digest that a batch carries is what the next one is compared with.
-    pub fn take(&mut self, batch: &Batch, found: Option<Digest>, mut tell: impl FnMut(Flaw)) {
+    pub fn take(&mut self, batch: &Batch, found: Option<Digest>, mut report: impl FnMut(Flaw)) {
         let begin = |reason: &str| Flaw::Begin { reason: reason.into() };
         let first = batch.events.first();
         let (mut prev, mut seq) = (batch.prev, batch.first);
@@ -43,13 +43,13 @@ impl Chain {
             Self::Start => {
                 (prev, seq) = (None, Seq::ZERO);
                 if !matches!(first, Some(Event::Session(SessionEvent::Created(_)))) {
-                    tell(begin("the first batch does not begin with session.created"));
+                    report(begin("the first batch does not begin with session.created"));
                 }
             }
             Self::After(link) if link.session == batch.session => {
                 (prev, seq) = (Some(link.digest), link.next);
                 if first.is_some_and(Event::begins) {
-                    tell(begin("the session begins a second time"));
+                    report(begin("the session begins a second time"));
                 }
             }
             Self::After(link) => {
@@ -62,20 +62,20 @@ impl Chain {
                         if fork.parent == link.session && fork.cut == batch.first && fork.parent_digest == link.digest)
                 };
                 if !first.is_some_and(fits) {
-                    tell(begin("another session follows here, and it is not a fork of the one before it"));
+                    report(begin("another session follows here, and it is not a fork of the one before it"));
                 }
             }
             Self::Altered(digest) => prev = Some(digest),
             Self::Unknown => {}
         }
         if batch.events.iter().skip(1).any(|event| event.stored_key().is_some()) {
-            tell(begin("session.created, session.forked or texts.erased is not the first event of its batch"));
+            report(begin("session.created, session.forked or texts.erased is not the first event of its batch"));
         }
         if seq != batch.first {
-            tell(Flaw::Seq { expected: seq, found: batch.first });
+            report(Flaw::Seq { expected: seq, found: batch.first });
         }
         if prev != batch.prev {
-            tell(Flaw::Prev { expected: prev, found: batch.prev });
+            report(Flaw::Prev { expected: prev, found: batch.prev });
         }
         *self = if found == Some(batch.digest) { Self::After(Link::of(batch)) } else { Self::Altered(batch.digest) };
     }

@@ -26,7 +26,7 @@ const CHUNK: usize = 1 << 20;
 pub fn verify_file(
     source: &mut (dyn BufRead + Send),
     kept: Option<Digest>,
-    tell: OnProgress<'_>,
+    on_progress: OnProgress<'_>,
 ) -> std::io::Result<VerifyReport> {
     let mut file = File {
         report: VerifyReport::default(),
@@ -58,7 +58,7 @@ pub fn verify_file(
         }
         progress.done += chunk.len() as u64;
         progress.batches = file.report.batches;
-        tell(progress);
+        on_progress(progress);
     }
     Ok(file.end())
 }
@@ -205,7 +205,7 @@ impl File {
                 self.report.events += envelope.events.len() as u64;
                 self.report.add(place, Flaw::Line { reason });
                 let link = Link { session, first, next: first.plus(envelope.events.len() as u64), digest };
-                section.stands(link);
+                section.note_link(link);
                 section.keys.take_opaque(session);
                 section.chain = Chain::Altered(digest);
                 // Which blobs it names is not known.
@@ -310,9 +310,9 @@ impl Section {
         let ComputedDigest { digest: found, flaw } = found;
         self.keys.take(batch);
         if let Some(flaw) = flaw {
-            let told_before =
+            let is_reported =
                 matches!(flaw, Flaw::Key { .. }) && self.header_has_keys() && !self.unproved.insert(session);
-            if !told_before {
+            if !is_reported {
                 report.add(place, flaw);
             }
         }
@@ -320,7 +320,7 @@ impl Section {
             report.add(place, Flaw::Digest { session, seq, expected: batch.digest, found });
         }
         self.chain.take(batch, found, |flaw| report.add(place, flaw));
-        self.stands(Link::of(batch));
+        self.note_link(Link::of(batch));
         for one in named {
             let reason = match self.blobs.get(&one.blob) {
                 None => "it is referred to here and does not occur before",
@@ -336,7 +336,7 @@ impl Section {
         self.header.as_ref().is_some_and(|(_, header)| header.keys.is_some())
     }
 
-    fn stands(&mut self, link: Link) {
+    fn note_link(&mut self, link: Link) {
         if let Some(last) = self.last.filter(|last| last.session != link.session) {
             self.ancestors.push(Ancestor { session: last.session, cut: link.first });
         }

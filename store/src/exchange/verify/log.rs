@@ -23,11 +23,11 @@ pub async fn verify_session(
     log: &dyn EventLog,
     session: SessionId,
     kept: Option<Digest>,
-    tell: OnProgress<'_>,
+    on_progress: OnProgress<'_>,
 ) -> Result<VerifyReport, ReadError> {
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
     let progress = Progress { total: Some(head.next.0), ..Progress::default() };
-    let mut walk = SessionVerifier::new(log, kept, progress, tell);
+    let mut walk = SessionVerifier::new(log, kept, progress, on_progress);
     walk.session(session, head, Seq::ZERO, Chain::Start).await?;
     walk.strays(Some(session), &|_| true).await?;
     Ok(walk.end())
@@ -37,8 +37,8 @@ pub async fn verify_session(
 ///
 /// # Errors
 /// When the store refuses. Damage is in the report.
-pub async fn verify_store(log: &dyn EventLog, tell: OnProgress<'_>) -> Result<VerifyReport, ReadError> {
-    verify_sessions(log, &|_| true, tell).await
+pub async fn verify_store(log: &dyn EventLog, on_progress: OnProgress<'_>) -> Result<VerifyReport, ReadError> {
+    verify_sessions(log, &|_| true, on_progress).await
 }
 
 /// The same for some sessions of a store, with all that they inherit.
@@ -48,7 +48,7 @@ pub async fn verify_store(log: &dyn EventLog, tell: OnProgress<'_>) -> Result<Ve
 pub async fn verify_sessions(
     log: &dyn EventLog,
     takes: &(dyn Fn(SessionId) -> bool + Sync),
-    tell: OnProgress<'_>,
+    on_progress: OnProgress<'_>,
 ) -> Result<VerifyReport, ReadError> {
     let sessions: Vec<_> = log.sessions().all().await?.into_iter().filter(|one| takes(one.session)).collect();
     let mut begun = Vec::with_capacity(sessions.len());
@@ -65,7 +65,7 @@ pub async fn verify_sessions(
         total += one.head.next.0.saturating_sub(from.0);
         begun.push((one, from));
     }
-    let mut walk = SessionVerifier::new(log, None, Progress { total: Some(total), ..Progress::default() }, tell);
+    let mut walk = SessionVerifier::new(log, None, Progress { total: Some(total), ..Progress::default() }, on_progress);
     for (one, from) in begun {
         let chain = match from {
             Seq::ZERO => Chain::Start,
@@ -118,18 +118,18 @@ struct SessionVerifier<'a> {
     sound: HashSet<BlobRef>,
     texts: AbsentTexts,
     progress: Progress,
-    tell: OnProgress<'a>,
+    on_progress: OnProgress<'a>,
 }
 
 impl<'a> SessionVerifier<'a> {
-    fn new(log: &'a dyn EventLog, kept: Option<Digest>, progress: Progress, tell: OnProgress<'a>) -> Self {
+    fn new(log: &'a dyn EventLog, kept: Option<Digest>, progress: Progress, on_progress: OnProgress<'a>) -> Self {
         let (blobs, report) = (log.blobs(), VerifyReport::default());
         let (keys, sound, texts) = (BTreeMap::new(), HashSet::new(), AbsentTexts::default());
-        Self { log, blobs, kept, report, keys, sound, texts, progress, tell }
+        Self { log, blobs, kept, report, keys, sound, texts, progress, on_progress }
     }
 
     async fn session(&mut self, session: SessionId, head: Head, from: Seq, mut chain: Chain) -> Result<(), ReadError> {
-        let (mut last, mut tail_told): (Option<Link>, bool) = (None, false);
+        let (mut last, mut tail_reported): (Option<Link>, bool) = (None, false);
         let mut legality = (from == Seq::ZERO).then(Legality::default);
         let log = self.log;
         let mut pages = log.pages(session, from..head.next);
@@ -144,7 +144,7 @@ impl<'a> SessionVerifier<'a> {
                     match self.readable_after(session, before, head.next).await? {
                         Some(readable) => pages = log.pages(session, readable..head.next),
                         None => {
-                            tail_told = true;
+                            tail_reported = true;
                             break;
                         }
                     }
@@ -161,10 +161,10 @@ impl<'a> SessionVerifier<'a> {
             }
             self.progress.done += pages.position().0.saturating_sub(before.0);
             self.progress.batches = self.report.batches;
-            (self.tell)(self.progress);
+            (self.on_progress)(self.progress);
         }
         let (found, found_digest) = (last.map_or(from, |last| last.next), last.map(|last| last.digest));
-        if !tail_told && (found != head.next || found_digest != Some(head.digest)) {
+        if !tail_reported && (found != head.next || found_digest != Some(head.digest)) {
             let place = DamagePlace { line: None, session: Some(session), seq: Some(found) };
             let flaw = Flaw::Head { expected: head.next, expected_digest: head.digest, found, found_digest };
             self.report.add(place, flaw);
@@ -227,8 +227,8 @@ impl<'a> SessionVerifier<'a> {
     fn damaged(&mut self, session: SessionId, asked: Seq, error: ReadError) -> Result<(), ReadError> {
         let ReadError::Damaged { session: of, seq, reason } = error else { return Err(error) };
         let place = DamagePlace { line: None, session: Some(of), seq: Some(seq.max(asked)) };
-        let told = format!("{reason} (read as event {asked} of session {session})");
-        self.report.add(place, Flaw::Unreadable { reason: if of == session { reason } else { told } });
+        let elsewhere = format!("{reason} (read as event {asked} of session {session})");
+        self.report.add(place, Flaw::Unreadable { reason: if of == session { reason } else { elsewhere } });
         Ok(())
     }
 

@@ -40,7 +40,7 @@ pub(super) struct DigestInputs {
     texts: BTreeMap<BlobHash, String>,
     found: ComputedDigest,
     /// Whether a missing key is reported.
-    tells: bool,
+    reports_keys: bool,
 }
 
 impl ProvingContext {
@@ -59,7 +59,7 @@ impl ProvingContext {
                 }
             }
             Ok(Line::Batch { batch, texts }) => {
-                job.tells = self.has_header;
+                job.reports_keys = self.has_header;
                 job.key = self.keys.take(batch);
                 for blob in texts.blobs.iter().map(|named| named.blob).collect::<BTreeSet<_>>() {
                     job.texts.extend(self.blobs.get(&blob)?.map(|text| (blob, text.to_string())));
@@ -109,7 +109,7 @@ impl DigestInputs {
     fn prove(&self, batch: &Batch) -> ComputedDigest {
         let digest = digest_of(batch, self.key.as_ref(), &self.texts);
         let mut found = ComputedDigest { digest: digest.as_ref().ok().copied(), ..self.found.clone() };
-        if self.tells && digest == Err(Unprovable::Key) {
+        if self.reports_keys && digest == Err(Unprovable::Key) {
             let reason =
                 "a text is neither withheld nor has it a key of its own, and the header does not give the session's"
                     .into();

@@ -41,8 +41,10 @@ impl NatsStore {
         let older = self.subjects_like(&stream, &self.layout.generation_subject(session, "*")).await?;
         let Some(mut last) = self.last(session).await? else { return Ok(()) };
         let own = self.own_messages(session, &last).await?;
-        if let Some(said) = recorded_erasures(session, &own).filter(|said| self.is_left(&own, said).unwrap_or(true)) {
-            let generation = self.rewrite(session, last, own, &said, erased).await?;
+        if let Some(recorded) =
+            recorded_erasures(session, &own).filter(|recorded| self.is_left(&own, recorded).unwrap_or(true))
+        {
+            let generation = self.rewrite(session, last, own, &recorded, erased).await?;
             last = self.last(session).await?.filter(|last| last.generation.as_ref() == Some(&generation)).ok_or(
                 // Only another erasure puts another one in its place.
                 NatsEraseError::Overtaken(session),
@@ -62,8 +64,9 @@ impl NatsStore {
         let stream = self.layout.stream(self.layout.shard_of(session));
         let Some(last) = self.last(session).await? else { return Ok(true) };
         let own = self.own_messages(session, &last).await?;
-        let Some(said) = recorded_erasures(session, &own) else { return Ok(true) };
-        let Some(generation) = last.generation.as_ref().filter(|_| !self.is_left(&own, &said).unwrap_or(true)) else {
+        let Some(recorded) = recorded_erasures(session, &own) else { return Ok(true) };
+        let Some(generation) = last.generation.as_ref().filter(|_| !self.is_left(&own, &recorded).unwrap_or(true))
+        else {
             return Ok(false);
         };
         let first = self.next_from(session, &self.layout.subject(session), 1).await?;
@@ -105,11 +108,11 @@ impl NatsStore {
     }
 
     /// Whether a text that the log says is erased is still in a batch, or a key that its other texts do not need.
-    fn is_left(&self, own: &OwnMessages, said: &ErasedSession) -> Result<bool, NatsEraseError> {
+    fn is_left(&self, own: &OwnMessages, recorded: &ErasedSession) -> Result<bool, NatsEraseError> {
         let (blobs, mut key) = (LocalBlobs(self.blobs.clone()), None);
-        for (_, batch) in own.0.iter().filter(|(_, batch)| batch.first < said.last) {
+        for (_, batch) in own.0.iter().filter(|(_, batch)| batch.first < recorded.last) {
             key = batch.session_key().or(key);
-            if without_texts(batch, said, key, &blobs)?.is_some() {
+            if without_texts(batch, recorded, key, &blobs)?.is_some() {
                 return Ok(true);
             }
         }
@@ -122,7 +125,7 @@ impl NatsStore {
         session: SessionId,
         mut last: Last,
         mut own: OwnMessages,
-        said: &ErasedSession,
+        recorded: &ErasedSession,
         erased: &mut ErasedCopies,
     ) -> Result<SubjectGeneration, NatsEraseError> {
         let id = unique_name()?;
@@ -132,7 +135,7 @@ impl NatsStore {
         let mut copies = Copies { generation, subject, next: Seq::ZERO, key: None, key_at: Seq::ZERO };
         let mut patience = Patience::new(&self.connection);
         loop {
-            self.copy(&own, said, &mut copies, erased).await?;
+            self.copy(&own, recorded, &mut copies, erased).await?;
             let stream = self.layout.stream(self.layout.shard_of(session));
             let key_at = last.message.key_at().unwrap_or(last.first);
             let generation = Some(&copies.generation);
@@ -160,7 +163,7 @@ impl NatsStore {
     async fn copy(
         &self,
         own: &OwnMessages,
-        said: &ErasedSession,
+        recorded: &ErasedSession,
         copies: &mut Copies,
         erased: &mut ErasedCopies,
     ) -> Result<(), NatsEraseError> {
@@ -171,8 +174,8 @@ impl NatsStore {
             if batch.events.first().is_some_and(|event| event.stored_key().is_some()) || copies.generation.last == 0 {
                 copies.key_at = batch.first;
             }
-            let removed = match batch.first < said.last {
-                true => without_texts(batch, said, copies.key, &blobs)?,
+            let removed = match batch.first < recorded.last {
+                true => without_texts(batch, recorded, copies.key, &blobs)?,
                 false => None,
             };
             let (encoded, rewritten) = match &removed {

@@ -8,7 +8,7 @@ fn at_work(screen: &mut TestScreen) {
         activity: Some(("test/alpha".into(), since)),
         tokens: 1_234,
         calls: vec![LiveCall {
-            told: "bash  cargo test".into(),
+            about: "bash  cargo test".into(),
             since,
             lines: (1..=8).map(|n| format!("test number {n} ... ok")).collect(),
         }],
@@ -72,7 +72,7 @@ fn what_comes_from_outside_cannot_steer_the_terminal() {
     screen.live(LiveView {
         activity: Some((evil.into(), screen.now)),
         queued: vec![evil.into()],
-        calls: vec![LiveCall { told: evil.into(), since: screen.now, lines: vec![evil.into()] }],
+        calls: vec![LiveCall { about: evil.into(), since: screen.now, lines: vec![evil.into()] }],
         ..LiveView::default()
     });
     let about: LinesOf = Arc::new(move |_| vec![(Emphasis::Strong, evil.into())]);

@@ -50,8 +50,8 @@ impl ChatInput {
         let (read, lines) = mpsc::unbounded_channel();
         // The screen knows which text answers a question: no other one was begun after it.
         let begun = Some(Instant::now());
-        let screen = ChatScreen::open(settings, move |said| {
-            let line = match said {
+        let screen = ChatScreen::open(settings, move |input| {
+            let line = match input {
                 ScreenInput::Message(text) => TypedLine::Text { text, begun },
                 ScreenInput::Reply(text) => TypedLine::Reply(text),
                 ScreenInput::Interrupt => TypedLine::Interrupt,
@@ -165,7 +165,7 @@ impl Completer for ChatHelper {
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let typed = line.get(..at).unwrap_or_default();
-        let words = WORDS.iter().filter_map(|(told, _)| told.split_whitespace().next());
+        let words = WORDS.iter().filter_map(|(usage, _)| usage.split_whitespace().next());
         let fitting = words.filter(|word| typed.starts_with('/') && word.starts_with(typed));
         Ok((0, fitting.map(str::to_owned).collect()))
     }

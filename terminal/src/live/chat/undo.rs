@@ -49,12 +49,12 @@ impl Chat<'_> {
             Ok(plan) => plan,
             Err(refusal) => return self.refused(refusal),
         };
-        let said = view.history.message(seq).and_then(|message| match &message.body {
+        let prompt = view.history.message(seq).and_then(|message| match &message.body {
             Body::User { text, .. } => Some(one_line(&text.resolve(&*session.blobs()))),
             _ => None,
         });
-        let what = said
-            .map(|said| format!("undone from {said:?} on"))
+        let what = prompt
+            .map(|prompt| format!("undone from {prompt:?} on"))
             .unwrap_or_else(|| format!("undone: event {seq} and later"));
         self.aside(&format!("{what}; the next prompt makes it final, /redo reverts it"));
         match &plan.files {

@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn every_word_that_help_tells_is_understood() {
-        for (told, _) in WORDS.iter().filter(|(told, _)| told.starts_with('/')) {
-            let word = told.split_whitespace().next().unwrap_or_default();
-            assert!(!matches!(ChatCommand::of(word), None | Some(ChatCommand::Unknown(_))), "{told}");
+        for (usage, _) in WORDS.iter().filter(|(usage, _)| usage.starts_with('/')) {
+            let word = usage.split_whitespace().next().unwrap_or_default();
+            assert!(!matches!(ChatCommand::of(word), None | Some(ChatCommand::Unknown(_))), "{usage}");
         }
     }
 }

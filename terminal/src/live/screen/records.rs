@@ -29,7 +29,7 @@ impl Screen {
             Event::Step(event) => self.about_step(event, record, blobs, out),
             Event::Tool(event) => {
                 if matches!(event, ToolEvent::Called(called) if !called.hosted) {
-                    self.said_before_tools(out)?;
+                    self.print_answer(out)?;
                 }
                 self.call_of(record, blobs, out)
             }
@@ -86,11 +86,11 @@ impl Screen {
             InputEvent::Promoted(promoted) => match self.take_input(&promoted.input) {
                 None => {
                     // What was said before the result of a task came is not the answer to it.
-                    if self.typed.remove(&promoted.input) { self.said_before_tools(out) } else { Ok(()) }
+                    if self.typed.remove(&promoted.input) { self.print_answer(out) } else { Ok(()) }
                 }
                 Some(text) => match (self.typed.remove(&promoted.input), self.chat.is_some()) {
                     (true, _) => Ok(()),
-                    (false, true) => self.said_by_user(&text.resolve(blobs), out),
+                    (false, true) => self.show_prompt(&text.resolve(blobs), out),
                     (false, false) => self.line(Emphasis::User, &format!("› {}", brief(&text, blobs)), out),
                 },
             },
@@ -109,7 +109,7 @@ impl Screen {
     }
 
     /// A message of the user, in all its lines.
-    pub(in crate::live) fn said_by_user(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+    pub(in crate::live) fn show_prompt(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
         let width = self.remarks.style().width.saturating_sub(2);
         for (at, line) in wrap(&plain(text.trim_end()), width).iter().enumerate() {
             let mark = if at == 0 { "› " } else { "  " };

@@ -25,7 +25,7 @@ impl Screen {
         };
         for message in messages.iter().skip(at) {
             match &message.body {
-                Body::User { text, .. } => self.said_by_user(&text.resolve(blobs), out)?,
+                Body::User { text, .. } => self.show_prompt(&text.resolve(blobs), out)?,
                 Body::Assistant(answer) => {
                     for content in &answer.content {
                         match content {
@@ -48,8 +48,8 @@ impl Screen {
 
     fn interrupted(&mut self, call: &ToolCall, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         let about = plain(&input_in_brief(&call.input, &self.directory, blobs));
-        let told = format!("{}  {about}", call.name);
-        self.ended_call('✗', Emphasis::Bad, told.trim_end(), INTERRUPTED, out)
+        let line = format!("{}  {about}", call.name);
+        self.ended_call('✗', Emphasis::Bad, line.trim_end(), INTERRUPTED, out)
     }
 }
 

@@ -88,10 +88,10 @@ pub(super) async fn discover(exchanges: &Exchanges, url: &str) -> Result<Authori
             }
         }
     };
-    if let (Some(issuer), Some(said)) = (&issuer, &found.issuer)
-        && issuer.trim_end_matches('/') != said.trim_end_matches('/')
+    if let (Some(issuer), Some(stated)) = (&issuer, &found.issuer)
+        && issuer.trim_end_matches('/') != stated.trim_end_matches('/')
     {
-        return Err(format!("{issuer} calls itself {said}"));
+        return Err(format!("{issuer} calls itself {stated}"));
     }
     let pkce = &found.code_challenge_methods_supported;
     if found.issuer.is_some() && !pkce.iter().any(|method| method == "S256") {
@@ -129,7 +129,8 @@ pub(super) async fn register(
     let Some(endpoint) = &server.register else {
         return Err("the authorization server registers nobody by itself; write the id that it gave you into \
                     `oauth_client_id` of the server"
-            .into());
+                .into(),
+        );
     };
     let offered = |method: &&str| server.methods.is_empty() || server.methods.iter().any(|known| known == method);
     let method = ["none", "client_secret_post", "client_secret_basic"].into_iter().find(offered).unwrap_or("none");

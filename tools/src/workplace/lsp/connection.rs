@@ -29,7 +29,7 @@ pub(super) struct LspConnection {
     outgoing: mpsc::UnboundedSender<Value>,
     pending: PendingAnswers,
     closed: Arc<AtomicBool>,
-    said: Arc<Mutex<Vec<u8>>>,
+    stderr: Arc<Mutex<Vec<u8>>>,
     next: AtomicI64,
     tasks: [JoinHandle<()>; 3],
     _process: ProcessGroup,
@@ -42,16 +42,16 @@ impl LspConnection {
         let (input, output, errors) =
             process.pipes().ok_or_else(|| io::Error::other("its pipes could not be opened"))?;
         let (outgoing, waiting) = mpsc::unbounded_channel();
-        let (pending, closed, said) =
+        let (pending, closed, stderr) =
             (PendingAnswers::default(), Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<u8>>>::default());
         let reading =
             MessageReader { pending: pending.clone(), closed: closed.clone(), replies: outgoing.clone(), announced };
         let tasks = [
             tokio::spawn(write(input, waiting)),
             tokio::spawn(reading.read(output)),
-            tokio::spawn(remember(errors, said.clone())),
+            tokio::spawn(remember(errors, stderr.clone())),
         ];
-        Ok(Self { outgoing, pending, closed, said, next: AtomicI64::new(1), tasks, _process: process })
+        Ok(Self { outgoing, pending, closed, stderr, next: AtomicI64::new(1), tasks, _process: process })
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -82,9 +82,9 @@ impl LspConnection {
     }
 
     fn ending(&self) -> String {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = String::from_utf8_lossy(&said);
-        match said.lines().rev().find(|line| !line.trim().is_empty()) {
+        let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        let stderr = String::from_utf8_lossy(&stderr);
+        match stderr.lines().rev().find(|line| !line.trim().is_empty()) {
             Some(line) => format!("it ended: {}", line.trim()),
             None => "it ended".into(),
         }
@@ -107,13 +107,13 @@ async fn write(mut input: ChildStdin, mut waiting: mpsc::UnboundedReceiver<Value
     }
 }
 
-async fn remember(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>) {
+async fn remember(mut errors: ChildStderr, stderr: Arc<Mutex<Vec<u8>>>) {
     let mut buffer = vec![0; 4096];
     while let Ok(length @ 1..) = errors.read(&mut buffer).await {
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.extend(buffer.get(..length).unwrap_or_default());
-        let over = said.len().saturating_sub(REMEMBERED);
-        said.drain(..over);
+        let mut stderr = stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        stderr.extend(buffer.get(..length).unwrap_or_default());
+        let over = stderr.len().saturating_sub(REMEMBERED);
+        stderr.drain(..over);
     }
 }
 

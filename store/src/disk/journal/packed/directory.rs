@@ -85,8 +85,8 @@ impl BlockDirectory {
     pub(in crate::disk) fn parse(bytes: &[u8]) -> Option<(Self, BlockPlace)> {
         let mut rest = bytes.strip_prefix(&MAGIC)?;
         let (length, sum) = (short(&mut rest)?, short(&mut rest)?);
-        let told = Some(length as usize).filter(|length| (HEADER..=BLOCK_MAX).contains(length))?;
-        let whole = bytes.get(..told)?;
+        let size = Some(length as usize).filter(|length| (HEADER..=BLOCK_MAX).contains(length))?;
+        let whole = bytes.get(..size)?;
         if crc32c::crc32c(&whole[12..]) != sum {
             return None;
         }
@@ -122,11 +122,11 @@ impl BlockDirectory {
     /// The places of the blocks of a packed segment, from their directories.
     pub(in crate::disk) fn places(bytes: &[u8]) -> Vec<BlockPlace> {
         let found = memchr::memmem::find_iter(bytes, &MAGIC);
-        let told = found.filter_map(|at| {
+        let places = found.filter_map(|at| {
             let (_, placed) = Self::parse(&bytes[at..])?;
             Some(BlockPlace { at: u32::try_from(at).ok()?, ..placed })
         });
-        told.collect()
+        places.collect()
     }
 
     /// Where in the packed block the chunk begins that holds `seq` of a session, if any does, and how long it is.
