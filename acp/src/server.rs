@@ -252,7 +252,7 @@ impl AcpServer {
     async fn list(&self, params: ListSessionsParams) -> Result<Value, RpcError> {
         let from = match &params.cursor {
             None => 0,
-            Some(cursor) => cursor.parse().map_err(|_| RpcError::invalid("the cursor is not one of ours"))?,
+            Some(cursor) => cursor.parse().map_err(|_| RpcError::invalid("the cursor is not from this server"))?,
         };
         let directories = params.cwd.map(|cwd| {
             let real = cwd.canonicalize().ok();

@@ -52,7 +52,7 @@ impl AgentProof {
             return Self::Whole;
         }
         let Ok(Value::Object(mut fields)) = serde_json::from_str::<Value>(unmarked) else {
-            return Self::Differs("the body is no JSON object".to_owned());
+            return Self::Differs("the body is not a JSON object".to_owned());
         };
         let messages = fields.remove("messages").unwrap_or_default();
         fields.retain(|name, _| matches!(name.as_str(), "system" | "tools"));

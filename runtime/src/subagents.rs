@@ -109,14 +109,14 @@ impl Tool for TaskTool {
             self.subagents.agents.iter().map(|one| format!("- {}: {}", one.agent, one.description)).collect();
         let description = format!(
             "Lets another agent do a task in a Session of its own and gives its last message. The agent sees nothing of \
-             this conversation: say in the prompt all that it needs, and what it is to answer with. Agents:\n{}",
+             this conversation: state in the prompt everything that it needs, and what its answer must contain. Agents:\n{}",
             agents.join("\n")
         );
         let schema = json!({
             "type": "object",
             "properties": {
                 "description": {"type": "string", "description": "The task in three to five words"},
-                "prompt": {"type": "string", "description": "What is to be done"},
+                "prompt": {"type": "string", "description": "The whole task"},
                 "subagent_type": {"type": "string", "description": "The agent that does it"},
                 "task_id": {"type": "string", "description": "The task to continue, as an earlier result names it"},
                 "background": {

@@ -33,7 +33,7 @@ pub(super) struct Edit(pub(super) Workplace);
 impl TypedTool for Edit {
     type Input = Input;
     const NAME: &str = "edit";
-    const ABOUT: &str = "Replaces exact text in a file. `old_string` must stand in the file exactly once, white space \
+    const ABOUT: &str = "Replaces exact text in a file. `old_string` must occur in the file exactly once, white space \
         included and without the line numbers that `read` shows; take in lines around it to make it unique, or set \
         `replace_all` to replace every occurrence. A file that changed since you read it must be read again first. \
         Lines that end in CRLF keep it, whichever you write.";

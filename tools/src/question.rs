@@ -58,7 +58,9 @@ impl TypedTool for QuestionTool {
                 structured: Some(Json::canonical(&json!({ "answer": answer }))),
                 ..ToolOutput::text(answer)
             }),
-            None => Err("Nobody can be asked now. Decide yourself, and say in your answer what you assumed.".into()),
+            None => {
+                Err("The user cannot be asked now. Decide yourself, and say in your answer what you assumed.".into())
+            }
         }
     }
 }

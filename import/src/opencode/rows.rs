@@ -117,7 +117,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     while let Some((number, text)) = sink.next_line(&mut lines, None, path)? {
         done += text.len() as u64 + 1;
         let Ok(envelope) = serde_json::from_str::<EventRowJson<'_>>(&text) else {
-            sink.damaged(None, number, "a line that is no event row")?;
+            sink.damaged(None, number, "a line that is not an event row")?;
             continue;
         };
         if !sessions.contains_key(&envelope.aggregate_id) {

@@ -155,7 +155,7 @@ pub(super) fn arrived(line: CassetteLine) -> Result<Option<Arrived>, String> {
         CassetteLine::Failed { kind, status, retry_after_ms, message } => {
             let known =
                 if kind == VIOLATION { Some(ProviderErrorKind::Violation) } else { ProviderErrorKind::of(&kind) };
-            let kind = known.ok_or_else(|| format!("{kind:?} is no kind of failure"))?;
+            let kind = known.ok_or_else(|| format!("{kind:?} is not a kind of failure"))?;
             return Ok(Some(Err(ProviderError { kind, status, retry_after_ms, message })));
         }
         CassetteLine::End { .. } => return Ok(None),

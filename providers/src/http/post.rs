@@ -37,9 +37,9 @@ impl AsRef<[u8]> for BodyBytes {
 /// Where a protocol is spoken below a base URL. A base URL without a path gets the usual `/v1`, one that names the
 /// protocol's own path is taken as it is, and a query is kept.
 pub(super) fn address(base: &str, protocol: Protocol) -> Result<Url, String> {
-    let mut url = Url::parse(base).map_err(|error| format!("the base URL is no URL: {error}"))?;
+    let mut url = Url::parse(base).map_err(|error| format!("the base URL is invalid: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(format!("the base URL is no http or https address: {}", shown(&url)));
+        return Err(format!("the base URL is not an http or https address: {}", shown(&url)));
     }
     let path = match protocol {
         Protocol::OpenAiChat => "/chat/completions",
@@ -88,7 +88,7 @@ pub(super) fn headers(
         let mut value = HeaderValue::from_str(value).map_err(unsendable(name))?;
         value.set_sensitive(true);
         let name: HeaderName = name.parse().map_err(|_: InvalidHeaderName| {
-            fault(ProviderErrorKind::InvalidRequest, format!("{name:?} is no name of a header: correct it"))
+            fault(ProviderErrorKind::InvalidRequest, format!("{name:?} is not a valid header name: correct it"))
         })?;
         headers.insert(name, value);
     }
@@ -170,7 +170,7 @@ mod tests {
         };
         let value = refusal(Endpoint::at("https://host").header("x-team", "a\nb"));
         assert_eq!(value, Err("the value of the header x-team cannot be sent: correct it".into()));
-        let name = told(Endpoint::at("https://host").header("x team", "a"));
-        assert_eq!(name, Err("\"x team\" is no name of a header: correct it".into()));
+        let name = refusal(Endpoint::at("https://host").header("x team", "a"));
+        assert_eq!(name, Err("\"x team\" is not a valid header name: correct it".into()));
     }
 }

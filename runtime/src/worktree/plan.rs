@@ -116,7 +116,7 @@ impl fmt::Display for WhyLeft {
             Self::Edited => "changed since by somebody else",
             Self::Ignored => "it was there before, but ignored",
             Self::Uncaptured => "not captured: too large, unreadable, or a repository of its own",
-            Self::Unknown => "nothing tells what it was",
+            Self::Unknown => "its earlier content is not known",
         })
     }
 }

@@ -92,7 +92,7 @@ impl RecordedSources {
         let mut text = admitted.text.resolve(blobs).into_owned();
         for key in advanced.removed.iter().rev() {
             let removal = before.0.get(key).and_then(|entry| entry.removed.as_ref()).ok_or("an unknown removal")?;
-            let rest = text.strip_suffix(removal.resolve(blobs).as_ref()).ok_or("a removal that was told otherwise")?;
+            let rest = text.strip_suffix(removal.resolve(blobs).as_ref()).ok_or("a removal with another text")?;
             text = rest.strip_suffix("\n\n").unwrap_or(rest).to_owned();
         }
         let present: Vec<&Key> = admitted.keys.iter().filter(|key| !advanced.removed.contains(key)).collect();

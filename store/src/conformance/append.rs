@@ -14,7 +14,7 @@ pub(super) async fn a_batch_lands_whole_at_the_expected_seq(log: Arc<dyn EventLo
     let wanted = draft(s, Seq(1), vec![admitted("a", "first"), promoted("a"), admitted("b", "second")]);
     let second = log.append(wanted.clone()).await?;
     hold!(!first.known && !second.known, "a new batch is not known");
-    hold!(first.batch.prev.is_none(), "nothing stands before the first batch");
+    hold!(first.batch.prev.is_none(), "the first batch has no batch before it");
     hold!(second.position > first.position, "a later batch of a session has a higher position");
     let Batch { session: of, first: at, prev, .. } = *second.batch;
     hold!(of == s && at == Seq(1) && second.batch.at == wanted.at, "the batch is not where it was put");
@@ -34,7 +34,7 @@ pub(super) async fn another_expected_seq_is_a_conflict(log: Arc<dyn EventLog>) -
         let late = draft(s, Seq(expected), vec![admitted("late", "too late")]);
         match log.append(late).await {
             Err(AppendError::Conflict { session: of, expected: at, actual }) => {
-                hold!(of == s && at == Seq(expected) && actual == Seq(5), "the conflict tells {of}, {at}, {actual}");
+                hold!(of == s && at == Seq(expected) && actual == Seq(5), "the conflict names {of}, {at}, {actual}");
             }
             other => hold!(false, "an append at {expected} to a session of 5 events gave {other:?}"),
         }
@@ -95,7 +95,7 @@ pub(super) async fn the_same_batch_from_many_writers_lands_once(log: Arc<dyn Eve
     let mut new = 0;
     for ended in join_all(tasks).await {
         let committed = ended.map_err(|error| super::Violation(format!("a writer ended: {error}")))??;
-        hold!(committed.batch.first == Seq(1), "the batch stands elsewhere");
+        hold!(committed.batch.first == Seq(1), "the batch is in another place");
         new += usize::from(!committed.known);
     }
     hold!(new == 1, "the batch was new {new} times");
@@ -140,7 +140,7 @@ pub(super) async fn a_batch_with_another_digest_is_refused(log: Arc<dyn EventLog
     altered.digest = Some(wrong);
     match log.append(altered.clone()).await {
         Err(AppendError::Diverged { session: of, seq, expected, .. }) => {
-            hold!(of == s && seq == Seq(1) && expected == wrong, "the refusal tells another place");
+            hold!(of == s && seq == Seq(1) && expected == wrong, "the refusal names another place");
         }
         other => hold!(false, "a batch announced with another digest gave {other:?}"),
     }
@@ -177,7 +177,7 @@ pub(super) async fn concurrent_writers_make_one_dense_chain(log: Arc<dyn EventLo
         ended.map_err(|error| super::Violation(format!("a writer ended: {error}")))??;
     }
     let slices = whole(&*log, s).await?;
-    hold!(slices.len() as u64 == 1 + WRITERS * EACH, "{} batches stand where each writer put its own", slices.len());
+    hold!(slices.len() as u64 == 1 + WRITERS * EACH, "{} batches are where each writer put its own", slices.len());
     for writer in 0..WRITERS {
         let own = slices.iter().filter(|slice| {
             let begins = format!("writer-{writer}-");

@@ -83,7 +83,7 @@ pub(super) async fn a_fork_begins_at_its_cut_with_its_parents_digest(log: Arc<dy
     let other = log.append(draft(child, Seq(5), vec![forked(parent, Seq(5), digest)])).await;
     match other {
         Err(AppendError::Diverged { session: of, seq, expected, .. }) => {
-            hold!(of == parent && seq == Seq(3) && expected == digest, "the refusal tells another place");
+            hold!(of == parent && seq == Seq(3) && expected == digest, "the refusal names another place");
         }
         other => hold!(false, "a fork that names another digest gave {other:?}"),
     }

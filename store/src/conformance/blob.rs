@@ -23,14 +23,14 @@ pub(super) async fn large_texts_move_to_blobs(log: Arc<dyn EventLog>) -> LawResu
     let committed = log.append(wanted.clone()).await?;
     let read = whole(&*log, s).await?.pop().map(|slice| slice.batch);
     hold!(read.as_ref() == Some(&committed.batch), "the batch reads back as something else");
-    hold!(text_of(&committed.batch, 0) == Some(&Text::Inline(small)), "a text of {INLINE_MAX} bytes stands inline");
+    hold!(text_of(&committed.batch, 0) == Some(&Text::Inline(small)), "a text of {INLINE_MAX} bytes is inline");
     let blob = BlobRef::to(&large);
-    hold!(text_of(&committed.batch, 1) == Some(&Text::from(blob)), "a larger text stands as its reference");
+    hold!(text_of(&committed.batch, 1) == Some(&Text::from(blob)), "a larger text is a reference");
     hold!(log.blobs().text(&blob.blob).as_deref() == Some(&*large), "the blob holds the text");
     hold!(log.append(wanted).await?.known, "the same batch with its texts inline is known");
     let named = draft(s, Seq(1), committed.batch.events.clone());
     hold!(log.append(named).await?.known, "the same batch with its texts as references is known");
-    hold!(log.blobs().text(&Digest::of(b"nobody wrote this")).is_none(), "a blob that nobody put is there");
+    hold!(log.blobs().text(&Digest::of(b"nobody wrote this")).is_none(), "a blob that was never put exists");
     Ok(())
 }
 
@@ -58,7 +58,7 @@ pub(super) async fn a_batch_waits_for_the_blobs_that_it_names(log: Arc<dyn Event
     let wanted = draft(s, Seq(1), vec![synthetic("inline"), synthetic(Text::from(blob))]);
     match log.append(wanted.clone()).await {
         Err(AppendError::MissingBlob { session: of, seq, blob: missing }) => {
-            hold!(of == s && seq == Seq(1) && missing == blob.blob, "the refusal tells another place");
+            hold!(of == s && seq == Seq(1) && missing == blob.blob, "the refusal names another place");
         }
         other => hold!(false, "a batch whose blob is missing gave {other:?}"),
     }

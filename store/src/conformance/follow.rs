@@ -180,7 +180,7 @@ pub(super) async fn nothing_is_lost_or_doubled_while_many_append(log: Arc<dyn Ev
         hold!(slice.batch.session == session(1) && slice.from == due, "seq {due} was due, {} came", slice.from);
         due = slice.until;
     }
-    hold!(markers <= 1 && of_one <= 1, "a follower was told `Synced` twice");
+    hold!(markers <= 1 && of_one <= 1, "a follower got `Synced` twice");
     for writer in writers {
         writer.await.map_err(|error| Violation(format!("a writer ended: {error}")))??;
     }
@@ -212,7 +212,7 @@ pub(super) async fn a_slow_follower_never_blocks_a_writer(log: Arc<dyn EventLog>
             hold!(slice.from == due, "a slow follower got seq {}, not {due}", slice.from);
             due = slice.until;
         }
-        hold!(markers == 1, "a slow follower was told `Synced` {markers} times");
+        hold!(markers == 1, "a slow follower got `Synced` {markers} times");
     }
     Ok(())
 }
@@ -225,6 +225,6 @@ pub(super) async fn following_an_unknown_session_is_an_error(log: Arc<dyn EventL
         matches!(&first, Some(Err(ReadError::NoSession(one))) if *one == unknown),
         "following an unknown session gave {first:?}"
     );
-    hold!(following.next().await.is_none(), "the stream goes on after its error");
+    hold!(following.next().await.is_none(), "the stream continues after its error");
     Ok(())
 }

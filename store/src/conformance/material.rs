@@ -159,7 +159,7 @@ pub async fn next(following: &mut Following) -> Result<Followed, Violation> {
 pub async fn next_slice(following: &mut Following) -> Result<Slice, Violation> {
     match next(following).await? {
         Followed::Batch { slice, .. } => Ok(slice),
-        Followed::Synced => Err(Violation("a follower was told `Synced` too early, or twice".into())),
+        Followed::Synced => Err(Violation("a follower got `Synced` too early, or twice".into())),
     }
 }
 

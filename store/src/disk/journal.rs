@@ -280,9 +280,9 @@ impl Journal {
         let mut index = SegmentIndex::of(segment.first, used, end);
         let cuts: Vec<u64> = index.blocks.iter().skip(1).map(|block| u64::from(block.at)).collect();
         let (packed, places) = packed::pack(used, &cuts)?;
-        let (unpacked, told) = packed::unpack(&packed);
-        if unpacked != used || told != places {
-            return Err(io::Error::other("the packed segment does not unpack to what it was made from"));
+        let (unpacked, found) = packed::unpack(&packed);
+        if unpacked != used || found != places {
+            return Err(io::Error::other("the packed segment does not unpack to the original"));
         }
         index.set_places(&places);
         write_whole(&*self.disk, &segment::index_path(&self.dir, segment.first), &index.encode())?;

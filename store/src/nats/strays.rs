@@ -16,7 +16,7 @@ fn stray(message: &StreamMessage, stream: &str) -> Option<Stray> {
     let what = match session {
         None => format!("message {number} of {stream} has the subject {}, which names no session", message.subject),
         Some(_) if message.first().is_none() || message.head().is_none() => {
-            format!("message {number} of {stream} is no batch: its headers are missing or damaged")
+            format!("message {number} of {stream} is not a batch: its headers are missing or damaged")
         }
         Some(_) => return None,
     };

@@ -177,7 +177,8 @@ fn remarks(session: &SessionReport) -> Vec<(Emphasis, String)> {
         }
     }
     if let (Some((former, line)), 1..) = (session.former, session.new) {
-        let what = format!("its source was rewritten at line {line}: imported as a second session beside {former}");
+        let what =
+            format!("its source was rewritten at line {line}: imported as a second session; the first one is {former}");
         remarks.push((Emphasis::Warn, what));
     }
     if let (Some((changed, seq)), 1..) = (session.instead_of, session.new) {

@@ -99,7 +99,7 @@ async fn rows_that_repeat_or_are_missing_are_told_with_their_lines() {
     assert_eq!(session.damage["a row with a repeated seq"].lines, [6]);
     assert_eq!(session.damage["rows before this one are missing"].lines, [21]);
     let elsewhere: Vec<_> = report.damage.iter().map(|((_, what), loss)| (what.as_str(), loss.lines.clone())).collect();
-    assert_eq!(elsewhere, [("a line that is no event row", vec![31])]);
+    assert_eq!(elsewhere, [("a line that is not an event row", vec![31])]);
     assert!(session.new > 100);
 }
 

@@ -171,9 +171,9 @@ async fn without_a_key_nothing_is_sent_and_what_to_set_is_said() -> Tested {
 #[tokio::test]
 async fn an_address_that_is_none_is_said_before_anything_is_sent() -> Tested {
     let wrong = [
-        ("localhost:8080/v1", "the base URL is no http or https address"),
-        ("not an address", "the base URL is no URL: relative URL without a base"),
-        ("ftp://host/v1", "the base URL is no http or https address"),
+        ("localhost:8080/v1", "the base URL is not an http or https address"),
+        ("not an address", "the base URL is invalid: relative URL without a base"),
+        ("ftp://host/v1", "the base URL is not an http or https address"),
     ];
     for (base, told) in wrong {
         let story = Story::at(Endpoint::at(base)).await?;

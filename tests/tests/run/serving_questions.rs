@@ -71,7 +71,7 @@ fn a_question_of_a_session_that_the_server_runs_is_answered_or_left_to_the_model
         assert!(began.elapsed() < PATIENCE);
         thread::yield_now();
     }
-    assert!(last(&model).contains("Nobody can be asked now"), "{}", last(&model));
+    assert!(last(&model).contains("The user cannot be asked now"), "{}", last(&model));
 }
 
 #[test]

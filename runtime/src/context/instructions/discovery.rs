@@ -204,7 +204,7 @@ pub async fn discover(
                     tracing::warn!(
                         path,
                         target,
-                        "instructions that are a link out of the project, or to what is guarded, are not told"
+                        "instructions that are a link out of the project, or to what is guarded, are not read"
                     );
                     continue;
                 }

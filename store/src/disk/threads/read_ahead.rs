@@ -70,7 +70,7 @@ impl StoreState {
         if let Some(Err(TrySendError::Disconnected(_))) =
             read_ahead.as_ref().map(|read_ahead| read_ahead.try_send((view, numbers)))
         {
-            tracing::debug!("nobody reads ahead any more");
+            tracing::debug!("the thread that reads ahead has ended");
         }
     }
 }

@@ -127,7 +127,8 @@ pub(super) async fn register(
     redirect: &str,
 ) -> Result<RegisteredClient, String> {
     let Some(endpoint) = &server.register else {
-        return Err("the authorization server registers nobody by itself; write the id that it gave you into \
+        return Err(
+            "the authorization server does not register clients by itself; write the id that it gave you into \
                     `oauth_client_id` of the server"
                 .into(),
         );

@@ -62,7 +62,7 @@ pub async fn log_in(server: &McpServer, show: impl FnOnce(&str) + Send) -> Resul
     let page = page(&authority, &client, &redirect, &endpoint.url, &verifier, &state).map_err(failed)?;
     show(&page);
     let code = timeout(PATIENCE, returned(&listener, &authority, &state)).await;
-    let (code, stream) = code.map_err(|_| failed("nobody answered within ten minutes".into()))?.map_err(failed)?;
+    let (code, stream) = code.map_err(|_| failed("no answer within ten minutes".into()))?.map_err(failed)?;
     let form = vec![
         ("grant_type", "authorization_code".to_owned()),
         ("code", code),
