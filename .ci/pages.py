@@ -11,6 +11,9 @@ from wording import blanked, prose
 WIDTH = 150
 # Columns of a row of a table in docs/commands.md: longer cells belong into prose.
 TABLE = 160
+# Folders of pages, and pages elsewhere, whose words are checked. Other pages describe the fixtures next to them.
+FOLDERS = ("docs", "packaging")
+NAMES = ("FORMAT.md", "TEXTS.md")
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?\)")
 FENCE = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`\n]*`")
@@ -76,5 +79,5 @@ def problems():
         yield from links(path, text)
         if path.parts[0] == "docs" or len(path.parts) == 1:
             yield from widths(path, text)
-        if path.parts[0] == "docs":
+        if path.parts[0] in FOLDERS or path.name in NAMES or len(path.parts) == 1:
             yield from words(path, text)

@@ -117,11 +117,26 @@ pub struct Args {
 
     def test_constructions_are_found_in_paragraphs(self):
         found = lambda text: [words for _, words in wording.prose(enumerate(text.splitlines(), 1))]
-        for text in ("Bytes that are no\nframe.", "Texts for who reads.", "What it came to.", "# T\n\nWhat it is.", "Ends. After how long.", "He was told."):
+        for text in ("Bytes that are no\nframe.", "Texts for who reads.", "What it came to.", "# T\n\nWhat it is.", "# What it is\n\nA", "- a\n- b that is\n  no c", "| a | is no b |", "Ends. After how long.", "He was told."):
             self.assertEqual(len(found(text)), 1, text)
         for text in ("There is no store.", "It is no longer there.", "The `is no x` form.", "An answer came to an end.", "What it is not.", "- is\n- no end"):
             self.assertEqual(found(text), [], text)
-        self.assertEqual(list(wording.paragraphs([(1, "a"), (2, "b"), (4, "c"), (5, ""), (6, "- d"), (7, "e")])), [(1, "a b"), (4, "c"), (6, "- d e")])
+        self.assertEqual(list(wording.paragraphs([(1, "a"), (2, "b"), (4, "c"), (5, ""), (6, "- d"), (7, "e")])), [(1, "a b"), (4, "c"), (6, "d e")])
+
+    def test_strings_of_the_length_of_a_sentence_are_searched_outside_of_tests(self):
+        text = '''f("one two three");
+g("it stands {told} here `is no x`");
+#[cfg(test)]
+mod tests { const T: &str = "it stands here as well"; }
+const NAMES: &str = "ONE TWO THREE FOUR";
+'''
+        self.assertEqual(list(wording.sentences(text)), [(2, '"it stands {} here ``"')])
+
+    def test_identifiers_are_nouns_and_verbs(self):
+        for line in ("let told = 1;", "fn told() {}", "(self.tell)(x)", "fn said() {}", "let untold = a;", "told: bool,"):
+            self.assertTrue(wording.IDENTIFIER.search(line), line)
+        for line in ("let text = 1;", "fn show_told_apart() {}", "let said = 1;", "untoldable();"):
+            self.assertFalse(wording.IDENTIFIER.search(line), line)
 
     def test_an_arrow_that_goes_back_is_found(self):
         def crate(name, *needs):

@@ -1,10 +1,10 @@
-"""Checks the language of comments, help texts, error messages, names of functions, and pages (CONTRIBUTING.md, Wording)."""
+"""Checks the language of comments, texts in code, identifiers, and pages (CONTRIBUTING.md, Wording)."""
 
 import re
 
-from workspace import TOKENS, code, comments, is_test
+from workspace import TOKENS, code, comments, is_test, without_tests
 
-# Words that need a second reading in help and errors.
+# Words that need a second reading in texts that a user sees.
 WORDS = re.compile(
     r"\b(?:told|tells?|stands?|stood|goes on|go on|beside|lets? go|holds? up|lies in|comes to nothing|what is to be"
     r"|is called so|put away|becomes?|nobody|anybody|whatever|of ours|of theirs)\b",
@@ -21,13 +21,17 @@ GRAMMAR = re.compile(
     # "the result of", "the time of creation".
     r"|\b(?:came|comes?|coming) to\b(?! an? (?:end|stop|halt))"
     # The noun: its kind, its purpose, its content.
-    r"|\bwhat (?:it|they) (?:is|are|was|were)\b(?! not)"
+    r"|\bwhat (?:it|they) (?:is|are|was|were)\b(?! (?:not|about))"
     # The noun: "number of steps after which".
     r"|(?:^|[.:] )(?:After|By|To|From|For|With|In|Of|Since|Until|Up to|On) (?:how|what|which|whose|whom)\b",
     re.IGNORECASE,
 )
-# Functions that are not named after their result or their work.
-FUNCTION = re.compile(r"\bfn (?:told|tells?|said|says)\b")
+# The noun that a variable, a field or a module holds: `text`, `message`, `remark`; the work or the result of a function.
+IDENTIFIER = re.compile(r"\b(?:(?:un)?told|tells?|telling|stands|stood|fn (?:said|says))\b")
+# Strings of fewer words are names and formats.
+SENTENCE = 4
+# Texts that cannot change, because requests that were recorded are built from them again.
+FIXED = {"projections/src/compaction/summary_request.rs"}
 # Code and quotations in prose.
 QUOTED = re.compile(r"```.*?```|`[^`]*`|\"[^\"]*\"", re.DOTALL)
 CAPTURE = re.compile(r"\{[^{}]*\}")
@@ -53,23 +57,41 @@ def messages(text):
                 yield at + 1, rows[at].strip()
 
 
+def sentences(text):
+    """The string literals of a Rust file outside of its tests that have the length of a sentence, and the numbers of their lines."""
+    tested = without_tests(code(text)).splitlines()
+    for match in TOKENS.finditer(text):
+        string = match.group("string") or match.group("raw")
+        number = text.count("\n", 0, match.start()) + 1
+        if string and len(string.split()) >= SENTENCE and tested[number - 1].strip() and re.search("[a-z]", string):
+            yield number, re.sub(r"`[^`]*`", "``", CAPTURE.sub("{}", string))
+
+
 def blanked(match):
     """The line breaks of a match."""
     return "\n" * match.group().count("\n")
 
 
+MARKER = re.compile(r"(?:[-*]|\d+\.|#+|\|)(?:\s+|$)")
+
+
 def paragraphs(lines):
-    """The paragraphs of numbered lines without markers: the number of the first line, and the text on one line."""
+    """Paragraphs, items of lists, headings and cells of tables in numbered lines: the number of the first line, and the text on one
+    line without its marker."""
     number, words = 0, []
     for at, line in [*lines, (0, "")]:
         text = line.strip()
-        ends = not text or re.match(r"([-*|#]|\d+\.)(\s|$)|\|", text) or (words and at != number + len(words))
-        if ends and words:
+        marker = MARKER.match(text)
+        if words and (not text or marker or at != number + len(words)):
             yield number, " ".join(words)
             words = []
-        if text:
+        if text.startswith("|"):
+            yield from ((at, cell.strip()) for cell in text.strip("|").split("|"))
+        elif marker and text.startswith("#"):
+            yield at, text[marker.end() :]
+        elif text:
             number = number if words else at
-            words.append(text)
+            words.append(text[marker.end() :] if marker else text)
 
 
 def prose(lines):
@@ -87,9 +109,10 @@ def problems(crate):
         if is_test(path):
             continue
         text = path.read_text(encoding="utf-8")
-        found = [(number, match.group()) for number, one in messages(text) for match in [*WORDS.finditer(one), *GRAMMAR.finditer(one)]]
-        found += prose([(number, re.sub(r"^(///?|//!|/\*+) ?", "", comment)) for number, comment in comments(text)])
+        texts = {*messages(text), *(() if str(path) in FIXED else sentences(text))}
+        found = {(number, match.group()) for number, one in texts for match in [*WORDS.finditer(one), *GRAMMAR.finditer(one)]}
+        found.update(prose([(number, re.sub(r"^(///?|//!|/\*+) ?", "", comment)) for number, comment in comments(text)]))
         rows = enumerate(code(text).splitlines(), 1)
-        found += [(number, match.group()) for number, row in rows for match in FUNCTION.finditer(row)]
-        for number, words in found:
+        found.update((number, match.group()) for number, row in rows for match in IDENTIFIER.finditer(row))
+        for number, words in sorted(found):
             yield f"{path}:{number}: {words!r} (CONTRIBUTING.md, Wording)"
