@@ -17,8 +17,13 @@ pub fn remark_reach(plan: &ErasurePlan, cli: &CommandContext) {
     let of = counted(plan.what.len() as u64, "session");
     cli.remark(&format!("to erase: {texts} ({chars}) of {of}; this cannot be undone"));
     if plan.hashes > 0 {
-        let requests = counted(plan.requests.len() as u64, "request");
-        cli.remark(&format!("with them {}: {requests} cannot be proved any more", counted(plan.hashes, "digest")));
+        let digests = counted(plan.hashes, "digest");
+        let requests = plan.requests.len() as u64;
+        let unproved = match requests {
+            0 => String::new(),
+            _ => format!("; {} cannot be proved any more", counted(requests, "request")),
+        };
+        cli.remark(&format!("with them {digests} of these texts{unproved}"));
     }
     for ancestor in &plan.ancestors {
         cli.remark(&format!("session {ancestor} wrote some of them, and every fork of it loses them"));

@@ -8,7 +8,7 @@ use crate::error::{CliError, FilesQuestionError, Verdict};
 use crate::event_arg::EventArg;
 use crate::json;
 use crate::layout::plain;
-use crate::style::counted;
+use crate::style::{Emphasis, counted};
 use annals_core::event::{FilesEvent, StepEvent};
 use annals_core::{Event, Record, Seq};
 use annals_inspect::blame::CapturedContents;
@@ -97,7 +97,8 @@ async fn captures(
     match captured_files(found).await? {
         Ok(files) => Ok(Some((capture, files))),
         Err(error) => {
-            cli.remark(&format!("the captured files cannot be read ({error}); they are replayed from the calls"));
+            let text = format!("the captured files cannot be read ({error}); they are replayed from the calls");
+            cli.remarks.say_once(Emphasis::Dim, &text);
             Ok(None)
         }
     }

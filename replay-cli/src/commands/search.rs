@@ -4,6 +4,7 @@ use crate::command_context::CommandContext;
 use crate::draw::search::MatchPrinter;
 use crate::error::{CliError, Verdict};
 use crate::json;
+use crate::layout::plain;
 use crate::style::{counted, thousands};
 use crate::time_arg::{TimeArg, time};
 use annals_index::{IndexPlace, IndexReader};
@@ -125,7 +126,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     match totals.shown {
         0 => {
             let asked: Vec<&str> = [text.as_str()].into_iter().chain(args.regex.iter().map(String::as_str)).collect();
-            cli.remark(&format!("no match for {:?}", asked.join(" ").trim()));
+            let asked = plain(asked.join(" ").trim());
+            let quotes = if asked.contains('"') { "" } else { "\"" };
+            cli.remark(&format!("no match for {quotes}{asked}{quotes}"));
         }
         shown => cli.remark(&format!("{} in {}", counted(shown, "match"), counted(sessions, "session"))),
     }

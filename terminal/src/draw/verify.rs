@@ -184,7 +184,7 @@ pub fn requests(
     }
     if proofs.agreeing > 0 {
         let agreeing = counted(proofs.agreeing, "recorded body");
-        writeln!(out, "{} {agreeing}: the view agrees with it", style.paint(Emphasis::Good, "✓"))?;
+        writeln!(out, "{} the view matches {agreeing}", style.paint(Emphasis::Good, "✓"))?;
     }
     if !proofs.differing.is_empty() {
         let differing = counted(proofs.differing.len() as u64, "recorded body");
