@@ -1,8 +1,8 @@
-//! The README's tour is real, and so are the examples of the questions: every command in a `console` block is run, and
-//! what it prints is what stands there.
+//! The tour of the README and the examples of the questions: every command in a `console` block is run, and prints the lines
+//! below it.
 //!
-//! `UPDATE_README=1 cargo test -p annals-cli --test readme` writes what the commands print now. A line `...` stands for
-//! any number of lines.
+//! `UPDATE_README=1 cargo test -p annals-cli --test command readme` writes what the commands print now. A line `...` is any number
+//! of lines.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -124,7 +124,7 @@ fn the_tour_of_the_readme_prints_what_stands_there() {
 #[test]
 fn the_worked_examples_of_every_question_print_what_stands_there() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    for question in ["why", "when", "diff", "cache", "bisect", "fixture", "certify"] {
+    for question in ["why", "when", "diff", "cache", "bisect", "files", "fixture", "what-if", "certify"] {
         let (commands, wrong) = shown_otherwise(&root.join(format!("docs/questions/{question}.md")), &root);
         assert!(commands >= 1, "the page of {question} shows no command");
         assert!(wrong.is_empty(), "the page of {question} shows something else for:\n{}", wrong.join("\n\n"));
