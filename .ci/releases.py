@@ -6,7 +6,7 @@
 An archive is two compressed tar files:
 
     sessions.tar.xz   exports of everything in fixtures/ that can be imported and of every scenario, and their certificate
-                      (`annals certify`)
+                      (`annals dev certify`)
     store.tar.xz      a store on disk as it was left: journal, sled, blobs
 
 `docs/releases.md` says when to add one, and how the changelog names a difference.
@@ -79,11 +79,11 @@ def make(program, version=None):
         subprocess.run([program, "--store", work / "store", "import", *sources], capture_output=True, check=False)
         export_all(program, work / "store", work / "sessions")
         scenarios = sorted(map(str, pathlib.Path("fixtures/scenarios").glob("*.json")))
-        run(program, "--store", work / "scenarios", "scenario", "run", *scenarios)
+        run(program, "--store", work / "scenarios", "dev", "scenario", "run", *scenarios)
         for store in sorted((work / "scenarios").iterdir()):
             export_all(program, store, work / "sessions", f"{store.name}-")
         archive.mkdir(parents=True, exist_ok=True)
-        run(program, "certify", "sessions", "--report", work / "certified.json", cwd=work)
+        run(program, "dev", "certify", "sessions", "--report", work / "certified.json", cwd=work)
         pack(archive / "sessions.tar.xz", work, ["sessions", "certified.json"])
         pack(archive / "store.tar.xz", work / "store", STORE)
     print(f"{archive}: {sum(path.stat().st_size for path in archive.iterdir()):,} bytes")
@@ -120,7 +120,7 @@ def unnamed(differences, version, named):
 def folded(program, folder, report):
     """The differences of the exports in a folder from a certificate."""
     done = subprocess.run(
-        [program, "certify", "sessions", "--against", report, "--json"], capture_output=True, text=True, cwd=folder
+        [program, "dev", "certify", "sessions", "--against", report, "--json"], capture_output=True, text=True, cwd=folder
     )
     if done.returncode not in (0, 1):
         sys.exit(f"{folder}: certify failed with exit status {done.returncode}\n{done.stderr}")
