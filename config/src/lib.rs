@@ -8,7 +8,6 @@
 //! What a project's file may not do by itself (name commands, redirect keys, allow more, keep less secret) is refused
 //! unless the user trusted it: see [`Trust`]. What is signed with the user's key it may never say. A [`Config`] is what the runtime asks for agents and models, and the providers for
 //! addresses and keys.
-#![warn(missing_docs)]
 
 mod agent;
 mod config;

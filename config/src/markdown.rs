@@ -49,7 +49,6 @@ pub struct PromptTemplate {
     pub runs_commands: bool,
 }
 
-/// A Markdown file.
 struct MarkdownFile {
     name: String,
     fields: BTreeMap<String, String>,

@@ -50,9 +50,6 @@ impl Batch {
     /// The batch after `decide` chose for each text whether it is kept, disclosed with a key of its own, or left out. Its digest is
     /// the same. The key of the session is not in it any more. `blobs` gives the texts of blobs; those that are disclosed are
     /// inline in the result.
-    ///
-    /// # Errors
-    /// See [`DiscloseError`].
     pub fn disclose(
         &self,
         key: Option<&SessionKey>,

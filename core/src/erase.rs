@@ -78,9 +78,6 @@ impl Batch {
 
     /// Whether it holds the same facts as `other`, as far as can be said without the key of the session: a text that is absent in
     /// one of them agrees with one that has this commitment, if the text brings a key of its own, else with one of the same length.
-    ///
-    /// # Errors
-    /// See [`CanonicalError`].
     pub fn agrees(&self, other: &Self, blobs: &dyn Blobs) -> Result<bool, CanonicalError> {
         let line = |batch: &Self| {
             let unreadable = |error: serde_json::Error| CanonicalError::Unsupported(error.to_string());
@@ -92,9 +89,6 @@ impl Batch {
     }
 
     /// Whether each of its texts is proved without the key of its session: erased, withheld, or with a key of its own.
-    ///
-    /// # Errors
-    /// See [`CanonicalError`].
     pub fn has_own_keys(&self, blobs: &dyn Blobs) -> Result<bool, CanonicalError> {
         match self.compute_digest(None, blobs) {
             Ok(_) => Ok(self.session_key().is_none()),

@@ -15,7 +15,6 @@
 //! **Invariant**: nothing here does I/O, reads a clock, draws a random number or iterates a hash map. `no_std` makes
 //! that a compile error.
 #![no_std]
-#![warn(missing_docs)]
 
 extern crate alloc;
 

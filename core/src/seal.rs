@@ -92,9 +92,6 @@ impl Batch {
 
     /// Computes the digest and encodes the batch, as [`Batch::seal`] does: for one whose texts have states. Without a key, every
     /// text must be withheld or disclosed.
-    ///
-    /// # Errors
-    /// See [`SealError`].
     pub fn seal_again(mut self, key: Option<&SessionKey>, blobs: &dyn Blobs) -> Result<Sealed, SealError> {
         let begins = self.events.first().and_then(Event::stored_key);
         if begins.is_some_and(|stored| stored.key.is_some_and(|own| own.hash() != stored.hash)) {
@@ -109,9 +106,6 @@ impl Batch {
 
     /// Moves large texts to blobs and encodes it, keeping its digest. Guests use this: the owner of the store seals the
     /// batch.
-    ///
-    /// # Errors
-    /// See [`SealError`].
     pub fn pack(self) -> Result<Sealed, SealError> {
         let mut batch = self;
         if batch.events.is_empty() {

@@ -155,9 +155,6 @@ impl HostContext {
     }
 
     /// Compares both copies of the store that is only read; `None` when another process owns it, or none was opened.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
     pub async fn examine(&self) -> Result<Option<Examination>, HostError> {
         let opened = self.opened().last().map(|opened| opened.log.clone());
         let Some(log) = opened else { return Ok(None) };
@@ -165,9 +162,6 @@ impl HostContext {
     }
 
     /// The erasure that is pending in the store that was opened last, if it is in a cluster.
-    ///
-    /// # Errors
-    /// When the cluster does not answer.
     pub async fn pending_erasure(&self) -> Result<Option<ClusterErasure>, HostError> {
         let opened = self.opened().last().map(|opened| opened.log.clone());
         let Some(log) = opened else { return Ok(None) };

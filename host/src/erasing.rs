@@ -114,9 +114,6 @@ impl ErasedStore<'_> {
     }
 
     /// Finishes an erasure that an earlier process left behind in a cluster; `None` when there was none. In a folder, opening does that.
-    ///
-    /// # Errors
-    /// When the cluster refuses.
     pub async fn finish_earlier(&self, log: &ErasedLog) -> Result<Option<EarlierErasure>, HostError> {
         match log {
             ErasedLog::Folder(_) => Ok(None),

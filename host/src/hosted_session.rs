@@ -134,9 +134,6 @@ impl HostedSession {
     }
 
     /// Admits a prompt. It joins at the next boundary of a run: of the one that is running, or of the next one.
-    ///
-    /// # Errors
-    /// When the log refuses.
     pub async fn admit(&self, input: NewInput) -> Result<Admitted, HostError> {
         Ok(self.session.admit(input).await?)
     }

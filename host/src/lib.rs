@@ -11,7 +11,6 @@
 //! interrupts. The parts are there for programs that need them one by one: [`editing`] changes sessions without a model, [`erasing`]
 //! removes texts, [`AutomaticSigner`] signs what was appended, [`live`] shows
 //! other processes what is on its way, [`asked`] lets them answer questions of models.
-#![warn(missing_docs)]
 
 pub mod advice;
 mod approval;

@@ -73,9 +73,6 @@ impl OpenedLog {
     }
 
     /// Compares both copies of a store in a folder that is only read.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
     pub async fn examine(&self) -> io::Result<Option<Examination>> {
         match self.folder() {
             Some(log) => log.examine().await,
@@ -84,9 +81,6 @@ impl OpenedLog {
     }
 
     /// The erasure that is pending in a cluster.
-    ///
-    /// # Errors
-    /// When the cluster does not answer.
     pub async fn pending_erasure(&self) -> Result<Option<ClusterErasure>, HostError> {
         match self {
             Self::Folder(_) => Ok(None),

@@ -20,9 +20,6 @@ enum RecordedBy {
 
 /// Whether Annals recorded the events from `seq` on. `keeps_states`: the source only keeps the last state, so that imported
 /// events may be missing from it now.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn changed_here(
     log: &dyn EventLog,
     session: SessionId,

@@ -137,9 +137,6 @@ pub fn header(path: &Path) -> std::io::Result<TranscriptHeader> {
 }
 
 /// Reads a transcript. One without an answer is skipped, unless [`ImportSink::prompts`] is set.
-///
-/// # Errors
-/// When the file cannot be read.
 pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
     let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
     let header = survey(&mut LineReader::open(path).map_err(io)?, usize::MAX).map_err(io)?;

@@ -136,9 +136,6 @@ pub fn list(path: &Path, library: Option<&Arc<RolloutLibrary>>) -> io::Result<Op
 }
 
 /// Reads the thread of a rollout. One whose first turn has not started is empty.
-///
-/// # Errors
-/// When a file cannot be read.
 pub fn read(
     path: &Path,
     library: Option<&Arc<RolloutLibrary>>,

@@ -214,9 +214,6 @@ fn last_moment(path: &Path, bytes: u64) -> std::io::Result<Option<u64>> {
 }
 
 /// The sessions of one source; empty for forms that have to be read as a whole.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn list(source: &ImportSource) -> Result<Vec<ListedSession>, RecogniseError> {
     let path = &source.path;
     let io = |source| RecogniseError::Io { path: path.clone(), source };

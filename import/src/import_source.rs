@@ -69,9 +69,6 @@ async fn has_next_edition(
 }
 
 /// Imports the sources of sessions that Annals extended, as second sessions. In the report these replace the first ones.
-///
-/// # Errors
-/// See [`SourceImportError`].
 async fn continue_changed(
     log: &Arc<dyn EventLog>,
     source: &ImportSource,

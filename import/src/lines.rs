@@ -75,9 +75,6 @@ impl<R: BufRead> LineReader<R> {
     }
 
     /// The next line that is not blank.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
     pub fn next(&mut self) -> io::Result<Option<SourceLine>> {
         if let Some(ready) = self.ready.pop_front() {
             return Ok(Some(ready));
@@ -198,9 +195,6 @@ impl LineReader<TextFile> {
     }
 
     /// Starts over at line 1.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
     pub fn rewind(&mut self) -> io::Result<()> {
         self.reader.rewind()?;
         self.number = 0;

@@ -65,9 +65,6 @@ impl TextFile {
     }
 
     /// Starts over at the first line.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
     pub fn rewind(&mut self) -> io::Result<()> {
         self.begin()
     }

@@ -53,25 +53,16 @@ impl NoSqlTables {
     }
 
     /// As with SQLite.
-    ///
-    /// # Errors
-    /// None.
     pub fn of_directories(self, _: &BTreeSet<String>) -> Result<Self, IndexError> {
         match self {}
     }
 
     /// As with SQLite.
-    ///
-    /// # Errors
-    /// None.
     pub fn limited(self, _: impl FnMut() -> bool + Send + 'static) -> Result<Self, IndexError> {
         match self {}
     }
 
     /// As with SQLite.
-    ///
-    /// # Errors
-    /// None.
     pub fn query(
         &self,
         _: &str,

@@ -13,7 +13,6 @@
 //! meanwhile, and reads again. What the index does not cover yet is scanned by a search, and added to a private copy for SQL.
 //!
 //! [`Position`]: annals_store::Position
-#![warn(missing_docs)]
 
 #[cfg(not(feature = "sqlite"))]
 mod absent;

@@ -98,9 +98,6 @@ impl SqlTables {
     }
 
     /// Leaves only the sessions that work in one of these directories.
-    ///
-    /// # Errors
-    /// When SQLite fails.
     pub fn of_directories(mut self, directories: &BTreeSet<String>) -> Result<Self, IndexError> {
         let mut limit = || {
             self.connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
@@ -124,9 +121,6 @@ impl SqlTables {
     }
 
     /// Queries stop when `is_due` says so, and make no value that is longer than 64 MiB.
-    ///
-    /// # Errors
-    /// When SQLite fails.
     pub fn limited(mut self, is_due: impl FnMut() -> bool + Send + 'static) -> Result<Self, IndexError> {
         let limited = self.connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST);
         let limited = limited.and_then(|_| self.connection.progress_handler(STEPS, Some(is_due)));
@@ -147,9 +141,6 @@ impl SqlTables {
     }
 
     /// Runs one query. `visit` receives the names of the columns and each row. No row is given that was read while the index changed.
-    ///
-    /// # Errors
-    /// See [`SqlError`].
     pub fn query(
         &self,
         sql: &str,

@@ -20,17 +20,11 @@ pub struct SessionAudit {
 
 impl SessionAt {
     /// Verifies the session.
-    ///
-    /// # Errors
-    /// When the log cannot be read at all.
     pub async fn integrity(&self) -> Result<VerifyReport, ReadError> {
         verify_session(self.log(), self.session, None, &mut |_| {}).await
     }
 
     /// Verifies the session and counts what it contains. Damage is in the answer.
-    ///
-    /// # Errors
-    /// When the log cannot be read at all.
     pub async fn audit(&self) -> Result<SessionAudit, ReadError> {
         let report = self.integrity().await?;
         // What cannot be read is in no saved view.

@@ -170,9 +170,6 @@ fn similar(near: &[String]) -> String {
 }
 
 /// What put the lines of a file there, as of a cut; one line, or all of them.
-///
-/// # Errors
-/// See [`BlameError`].
 pub async fn blame(
     past: &SessionAt,
     path: &str,

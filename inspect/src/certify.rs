@@ -65,9 +65,6 @@ pub const FORM: u32 = 2;
 const WITH_BODIES: u32 = 2;
 
 /// Certifies every session of a log.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn certify(log: &Arc<dyn EventLog>, file: &str) -> Result<Vec<Certified>, AskError> {
     let mut all = Vec::new();
     for head in log.sessions().all().await? {

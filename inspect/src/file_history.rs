@@ -65,9 +65,6 @@ pub struct FileHistory {
 
 impl FileHistory {
     /// The files of a session before a cut, replayed from its calls.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn before(past: &SessionAt, until: Seq) -> Result<Self, ReadError> {
         let mut history = Self::default();
         past.each(Seq::ZERO, until, |record| {

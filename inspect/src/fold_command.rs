@@ -165,9 +165,6 @@ impl ProgramView {
 
 impl FoldEvery {
     /// The cuts of a session at which views are taken, in order; the last one is the end.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn cuts(self, past: &SessionAt) -> Result<Vec<Seq>, AskError> {
         let mut cuts = Vec::new();
         let mut answered = false;

@@ -112,9 +112,6 @@ pub async fn write(past: &SessionAt, dir: &Path, folds: &[NamedFold], force: boo
 }
 
 /// Compares the goldens that are there with what the session gives now; gives those that do not hold it.
-///
-/// # Errors
-/// When something cannot be read.
 pub async fn check(past: &SessionAt, dir: &Path, folds: &[NamedFold]) -> Result<Vec<Stale>, AskError> {
     let mut stale = Vec::new();
     for Golden { file, text } in goldens(past, folds).await? {
@@ -132,9 +129,6 @@ pub async fn check(past: &SessionAt, dir: &Path, folds: &[NamedFold]) -> Result<
 }
 
 /// Files of the folder that look like goldens and are not compared with anything: views of programs that were not named.
-///
-/// # Errors
-/// When the folder cannot be read.
 pub fn not_compared(dir: &Path, folds: &[NamedFold]) -> Result<Vec<PathBuf>, AskError> {
     let failed = |source| AskError::File { path: dir.to_owned(), source };
     let mut left = Vec::new();

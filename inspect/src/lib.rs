@@ -20,7 +20,6 @@
 //!             │                                                    │
 //!             └──────────────── structs (serde; `schema`) ◄────────┘   drawing and exit codes: annals-cli
 //! ```
-#![warn(missing_docs)]
 
 pub mod audit;
 pub mod bisect;

@@ -46,9 +46,6 @@ pub struct StoreSnapshot {
 
 impl StoreSnapshot {
     /// The list of all sessions, folded once.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn catalogue(&self) -> Result<Arc<Catalogue>, FindError> {
         let folded = async { Ok::<_, FindError>(Arc::new(self.reader.catalogue().await?)) };
         self.catalogue.get_or_try_init(|| folded).await.cloned()
@@ -110,9 +107,6 @@ impl LiveStore {
     }
 
     /// The store as it is now, or was a quarter of a second ago.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
     pub async fn now(&self) -> Result<Arc<StoreSnapshot>, SharedError> {
         let mut current = self.current.lock().await;
         let is_stale = self.is_stale.swap(false, Ordering::AcqRel);

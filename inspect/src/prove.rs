@@ -226,9 +226,6 @@ impl AgentProofs {
 
 impl RequestProofs {
     /// Rebuilds every request of a session; with `wire` its body, too.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn add(&mut self, past: &SessionAt, wire: bool) -> Result<(), ReadError> {
         for Proof { mark, flaw, withheld, wire, by, view } in prove_all(past, wire).await? {
             self.count += 1;

@@ -27,17 +27,11 @@ impl SessionAt {
     }
 
     /// When a text was in the model's view. `docs/questions/when.md`
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn when(&self, text: &str) -> Result<When, AskError> {
         when::ask(self, text).await
     }
 
     /// How two sessions differ, turn by turn. `docs/questions/diff.md`
-    ///
-    /// # Errors
-    /// When a log cannot be read.
     pub async fn diff(&self, other: &Self) -> Result<SessionDiff, AskError> {
         diff::sessions(self, other).await
     }
@@ -51,9 +45,6 @@ impl SessionAt {
     }
 
     /// How the views differ from those at an earlier or later cut.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn diff_views(&self, until: Seq) -> Result<Vec<Change>, ReadError> {
         let until = until.min(self.until);
         let before = self.seen(until).await?;
@@ -79,9 +70,6 @@ impl SessionAt {
     }
 
     /// What a prompt cache could keep from request to request, and why it could not. `docs/questions/cache.md`
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn cache(&self, asking: Asking) -> Result<Cached, AskError> {
         cache::ask(self, asking).await
     }
@@ -103,9 +91,6 @@ impl SessionAt {
     }
 
     /// The session in reading order: `visit` is called with the entries of the timeline in order, in bounded memory.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn timeline(&self, mut visit: impl FnMut(TimelineEntry)) -> Result<(), ReadError> {
         let mut timeline = Timeline::default();
         self.each(Seq::ZERO, self.until, |record| {
@@ -120,17 +105,11 @@ impl SessionAt {
     }
 
     /// Counts of what the session contains, and its anomalies.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn statistics(&self) -> Result<Statistics, ReadError> {
         Ok(Arc::unwrap_or_clone(self.saved().await?))
     }
 
     /// Tokens and cost by model; [`crate::pricing::Pricing`] estimates what was not recorded.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn usage(&self) -> Result<UsageByModel, ReadError> {
         Ok(Arc::unwrap_or_clone(self.saved().await?))
     }

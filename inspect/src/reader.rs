@@ -117,9 +117,6 @@ impl Reader {
     }
 
     /// Folds every record of a session before `until`.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn fold<P: Projection>(&self, session: SessionId, until: Seq) -> Result<P, FindError> {
         let mut view = P::default();
         self.each(session, Seq::ZERO, until, |record| view.apply(record)).await?;
@@ -127,9 +124,6 @@ impl Reader {
     }
 
     /// Visits the records of a session in `[from, until)`.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn each(
         &self,
         session: SessionId,
@@ -167,9 +161,6 @@ impl Reader {
 
     /// Where the `count` newest events before `until` that `takes` accepts begin; the first event if there are fewer. Reads
     /// backwards, no further than needed.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn newest_from(
         &self,
         session: SessionId,
@@ -191,33 +182,21 @@ impl Reader {
     }
 
     /// All views of a session before `until`, whole: the nearest saved view and the rest.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn view(&self, session: SessionId, until: Seq) -> Result<SessionView, FindError> {
         Ok(self.views.whole(session, until).await?.0)
     }
 
     /// All views of a session before `until`, for looking: lists that grow with the log hold their newest items only.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn bounded(&self, session: SessionId, until: Seq) -> Result<SessionView, FindError> {
         Ok(self.views.bounded(session, until).await?.0)
     }
 
     /// The list of all sessions.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn catalogue(&self) -> Result<Catalogue, FindError> {
         Ok(self.views.catalogue().await?)
     }
 
     /// What all sessions used.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn spending(&self) -> Result<Spending, FindError> {
         Ok(self.views.spending().await?)
     }

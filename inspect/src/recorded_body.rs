@@ -84,9 +84,6 @@ impl RecordedPieces {
 
 impl RecordedBody {
     /// The recorded body of the request at `seq`; `None` where none is recorded in pieces.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn of(past: &SessionAt, seq: Seq, sent: &RequestSent) -> Result<Option<Self>, ReadError> {
         let Some(before) = seq.0.checked_sub(1).map(Seq) else { return Ok(None) };
         let Some(recorded) = recorded_at(past, before).await?.filter(|recorded| announces(recorded, sent)) else {

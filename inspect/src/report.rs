@@ -171,9 +171,6 @@ impl ReportData {
 impl SessionAt {
     /// What a report shows of the events from `from` to the end of this past; `verified` is what verifying the export that goes
     /// with it gave.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn report(&self, from: Seq, verified: VerifyReport) -> Result<ReportData, AskError> {
         let mut pool = Pool::default();
         let shown = self.shown(from, &mut pool).await?;

@@ -143,9 +143,6 @@ pub(crate) enum Walked<'a> {
 /// Visits every request of `steps` in order, each with the event that opened its baseline: one fold for all of them, and each
 /// request shares what did not change with the one before it. One that a damaged log does not give back is visited like the
 /// others.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn each_request(
     past: &SessionAt,
     steps: impl IntoIterator<Item = IndexedRequest>,

@@ -146,17 +146,11 @@ pub enum RebuildError {
 
 impl SessionAt {
     /// Every recorded request.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn requests(&self) -> Result<RecordedRequests, ReadError> {
         Ok(RecordedRequests { marks: self.saved::<Requests>().await?, index: self.steps().await? })
     }
 
     /// Every recorded request, rebuilt, its digest compared.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn proved_requests(&self) -> Result<Vec<ListedRequest>, ReadError> {
         let proofs = prove_all(self, false).await?;
         let recorded = self.requests().await?;

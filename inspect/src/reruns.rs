@@ -94,9 +94,6 @@ pub struct FirstDifference {
 }
 
 /// What a session did from `from` on; `is_recorded` says whether the recorded session made a call with this tool and input.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn summary(
     past: &SessionAt,
     from: Seq,
@@ -144,9 +141,6 @@ pub async fn summary(
 }
 
 /// Compares a run with the recorded session.
-///
-/// # Errors
-/// When a log cannot be read.
 pub async fn first_difference(recorded: &SessionAt, run: &SessionAt) -> Result<Option<FirstDifference>, AskError> {
     let differs = diff::sessions(recorded, run).await?;
     Ok(differs.turns.into_iter().next().map(|pair| {

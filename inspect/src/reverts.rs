@@ -39,9 +39,6 @@ pub enum UnrestoredFiles {
 }
 
 /// Why an undo from `first_removed` to the end of the view restores no files.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn unrestored_files(
     reader: &Reader,
     session: SessionId,

@@ -260,9 +260,6 @@ impl Reader {
 
 impl SessionAt {
     /// The answer of `annals usage SESSION --json`: tokens and recorded cost, and what was allowed.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn audited_usage(&self, root: &dyn Fn(&str) -> PathBuf) -> Result<Value, ReadError> {
         let usage = self.usage().await?;
         let mut answer = usage.total.to_json(self.blobs());

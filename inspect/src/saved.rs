@@ -17,9 +17,6 @@ pub(crate) const WORTH_SAVING: u64 = 2_000;
 impl SessionAt {
     /// The view of any projection up to the cut, resumed from a saved one where the store keeps views. Saved views are found by
     /// [`Projection::NAME`] and [`Projection::VERSION`]: raise the version when the shape of the view changes.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn saved<P>(&self) -> Result<Arc<P>, ReadError>
     where
         P: Projection + Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
@@ -28,9 +25,6 @@ impl SessionAt {
     }
 
     /// A fold that needs more than records, resumed from a saved one. It is not held in memory.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub(crate) async fn saved_fold<V: Serialize + DeserializeOwned + Default>(
         &self,
         fold: FoldVersion<'static>,
@@ -40,9 +34,6 @@ impl SessionAt {
     }
 
     /// The same for a fold that also depends on something that is not in the log: a saved one that is not current is not resumed.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub(crate) async fn saved_fold_if<V: Serialize + DeserializeOwned + Default>(
         &self,
         fold: FoldVersion<'static>,

@@ -55,9 +55,6 @@ impl<V: Serialize + DeserializeOwned + Default> FoldToSave<V> {
 impl SessionAt {
     /// Saves all that questions about this session begin from, so that the first answer costs as little as the second. `root`
     /// gives the folder of the project that a directory belongs to.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn save_views(&self, root: &dyn Fn(&str) -> PathBuf) -> Result<(), AskError> {
         self.save_indexes(root).await?;
         let steps = self.steps().await?;
@@ -83,9 +80,6 @@ impl SessionAt {
     }
 
     /// The same as [`Self::save_indexes`], if enough events came since it was done.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn save_new(&self, root: &dyn Fn(&str) -> PathBuf) -> Result<(), AskError> {
         // The smallest of what is saved says how far all of it is.
         let fold = version_of::<UsageByModel>();
@@ -95,9 +89,6 @@ impl SessionAt {
     }
 
     /// Saves what questions about the whole session begin from, without views at places before its end.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn save_indexes(&self, root: &dyn Fn(&str) -> PathBuf) -> Result<(), AskError> {
         self.save_folds(root).await?;
         when::index(self).await?;

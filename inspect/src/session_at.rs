@@ -71,9 +71,6 @@ impl SessionAt {
     }
 
     /// Visits the pages of an index, in order.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn pages<P: Page>(&self, visit: impl FnMut(Leaf<P>)) -> Result<(), ReadError> {
         self.views.pages(self.session, self.until, self.leaf, visit).await
     }
@@ -89,18 +86,12 @@ impl SessionAt {
     }
 
     /// All views at the cut before `until`: the nearest saved view and the rest.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn view(&self, until: Seq) -> Result<SessionView, ReadError> {
         Ok(self.views.whole(self.session, until.min(self.until)).await?.0)
     }
 
     /// All views at the cut before `until` as far as the model sees them: what is selected of the history, epochs, profiles, and
     /// what is in the transcript of that. Older items of lists that grow with the log may be evicted.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn seen(&self, until: Seq) -> Result<SessionView, ReadError> {
         let until = until.min(self.until);
         let view = self.views.bounded(self.session, until).await?.0;
@@ -113,9 +104,6 @@ impl SessionAt {
     }
 
     /// The index of the requests, resumed from a saved one.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn steps(&self) -> Result<Arc<RequestIndex>, ReadError> {
         let head = self.log.head(self.session).await?.map_or(self.until, |head| head.next);
         let holds = self.cache.as_ref().is_some_and(|cache| cache.holds());
@@ -147,9 +135,6 @@ impl SessionAt {
     }
 
     /// Visits the records in `[from, until)`.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn each(&self, from: Seq, until: Seq, mut visit: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
         let mut pages = self.log.pages(self.session, from..until.min(self.until));
         while let Some(slices) = pages.next_page().await? {
@@ -159,9 +144,6 @@ impl SessionAt {
     }
 
     /// Visits the records at these places, in order. What lies between them is not read.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn at(&self, wanted: &BTreeSet<Seq>, mut visit: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
         let mut next = Seq::ZERO;
         while let Some(seq) = wanted.range(next..self.until).next().copied() {
@@ -179,9 +161,6 @@ impl SessionAt {
     }
 
     /// The facts at these places, each read once.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn facts(&self, wanted: &BTreeSet<Seq>) -> Result<BTreeMap<Seq, Fact>, ReadError> {
         let mut facts = BTreeMap::new();
         self.at(wanted, |record| {

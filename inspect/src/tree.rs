@@ -55,9 +55,6 @@ pub struct SessionTrees {
 
 impl Reader {
     /// The tree that contains `session`; without one, every tree of more than one session.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn trees(&self, session: Option<SessionId>) -> Result<SessionTrees, FindError> {
         let mut catalogue = self.catalogue().await?;
         catalogue.sessions.retain(|id, entry| !entry.forgotten || session == Some(*id));

@@ -46,9 +46,6 @@ pub fn named(name: &str) -> Result<&'static str, AskError> {
 }
 
 /// The JSON of some views at a cut. `view` is the fold before `until`; requests and events are read only when named.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn json(past: &SessionAt, view: &SessionView, until: Seq, names: &[&str]) -> Result<Value, AskError> {
     let mut all = Map::new();
     for name in names {
@@ -129,9 +126,6 @@ async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, Ask
 
 /// Visits the body of every request before a cut: all that is sent, before its wire encoding, as canonical JSON on one
 /// line. One that a damaged log does not give back has the reason in its place.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn bodies(past: &SessionAt, until: Seq, mut visit: impl FnMut(&str)) -> Result<(), AskError> {
     let steps = past.steps().await?;
     let before = steps.requests.range(0, steps.requests.before(until));

@@ -61,9 +61,6 @@ impl EventWalk {
     }
 
     /// Goes to an event, or to the last one if there is none. Forward it costs the events between.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn go(&mut self, seq: Seq) -> Result<(), ReadError> {
         let seq = seq.min(self.last());
         if seq < self.seq {
@@ -77,9 +74,6 @@ impl EventWalk {
     }
 
     /// Goes to the next input that is promoted; returns whether there is one.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn next_turn(&mut self) -> Result<bool, ReadError> {
         let mut pages = self.past.log().pages(self.past.session, self.seq.plus(1)..self.past.until);
         let found = loop {
@@ -96,9 +90,6 @@ impl EventWalk {
     }
 
     /// The event of the place, and what it changes; `None` in a session without events.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn event(&self) -> Result<Option<WalkedEvent>, ReadError> {
         let Some(slice) = self.past.log().batch_at(self.past.session, self.seq).await? else { return Ok(None) };
         let mut after = self.view.clone();

@@ -48,9 +48,6 @@ struct Measured {
 }
 
 /// Projects a session again under changed decisions.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn ask(past: &SessionAt, question: &WhatIf, known: KnownModel<'_>) -> Result<WhatIfAnswer, AskError> {
     let steps = past.steps().await?;
     let numbered: Vec<(u64, IndexedRequest)> = (1..)

@@ -162,9 +162,6 @@ struct TextMatch {
 }
 
 /// Answers when a text was in the model's view. Reads what may hold it; the whole log for a text of one or two bytes.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn ask(past: &SessionAt, text: &str) -> Result<When, AskError> {
     let wanted = words::wanted(past, text).await?;
     answer(past, text, wanted.as_ref(), true).await
@@ -176,9 +173,6 @@ pub(crate) async fn index(past: &SessionAt) -> Result<(), ReadError> {
 }
 
 /// The same answer from all records, with everything in memory: what the index and evicting must agree with.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn ask_all(past: &SessionAt, text: &str) -> Result<When, AskError> {
     answer(past, text, None, false).await
 }

@@ -7,7 +7,6 @@
 //! [`FaultyProvider`] is a server with the protocols of three providers that refuses, breaks off, stalls, or sends invalid answers.
 //!
 //! The command is `annals dev lab`; `docs/lab.md` describes both.
-#![warn(missing_docs)]
 
 mod crash_lab;
 mod error;

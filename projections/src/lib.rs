@@ -13,7 +13,6 @@
 //!       └─► catalogue                                all sessions of a store
 //! ```
 #![no_std]
-#![warn(missing_docs)]
 
 extern crate alloc;
 

@@ -10,7 +10,6 @@
 //!               ▲                       ├─ http: endpoint, key, retries never
 //! catalog ──────┘ (model profile)       └─ cassette: recorded answers, found by the digest of the request
 //! ```
-#![warn(missing_docs)]
 
 pub mod cassette;
 pub mod catalog;

@@ -70,9 +70,6 @@ impl RawBodies {
     }
 
     /// Reads a folder.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
     pub fn read(folder: &Path) -> Result<Self, BodiesError> {
         let failed = |path: &Path| {
             let path = path.to_owned();

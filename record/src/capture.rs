@@ -26,7 +26,6 @@ pub(crate) struct CapturedRequest {
     /// Numbers requests, so that the answer is found.
     pub(crate) id: u64,
     pub(crate) at: Time,
-    /// The method.
     pub(crate) method: String,
     /// The path and the query without credentials.
     pub(crate) target: String,

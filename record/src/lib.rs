@@ -11,7 +11,6 @@
 //!
 //! The proxy never waits for the log. What the queue cannot take, or the log refuses, is counted and reported at the end; the
 //! bytes pass nevertheless. `docs/recording.md` describes the command and the facts.
-#![warn(missing_docs)]
 
 mod agent;
 mod answer;

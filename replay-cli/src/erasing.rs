@@ -79,9 +79,6 @@ fn remark_pending(unconfirmed: &BTreeSet<String>, cli: &CommandContext) {
 }
 
 /// Shows how far an erasure in a cluster is: in JSON as remarks, since it is about the store and not about what was verified.
-///
-/// # Errors
-/// When the output refuses.
 pub fn show_pending(pending: &ClusterErasure, cli: &CommandContext, out: &mut dyn Write) -> std::io::Result<()> {
     let sessions: Vec<String> = pending.sessions.iter().map(ToString::to_string).collect();
     let sessions = sessions.join(", ");
@@ -101,9 +98,6 @@ pub fn show_pending(pending: &ClusterErasure, cli: &CommandContext, out: &mut dy
 }
 
 /// Answers that what was asked for was done by finishing an earlier erasure.
-///
-/// # Errors
-/// When the output refuses.
 pub fn show_earlier(
     earlier: &EarlierErasure,
     session: SessionId,
@@ -123,9 +117,6 @@ pub fn show_earlier(
 }
 
 /// Shows which copies were removed, and which stay.
-///
-/// # Errors
-/// When the output refuses.
 pub fn show(erased: &FinishedErasure, cli: &CommandContext, out: &mut dyn Write) -> std::io::Result<()> {
     let FinishedErasure { copies, files, originals, answers, unconfirmed, .. } = erased;
     if !unconfirmed.is_empty() {

@@ -5,7 +5,6 @@
 //! (`docs/commands.md#common-to-all-commands`).
 //!
 //! The interface is [`app`]. What the tests of the workspace need of the rest is in `testing`, behind the feature of that name.
-#![warn(missing_docs)]
 
 pub mod app;
 mod command_context;

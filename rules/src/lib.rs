@@ -8,7 +8,6 @@
 //!
 //! **Invariant**: no expression and no log makes it panic, and its memory is bounded by constants, not by the log. Where something
 //! had to be forgotten, the answer says so.
-#![warn(missing_docs)]
 
 mod answer;
 mod asking;

@@ -89,7 +89,6 @@ impl RuleFold {
         Self { state, ..self }
     }
 
-    /// The rules.
     pub(crate) fn rules(&self) -> &CompiledRules {
         &self.rules
     }

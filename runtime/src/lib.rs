@@ -15,7 +15,6 @@
 //!
 //! [`ports`] are the traits for everything outside: files, clock, output files. [`worktree`] is the trait for captures of
 //! a project's files. Described in `docs/reference/turn.md`.
-#![warn(missing_docs)]
 
 pub mod background;
 mod builder;

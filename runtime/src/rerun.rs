@@ -38,9 +38,6 @@ pub enum UserAction {
 
 impl UserAction {
     /// Does it in `session`; returns what to run next, or `None` for an action that leads to no run.
-    ///
-    /// # Errors
-    /// When the log refuses.
     pub async fn begin(&self, session: &Session) -> Result<Option<RunGoal>, Refusal> {
         match self {
             Self::Gave(inputs) => {

@@ -87,9 +87,6 @@ impl Session {
     }
 
     /// The session that takes local facts. See [`SessionEditor::local`].
-    ///
-    /// # Errors
-    /// When the log cannot be read or written.
     pub async fn local(&self) -> Result<Local, Refusal> {
         let Local { session, fork_of, made } = self.editor.local().await?;
         Ok(Local { session: Self::new(self.runtime.clone(), session), fork_of, made })
@@ -97,9 +94,6 @@ impl Session {
 
     /// Resumes it and waits until it is idle: settles what a crash left open, promotes what is pending, and takes at
     /// least one turn even if nothing is. Joins a run that is under way. Dropping the future cancels nothing.
-    ///
-    /// # Errors
-    /// See [`RunError`].
     pub async fn run(&self) -> Result<Outcome, RunError> {
         self.shared().coordinator.run(&self.work(), self.id(), RunJob::Drain { forced: true }).await
     }

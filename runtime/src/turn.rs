@@ -99,7 +99,6 @@ impl Selected {
     }
 }
 
-/// A turn ended.
 pub(crate) struct TurnEnd {
     /// Whether the model waits for results.
     pub(crate) continues: bool,

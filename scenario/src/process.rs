@@ -118,9 +118,6 @@ impl Process {
     }
 
     /// Every view of a session.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     async fn views(&self, session: &Session) -> Result<Value, ReadError> {
         let folded = FoldedSession::read(self.log.as_ref(), session.id()).await?;
         let (requests, runs) = {
@@ -133,9 +130,6 @@ impl Process {
     }
 
     /// Every view of the session that actions apply to.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn last_views(&self) -> Result<Value, Refusal> {
         match self.world.session() {
             Some(session) => Ok(self.views(&self.runtime.session(session).await?).await?),

@@ -16,9 +16,6 @@ pub(super) struct FoldedSession {
 
 impl FoldedSession {
     /// Reads and folds a log, including inherited events.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn read(log: &dyn EventLog, session: SessionId) -> Result<Self, ReadError> {
         let blobs = log.blobs();
         let mut folded = Self { view: SessionView::default(), messages: Messages::default(), events: Vec::new() };
@@ -71,9 +68,6 @@ fn only(listed: &[&str], known: Value) -> Value {
 }
 
 /// Calls `see` for every record of a session, oldest first.
-///
-/// # Errors
-/// When the log cannot be read.
 pub(super) async fn each(
     log: &dyn EventLog,
     session: SessionId,

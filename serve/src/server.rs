@@ -64,9 +64,6 @@ pub struct ApiServer {
 
 impl ApiServer {
     /// Listens.
-    ///
-    /// # Errors
-    /// See [`ServeError`].
     pub async fn bind(
         store: LiveStore,
         pricing: Pricing,

@@ -74,9 +74,6 @@ impl Service {
     }
 
     /// What is on its way in all processes that run sessions of the store; read while this is held.
-    ///
-    /// # Errors
-    /// When the store cannot be opened.
     pub(crate) async fn live(&self) -> Result<Arc<LiveReader>, ApiProblem> {
         let folder = self.store.now().await?.reader.folder().clone();
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);

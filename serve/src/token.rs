@@ -45,9 +45,6 @@ impl ServerToken {
     }
 
     /// The token in a file that only its owner can read.
-    ///
-    /// # Errors
-    /// See [`TokenError`].
     pub fn in_file(path: &Path) -> Result<Self, TokenError> {
         use std::os::unix::fs::PermissionsExt;
         let at = |source| TokenError::File { path: path.to_owned(), source };

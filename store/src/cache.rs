@@ -265,9 +265,6 @@ impl ViewCache {
     }
 
     /// Keeps a page; gives the hash that names it.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn put_page(&self, bytes: &[u8]) -> io::Result<Digest> {
         let hash = Digest::of(bytes);
         match &self.place {
@@ -288,9 +285,6 @@ impl ViewCache {
     }
 
     /// Deletes everything.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn clear(&self) -> io::Result<()> {
         match &self.place {
             CacheStorage::CachedViews(memory) => {

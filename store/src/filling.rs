@@ -65,9 +65,6 @@ impl<'a> Filling<'a> {
     }
 
     /// Adds the texts and keys of an export that was imported: those of batches that the store holds without them.
-    ///
-    /// # Errors
-    /// See [`FillingError`].
     pub async fn add(&mut self, source: &mut (dyn BufRead + Send)) -> Result<(), FillingError> {
         let mut batches = ExportBatches::of(source, self.log.blobs());
         while let Some(LineBatch { line, batch, key, digest }) = batches.next()? {
@@ -147,9 +144,6 @@ impl<'a> Filling<'a> {
 
     /// Makes what was collected durable. Returns whether there is anything to fill in: then close the store, and call
     /// [`DiskLog::finish_filling`].
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn commit(self) -> Result<bool, FillingError> {
         Ok(self.writer.finish()?)
     }

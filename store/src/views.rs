@@ -83,17 +83,11 @@ impl Views {
     }
 
     /// The list of all sessions: the saved one and what was appended since, in the order of the store.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn catalogue(&self) -> Result<Catalogue, ReadError> {
         self.of_all(CATALOGUE, Catalogue::apply).await
     }
 
     /// What all sessions used: the saved fold and what was appended since, in the order of the store.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn spending(&self) -> Result<Spending, ReadError> {
         self.of_all(SPENDING, Spending::apply).await
     }

@@ -8,7 +8,6 @@
 //!
 //! Everything that is written goes through [`escape`]: what a log or a model says never steers a terminal. The page of `docs/`
 //! is `docs/commands.md#common-to-all-commands`.
-#![warn(missing_docs)]
 
 pub mod ago;
 pub mod cells;

@@ -25,9 +25,6 @@ pub fn lines(text: &str, width: usize, style: &Style) -> Vec<String> {
 }
 
 /// Draws a row with a text of a model: on a terminal its Markdown is drawn, elsewhere it stays as it is.
-///
-/// # Errors
-/// When the output fails.
 pub fn draw_row(sheet: &mut Sheet<'_>, seq: Option<Seq>, label: (&str, Emphasis), text: &str) -> io::Result<()> {
     let text = plain(text.trim_end());
     if !sheet.style.markdown || sheet.undone || !sheet.has_room_for(label.0) {

@@ -27,7 +27,6 @@
 //! plays a scenario file,
 //! [`assert_projection!`] keeps a view as a golden that is drawn for eyes, [`laws!`] holds a projection to its laws. `docs/projection.md`
 //! is a worked page. These functions are for tests: they panic with a sentence where a test cannot continue.
-#![warn(missing_docs)]
 
 mod drawing;
 mod laws;

@@ -70,9 +70,6 @@ pub enum AttachError {
 
 /// A file as an attachment named `name`: its whole content, with the media type of its first bytes, not of its name.
 /// Other content that is UTF-8 is text.
-///
-/// # Errors
-/// See [`AttachError`].
 pub fn attachment(path: &Path, name: &str) -> Result<Attachment, AttachError> {
     let bytes = content(path)?;
     let kind = kind(&bytes).ok_or_else(|| AttachError::Unknown { path: path.to_owned() })?;

@@ -12,9 +12,6 @@ use std::path::Path;
 const COPYING: u64 = 120_000;
 
 /// The last line of a file that is a copy of the thread `original`, by content; `None` if that thread is not there.
-///
-/// # Errors
-/// When the file cannot be read.
 pub fn last_copied_line(
     path: &Path,
     created: u64,

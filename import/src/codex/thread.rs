@@ -96,9 +96,6 @@ impl<'a> ThreadReader<'a> {
 
     /// Reads a thread, with the thread that it continues. `wanted` are places that another thread continues. `None` if it has no
     /// turn yet.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
     pub fn read(
         &mut self,
         sink: &mut ImportSink<'_>,

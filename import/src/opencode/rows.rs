@@ -93,9 +93,6 @@ fn source_of(sessions: &HashMap<String, RowMapper>, fork: &str, created: u64) ->
 }
 
 /// Reads a file of rows, which may belong to several sessions.
-///
-/// # Errors
-/// When the file cannot be read.
 pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
     let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
     let mut lines = LineReader::open(path).map_err(io)?;

@@ -26,9 +26,6 @@ fn storage(path: &Path) -> Option<(PathBuf, bool)> {
 }
 
 /// The description of a stored session.
-///
-/// # Errors
-/// When the file cannot be read.
 pub fn stored_session(path: &Path) -> io::Result<OpenCodeSession> {
     let text = std::fs::read_to_string(path)?;
     let quiet = Notes::default();

@@ -118,9 +118,6 @@ async fn chain(past: &SessionAt, catalogue: &Catalogue, turn: Option<u64>) -> Re
 
 impl Blame {
     /// Names of each line that a sub-agent wrote the calls that gave it the work. `past` is the session of this answer.
-    ///
-    /// # Errors
-    /// When a log cannot be read.
     pub async fn name_delegations(&mut self, past: &SessionAt, catalogue: &Catalogue) -> Result<(), BlameError> {
         let mut known: BTreeMap<(SessionId, Option<u64>), Vec<DelegatedBy>> = BTreeMap::new();
         for line in &mut self.lines {

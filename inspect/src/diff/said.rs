@@ -135,18 +135,12 @@ fn digest(entries: &[TurnEntry]) -> Digest {
 }
 
 /// Makes the index, where pages are kept.
-///
-/// # Errors
-/// When the log cannot be read.
 pub(super) async fn index(past: &SessionAt) -> Result<(), ReadError> {
     past.pages(|_: Leaf<Said>| {}).await
 }
 
 /// The turns of a session, without what committed reverts removed; the first contains everything before the first user
 /// message.
-///
-/// # Errors
-/// When the log cannot be read.
 pub(super) async fn turns(past: &SessionAt) -> Result<Vec<IndexedTurn>, ReadError> {
     let (mut items, mut removed) = (BTreeMap::new(), Vec::new());
     past.pages(|leaf: Leaf<Said>| {

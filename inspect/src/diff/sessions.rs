@@ -69,9 +69,6 @@ impl TurnEntry {
 
 /// Compares what two sessions show, without what committed reverts removed. An index says which turns say the same;
 /// only the others are read.
-///
-/// # Errors
-/// When a log cannot be read.
 pub async fn sessions(a: &SessionAt, b: &SessionAt) -> Result<SessionDiff, AskError> {
     let (before, after) = (said::turns(a).await?, said::turns(b).await?);
     let mut answer = SessionDiff {

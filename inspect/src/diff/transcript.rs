@@ -66,9 +66,6 @@ impl TranscriptDiff {
 }
 
 /// Compares a recording with the transcript of the same session.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn transcript(recording: &SessionAt, transcript: &SessionAt) -> Result<TranscriptDiff, ReadError> {
     let (recorded, kept) = (contents(recording).await?, contents(transcript).await?);
     let names = |all: &[RecordedContent]| all.iter().map(|part| part.name).collect::<BTreeSet<_>>();

@@ -57,9 +57,6 @@ fn read(path: &Path) -> Result<Option<String>, AskError> {
 
 /// Writes the goldens as `NAME.snap`, and the session as it is. Where a snapshot holds something else, `NAME.snap.new` is written
 /// for `cargo insta review`, or with `force` the snapshot is replaced.
-///
-/// # Errors
-/// When something cannot be read or written.
 pub async fn write_insta(
     past: &SessionAt,
     dir: &Path,
@@ -102,9 +99,6 @@ pub async fn write_insta(
 
 /// Compares the snapshots that are there with what the session gives now; gives those that do not hold it. Lines are counted
 /// without the head.
-///
-/// # Errors
-/// When something cannot be read.
 pub async fn check_insta(past: &SessionAt, dir: &Path, folds: &[NamedFold]) -> Result<Vec<Stale>, AskError> {
     let mut stale = Vec::new();
     for golden in goldens(past, folds).await? {

@@ -42,9 +42,6 @@ pub(super) struct ReportBodies {
 
 impl ReportBodies {
     /// The bodies of the newest of these requests, as far as they are recorded and nothing of them is withheld.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub(super) async fn of(past: &SessionAt, steps: &[IndexedRequest]) -> Result<Vec<ReportBody>, ReadError> {
         let recorded = steps.iter().rev().filter(|step| step.recorded).take(REQUESTS);
         let wanted: BTreeSet<Seq> = recorded.map(|step| step.seq).collect();

@@ -23,9 +23,6 @@ pub struct FilePage {
 
 impl SessionAt {
     /// The newest files that are named, about `limit` of them: those of one batch are not split, so that the next page can be asked for.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn files(&self, limit: usize) -> Result<FilePage, ReadError> {
         let mut files = Vec::new();
         let mut end = self.until;

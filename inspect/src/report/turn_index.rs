@@ -99,17 +99,11 @@ impl Projection for TurnIndex {
 
 impl SessionAt {
     /// Where the turns are, resumed from a saved index.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn turn_index(&self) -> Result<std::sync::Arc<TurnIndex>, ReadError> {
         self.saved().await
     }
 
     /// Turns by their places in the list, of the index of this session up to its end.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn turns(&self, index: &TurnIndex, wanted: Range<usize>) -> Result<Vec<ReportTurn>, ReadError> {
         let Some(first) = index.firsts.get(wanted.start).copied().filter(|_| !wanted.is_empty()) else {
             return Ok(Vec::new());

@@ -54,9 +54,6 @@ impl SavedSafety {
 impl SessionAt {
     /// What was allowed in this session up to here, in numbers; resumed from a saved fold where the store keeps views.
     /// `root` gives the folder of the project that a directory belongs to.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn safety(&self, root: &dyn Fn(&str) -> PathBuf) -> Result<SafetySummary, ReadError> {
         let apply = |saved: &mut SavedSafety, record: &Record<'_>| self.count_safety(saved, record, root);
         let is_current = |saved: &SavedSafety| saved.is_current(root);
@@ -65,7 +62,6 @@ impl SessionAt {
         Ok(saved.counts.end().summary())
     }
 
-    /// Counts a record.
     pub(crate) fn count_safety(&self, saved: &mut SavedSafety, record: &Record<'_>, root: &dyn Fn(&str) -> PathBuf) {
         saved.count(record, self.session, self.blobs(), root);
     }

@@ -42,9 +42,6 @@ pub enum SearchPatternError {
 
 impl SearchPattern {
     /// Words, phrases in double quotes and `file:PATH`, separated by spaces; and regular expressions, which are matched line by line.
-    ///
-    /// # Errors
-    /// See [`SearchPatternError`].
     pub fn parse(text: &str, regexes: &[String]) -> Result<Self, SearchPatternError> {
         let mut pattern = Self::default();
         let mut rest = text.trim_start();

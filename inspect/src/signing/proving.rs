@@ -89,9 +89,6 @@ pub enum MissingBatch {
 }
 
 /// Verifies that a session of a log contains the batch that was proved; gives the reason when it does not.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn find_proved(
     log: &dyn EventLog,
     session: SessionId,

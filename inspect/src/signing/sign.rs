@@ -88,9 +88,6 @@ pub async fn sign<E>(
 
 /// Adds the signatures of a note, such as a witness's, to the checkpoint of the store that it signs. Gives the file of that
 /// checkpoint; `None` when the store has no such checkpoint.
-///
-/// # Errors
-/// When the disk refuses.
 pub async fn merge_signatures(
     folder: &TreeFolder,
     note: &SignedCheckpoint,

@@ -31,9 +31,6 @@ pub struct TunedSetting {
 }
 
 /// Measures each setting over sessions.
-///
-/// # Errors
-/// When a log cannot be read.
 pub async fn tune(
     sessions: &[SessionAt],
     current: CompactionRules,

@@ -71,9 +71,6 @@ impl BodySearch<'_> {
 }
 
 /// Holds an answer to the bodies of a recording: no request is named that does not have the text, and none is left out that has it.
-///
-/// # Errors
-/// When the log cannot be read.
 pub(super) async fn hold(past: &SessionAt, steps: &RequestIndex, when: &mut When) -> Result<(), ReadError> {
     let (newest, pieces) = (None, HashSet::new());
     let mut search = BodySearch { text: &when.text, blobs: past.blobs(), pieces, newest, found: BTreeMap::new() };

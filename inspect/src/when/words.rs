@@ -136,18 +136,12 @@ fn texts(event: &Event, blobs: &dyn Blobs, see: &mut dyn FnMut(&str)) {
 }
 
 /// Makes the index, where pages are kept.
-///
-/// # Errors
-/// When the log cannot be read.
 pub(super) async fn index(past: &SessionAt) -> Result<(), ReadError> {
     past.pages(|_: Leaf<Words>| {}).await
 }
 
 /// The records that say all there is to say of a text: those that hold it, those they belong together with, and those
 /// that moved the model's view. `None` when the text is too short for the index.
-///
-/// # Errors
-/// When the log cannot be read.
 pub(super) async fn wanted(past: &SessionAt, text: &str) -> Result<Option<BTreeSet<Seq>>, ReadError> {
     if text.len() < LEAST {
         return Ok(None);

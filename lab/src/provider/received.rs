@@ -12,7 +12,6 @@ const LONGEST: usize = 64 << 20;
 pub(super) struct Received {
     /// The first line, without the version.
     pub(super) line: String,
-    /// The path.
     pub(super) path: String,
     /// The body; `null` if it is not JSON.
     pub(super) body: Value,

@@ -69,9 +69,6 @@ impl Exchanges {
     }
 
     /// Sends a request.
-    ///
-    /// # Errors
-    /// When no answer comes.
     pub async fn send(
         &self,
         method: ExchangeMethod,

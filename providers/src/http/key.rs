@@ -73,7 +73,6 @@ pub(super) enum KeyError {
     NoCommand,
 }
 
-/// Reads a key.
 pub(super) async fn read(source: &KeySource) -> Result<ApiKey, KeyError> {
     let text = match source {
         KeySource::Env(name) => match env::var(name) {

@@ -56,9 +56,6 @@ pub enum PageError {
 }
 
 /// Sends a request.
-///
-/// # Errors
-/// When no answer comes.
 pub async fn page(request: PageRequest) -> Result<PageAnswer, PageError> {
     let limit = request.limit;
     match tokio::time::timeout(limit, answer(request)).await {

@@ -37,9 +37,6 @@ pub struct RelayedAnswer(Response);
 
 impl Relay {
     /// Passes a request on.
-    ///
-    /// # Errors
-    /// When no answer comes.
     pub async fn send<S, E>(
         &self,
         method: Method,

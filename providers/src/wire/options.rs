@@ -133,7 +133,6 @@ impl<'a> ProtocolOptions<'a> {
         self.values.get(name).map(|raw| &**raw)
     }
 
-    /// A text.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, BodyError> {
         self.read(name, "a text", |value| match value {
             Value::String(text) => Some(text),

@@ -19,9 +19,6 @@ pub struct JsonLines {
 
 impl JsonLines {
     /// `session`: what runs.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn begin(&mut self, view: &SessionView, out: &mut dyn Write) -> io::Result<()> {
         let session = &view.session;
         self.sessions.extend(session.id);
@@ -33,9 +30,6 @@ impl JsonLines {
     }
 
     /// `event` for each fact, `delta` for each piece of an answer.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn notice(&mut self, notice: &Notice, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         if !self.sessions.contains(&notice.session()) {
             return Ok(());
@@ -73,9 +67,6 @@ impl JsonLines {
     }
 
     /// `question`: the user is asked, at the terminal.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn question(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
         let object = json!({
             "type": "question", "session": question.session, "permission": question.permission, "call": question.call,
@@ -85,9 +76,6 @@ impl JsonLines {
     }
 
     /// `end`: how the run ended, and what was used in the session so far. `message` explains an end that is an error.
-    ///
-    /// # Errors
-    /// When the output refuses.
     pub fn end(view: &SessionView, ended: &RunEnd, message: &str, out: &mut dyn Write) -> io::Result<()> {
         // The prices of its models are on its log: where none is known, nothing is known of the cost.
         let cost = (view.usage.cost > 0 || view.usage.unpriced == 0).then_some(view.usage.cost);

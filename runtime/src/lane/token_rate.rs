@@ -13,9 +13,6 @@ pub(super) type MeasuredRequests = BTreeMap<Seq, u64>;
 
 impl Lane {
     /// The rate of a model: that of the newest request to it whose size was reported.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub(crate) async fn token_rate(&self, model: &ModelName) -> Result<TokenRate, LogError> {
         let view = self.staged_view().await?;
         let Some(reported) = view.requests.reported.get(model).copied() else { return Ok(TokenRate::UNREPORTED) };

@@ -54,9 +54,6 @@ impl From<LogError> for InputAnswerError {
 
 impl Session {
     /// Queues a prompt, lets the session run, and waits for the text of its answer.
-    ///
-    /// # Errors
-    /// See [`InputAnswerError`].
     pub async fn ask(&self, text: impl Into<String>) -> Result<String, InputAnswerError> {
         let ports = &self.shared().ports;
         let input = ports.ids.input(ports.clock.now());
@@ -68,9 +65,6 @@ impl Session {
     /// The answer to an admitted input: everything from the moment it joined to the first message after which the model waits for
     /// no result. Lets the session run while the input is pending, and waits; what is queued behind it is not waited for.
     /// Dropping the future cancels nothing.
-    ///
-    /// # Errors
-    /// See [`InputAnswerError`].
     pub async fn answer(&self, input: &InputId) -> Result<InputAnswer, InputAnswerError> {
         let moved = Moved::of(self);
         let mut progress = AnswerProgress::of(self, input).await?;
@@ -101,9 +95,6 @@ impl Session {
 
 impl Session {
     /// Waits until an input has joined, and pins its message. Gives whether that changed anything. Lets nothing run.
-    ///
-    /// # Errors
-    /// See [`InputAnswerError`].
     pub async fn pin_input(&self, input: &InputId) -> Result<bool, InputAnswerError> {
         let moved = Moved::of(self);
         let mut progress = AnswerProgress::of(self, input).await?;

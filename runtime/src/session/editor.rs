@@ -45,9 +45,6 @@ impl SessionEditor {
     }
 
     /// The complete view of the session as the log is now.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn view(&self) -> Result<Arc<SessionView>, LogError> {
         self.lane.view().await
     }

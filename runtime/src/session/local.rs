@@ -25,9 +25,6 @@ impl SessionEditor {
     /// imported session is staged in the fork, too, for the messages alone.
     ///
     /// **Invariant**: a [`Session`] appends nothing to an imported session ([`LogError::Imported`]).
-    ///
-    /// # Errors
-    /// When the log cannot be read or written.
     pub async fn local(&self) -> Result<Local<Self>, Refusal> {
         let view = self.view().await?;
         if view.session.origin.is_none() {

@@ -67,9 +67,6 @@ impl SessionEditor {
     }
 
     /// Records that what a move took along has left the source, or why it never will. While it still may, nothing is recorded.
-    ///
-    /// # Errors
-    /// When the log refuses.
     pub(super) async fn departed(&self, begun: Seq, left: &Result<(), FilesError>) -> Result<(), LogError> {
         departed(&self.lane, begun, left, false).await
     }

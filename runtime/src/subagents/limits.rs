@@ -15,9 +15,6 @@ const NOT_FOR_CHILDREN: [&str; 2] = [TASK, "todo*"];
 
 /// Those of a session; none for one that no other began, or whose parent is not in this store, as after an import. The
 /// agent that counts is that of the turn whose call began or last resumed the child.
-///
-/// # Errors
-/// When the log cannot be read.
 pub(crate) async fn limits_of(shared: &Arc<RuntimeState>, view: &SessionView) -> Result<InheritedDenials, LogError> {
     let mut limits = Vec::new();
     let (mut child, mut parent) = (view.session.id, view.session.parent.clone());

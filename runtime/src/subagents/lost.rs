@@ -14,9 +14,6 @@ use std::sync::Arc;
 /// Settles children whose process ended before they did; they are not resumed by themselves. The loss of a task in the
 /// background is admitted as an input: the model was promised a message. A call that waited for its child is settled as
 /// interrupted, which says enough.
-///
-/// # Errors
-/// When the log refuses.
 pub(crate) async fn settle_lost(shared: &Arc<RuntimeState>, lane: &Lane) -> Result<(), LogError> {
     let view = lane.view().await?;
     let mut background = BTreeMap::new();

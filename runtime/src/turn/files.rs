@@ -42,9 +42,6 @@ impl Runner {
 
     /// Records a summary of what the session changed so far, if there are new captures. The changes are known without it: a failure
     /// concerns this summary alone.
-    ///
-    /// # Errors
-    /// When the log refuses.
     pub(crate) async fn summarise_files(&self) -> Result<(), LogError> {
         let view = self.lane.view().await?;
         let Some(files) = self.captured_files().filter(|_| self.check_location(&view).is_ok()) else { return Ok(()) };

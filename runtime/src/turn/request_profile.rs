@@ -213,7 +213,6 @@ impl RequestProfile {
     }
 }
 
-/// The selected model.
 fn definition(runner: &Runner, selected: &Selected) -> Result<ModelProfile, Stop> {
     let model = runner.shared.ports.definitions.model(&selected.model);
     model.ok_or_else(|| RunError::UnknownModel(selected.model.clone()).into())

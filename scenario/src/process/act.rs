@@ -181,9 +181,6 @@ impl Process {
     }
 
     /// Creates the first session of the scenario.
-    ///
-    /// # Errors
-    /// When the log refuses.
     pub async fn create(&self) -> Result<SessionId, LogError> {
         let crate::file::InitialSession { location, agent, model } = self.world.scenario.session.clone();
         let policy = self.world.scenario.policy;

@@ -27,7 +27,6 @@ pub(super) struct ScriptBuilder<'a> {
     script: Vec<Value>,
     run: Option<RecordedActivity>,
     update: Option<ContextAdmitted>,
-    /// Rejected calls.
     rejected: BTreeSet<CallId>,
     tolerances: Tolerances,
     limits: CompactionEvidence,

@@ -96,9 +96,6 @@ pub(in crate::disk) struct PendingFilling {
 impl PendingFilling {
     /// Reads where its batches are; `None` when nothing is pending. Removes one that was never finished. What is damaged is skipped:
     /// importing the export again brings it.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn load(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Self>> {
         let unfinished = layout.filling().with_extension("tmp");
         let is_unfinished = |name: &str| unfinished.file_name().is_some_and(|unfinished| unfinished == name);
@@ -125,9 +122,6 @@ impl PendingFilling {
     }
 
     /// Whether one is pending.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn exists(disk: &dyn Disk, layout: &Layout) -> io::Result<bool> {
         match disk.open(&layout.filling(), Access::Read) {
             Ok(_) => Ok(true),

@@ -66,9 +66,6 @@ struct FormatMark {
 
 impl Folder {
     /// Opens a folder that exists. The path may lead through links.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
     pub fn open(dir: &Path) -> io::Result<Self> {
         let absolute = std::path::absolute(dir)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -140,9 +137,6 @@ impl Folder {
     }
 
     /// Remembers the file `FORMAT`, which says `identity`: see [`Folder::check`].
-    ///
-    /// # Errors
-    /// When it cannot be opened.
     pub fn mark(&self, identity: &Identity) -> io::Result<()> {
         let file = relative::open(&self.fd, Path::new("FORMAT"), Access::Read, &self.dir.join("FORMAT"))?;
         self.remember(file, identity.id)

@@ -115,9 +115,6 @@ impl Rewriter<'_> {
     }
 
     /// Removes what is derived from the journal: sled and saved views.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn remove_derived(&self) -> io::Result<()> {
         for path in std::iter::once(self.layout.cache()).chain(rebuild::folders(self.layout)) {
             rebuild::remove_folder(self.folder, &path)?;
@@ -131,9 +128,6 @@ impl Rewriter<'_> {
 }
 
 /// The texts that the log says are erased.
-///
-/// # Errors
-/// When a segment cannot be read.
 pub(in crate::disk) fn erased_texts(segments: &[Arc<Segment>]) -> io::Result<BTreeMap<SessionId, ErasedSession>> {
     let mut sessions: BTreeMap<SessionId, ErasedSession> = BTreeMap::new();
     let mut keys: BTreeMap<SessionId, SessionKey> = BTreeMap::new();

@@ -8,9 +8,6 @@ use annals_core::{Blobs, Digest, Event, Seq, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Chooses what is erased in a session: the texts that the rules select.
-///
-/// # Errors
-/// See [`EraseError`].
 pub async fn plan(
     log: &dyn EventLog,
     session: SessionId,

@@ -63,9 +63,6 @@ pub enum CopyError {
 
 /// Copies a session, with what it inherits, and verifies the copy. What is there already is not written again. `tell` gets the number of
 /// events, as they are appended.
-///
-/// # Errors
-/// See [`CopyError`].
 pub async fn copy_session(
     from: &dyn EventLog,
     to: &dyn EventLog,

@@ -96,9 +96,6 @@ pub enum ExportError {
 
 /// Writes a session as it is now. A fork's export holds the batches of its ancestors that it reads, oldest first; a
 /// batch with a cut inside is there whole.
-///
-/// # Errors
-/// See [`ExportError`].
 pub async fn export(
     log: &dyn EventLog,
     session: SessionId,
@@ -111,9 +108,6 @@ pub async fn export(
 
 /// Writes a session as it was before `until`, a cut. Before the first event of its own a fork has no form of its own: from
 /// such a cut, and of a log without its key, the whole session is written.
-///
-/// # Errors
-/// See [`ExportError`].
 pub async fn export_until(
     log: &dyn EventLog,
     session: SessionId,

@@ -113,9 +113,6 @@ pub async fn import_file(
 
 /// Imports what a reader gives, as it comes. Batches that are in the log already add nothing; a file that continues
 /// where the log ends extends it.
-///
-/// # Errors
-/// See [`ImportError`].
 pub async fn import(
     log: &dyn EventLog,
     source: &mut (dyn BufRead + Send),

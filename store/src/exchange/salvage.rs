@@ -44,9 +44,6 @@ impl Blobs for ExportContent {
 
 impl DamagedLog {
     /// Reads every line that can be read.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
     pub fn load(mut source: impl BufRead) -> io::Result<Self> {
         let mut content = ExportContent::default();
         let mut line = Vec::new();

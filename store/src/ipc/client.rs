@@ -29,9 +29,6 @@ pub struct RemoteLog {
 
 impl RemoteLog {
     /// Connects to the owner of the store in a folder.
-    ///
-    /// # Errors
-    /// See [`ConnectError`].
     pub async fn connect(dir: &Path) -> Result<Self, ConnectError> {
         Self::connect_expecting(dir, None).await
     }

@@ -38,9 +38,6 @@ pub enum Ownership {
 impl SharedLog {
     /// Owns the store in a folder, or joins the process that does. With [`OpenMode::ReadOnly`] a store without an owner is
     /// read without owning it, as it is now: nothing is written, no lock taken, and no thread started.
-    ///
-    /// # Errors
-    /// See [`SharedError`].
     pub async fn open(dir: &Path, mode: OpenMode) -> Result<Self, SharedError> {
         let dir = std::path::absolute(dir).map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
         let role = join_or_own(&dir, mode, None).await?;
@@ -106,9 +103,6 @@ impl SharedLog {
     }
 
     /// Reads both copies and compares them, in a process that only reads the store; `None` in any other.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
     pub async fn examine(&self) -> io::Result<Option<Examination>> {
         let StoreRole::Reader(looked) = self.shared.role().1 else { return Ok(None) };
         let examined = tokio::task::spawn_blocking(move || looked.log.examine(|_, _| {})).await;

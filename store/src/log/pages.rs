@@ -56,9 +56,6 @@ impl<'a> Pages<'a> {
 
     /// The next page; `None` at the end of the range, or of the log. Its length follows from how many events the batches
     /// before it had, so that little is read beyond the range.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn next_page(&mut self) -> Result<Option<Vec<Slice>>, ReadError> {
         if !self.ready.is_empty() {
             return Ok(Some(self.ready.drain(..).collect()));
@@ -84,9 +81,6 @@ impl<'a> Pages<'a> {
     }
 
     /// The next batch, or the part of it that is in the range; `None` at the end of the range, or of the log.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn next_slice(&mut self) -> Result<Option<Slice>, ReadError> {
         while self.ready.is_empty() {
             match self.next_page().await? {
@@ -117,9 +111,6 @@ impl<'a> PagesBack<'a> {
     }
 
     /// The next page, at most 64 batches; `None` at the beginning of the log.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn next_page(&mut self) -> Result<Option<Vec<Slice>>, ReadError> {
         if self.before == Seq::ZERO {
             return Ok(None);

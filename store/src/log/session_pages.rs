@@ -77,9 +77,6 @@ impl<'a> SessionList<'a> {
     }
 
     /// The next page; `None` at the end. A page may be empty before the end.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn next_page(&mut self) -> Result<Option<Vec<SessionHead>>, ReadError> {
         if self.over {
             return Ok(None);
@@ -91,9 +88,6 @@ impl<'a> SessionList<'a> {
     }
 
     /// All of them, by id: 56 bytes each.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn all(mut self) -> Result<Vec<SessionHead>, ReadError> {
         let mut all = Vec::new();
         while let Some(page) = self.next_page().await? {
@@ -104,9 +98,6 @@ impl<'a> SessionList<'a> {
     }
 
     /// How many there are.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn count(mut self) -> Result<usize, ReadError> {
         let mut count = 0;
         while let Some(page) = self.next_page().await? {

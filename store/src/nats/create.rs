@@ -47,9 +47,6 @@ pub struct NatsCreated {
 }
 
 /// Creates the streams of a store, or makes those that exist as they must be. No batch is touched.
-///
-/// # Errors
-/// See [`NatsError`].
 pub async fn create(
     address: &NatsAddress,
     wanted: &NatsCreate,

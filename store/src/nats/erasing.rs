@@ -168,9 +168,6 @@ impl NatsLog {
     }
 
     /// The erasure that is pending, and how far it is; `None` when there is none. Changes nothing.
-    ///
-    /// # Errors
-    /// When the cluster does not answer.
     pub async fn pending_erasure(&self) -> Result<Option<PendingNatsErasure>, NatsEraseError> {
         let Some(record) = self.store.load_record().await? else { return Ok(None) };
         let mut unfinished = BTreeSet::new();
@@ -184,9 +181,6 @@ impl NatsLog {
     }
 
     /// A number that changes with every finished erasure: what a machine kept of the store before it holds erased texts.
-    ///
-    /// # Errors
-    /// When the cluster does not answer.
     pub async fn erasures(&self) -> Result<u64, ReadError> {
         self.store.erasures().await
     }

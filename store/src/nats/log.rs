@@ -64,9 +64,6 @@ pub(super) struct NatsStore {
 
 impl NatsLog {
     /// Opens a store in a cluster, and checks that it keeps what it acknowledges.
-    ///
-    /// # Errors
-    /// See [`NatsError`].
     pub async fn open(address: &NatsAddress, options: NatsOptions) -> Result<Self, NatsError> {
         let connection = Arc::new(NatsConnection::open(address, options.notice).await?);
         let layout = create::check(address, &connection).await?;
@@ -102,9 +99,6 @@ impl NatsLog {
     }
 
     /// About how many batches the store has.
-    ///
-    /// # Errors
-    /// When the cluster does not answer.
     pub async fn count(&self) -> Result<u64, ReadError> {
         self.store.count().await
     }

@@ -104,9 +104,6 @@ impl TreeFolder {
     }
 
     /// All trees in a store's folder: its own, and those of the stores that it was copied from.
-    ///
-    /// # Errors
-    /// When the folder cannot be read.
     pub fn all(folder: &StorePath) -> Result<Vec<Self>, SignedTreeError> {
         let checkpoints = folder.join(CHECKPOINTS);
         let shown = checkpoints.shown();

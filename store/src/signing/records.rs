@@ -17,9 +17,6 @@ pub struct WitnessRecords {
 
 impl WitnessRecords {
     /// Opens the folder, makes it if need be, and keeps other processes out while the value lives.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn open(dir: &Path) -> io::Result<Self> {
         files::make_folder(dir)?;
         Ok(Self { dir: dir.to_owned(), _lock: files::lock(dir)? })
@@ -33,9 +30,6 @@ impl WitnessRecords {
     }
 
     /// The last checkpoint seen from a log.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn last(&self, origin: &str) -> io::Result<Option<SignedCheckpoint>> {
         let path = self.dir.join(Self::name(origin));
         let Some(text) = files::read(&path)? else { return Ok(None) };
@@ -46,9 +40,6 @@ impl WitnessRecords {
     }
 
     /// Keeps a checkpoint as the last one of its log.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn keep(&self, checkpoint: &SignedCheckpoint) -> io::Result<()> {
         files::replace(&self.dir, &Self::name(&checkpoint.head.origin), &checkpoint.to_string())
     }

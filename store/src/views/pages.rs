@@ -90,9 +90,6 @@ impl Blobs for Watched<'_> {
 impl Views {
     /// Visits the pages of an index over the records of a session before `until`, in order. `size` is how many records
     /// fill a page. Full pages come from the cache; records are read for those that are not there, and for the last one.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub async fn pages<P: Page>(
         &self,
         session: SessionId,

@@ -45,7 +45,6 @@ impl LowerScreen {
     }
 }
 
-/// Draws the state.
 pub(super) fn draw(state: &ScreenState, now: Instant) -> LowerScreen {
     let room = usize::from(state.size.1).saturating_sub(1).max(3);
     let painter = Painter { width: state.width(), colour: state.style.colour };

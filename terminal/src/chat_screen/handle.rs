@@ -50,9 +50,6 @@ pub struct ScreenHandle {
 
 impl ChatScreen {
     /// Takes the terminal. `said` gets what the user says, on the thread of the screen.
-    ///
-    /// # Errors
-    /// When the terminal refuses.
     pub fn open(settings: ScreenSettings, on_input: impl Fn(ScreenInput) + Send + 'static) -> io::Result<Self> {
         let ScreenSettings { style, directory, commands, subagents, agents, history } = settings;
         let size = crossterm::terminal::size()?;

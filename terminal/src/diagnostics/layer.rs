@@ -8,7 +8,6 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// The layer.
 pub(super) struct DiagnosticLayer(pub(super) Arc<Reporter>);
 
 impl<S: Subscriber> Layer<S> for DiagnosticLayer {

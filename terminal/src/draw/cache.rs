@@ -36,9 +36,6 @@ impl<'a> CacheTable<'a> {
     }
 
     /// Draws the next request.
-    ///
-    /// # Errors
-    /// When the output fails.
     pub fn row(&mut self, shared: Shared) -> io::Result<()> {
         if self.is_begun {
             return self.draw(&shared);
@@ -48,9 +45,6 @@ impl<'a> CacheTable<'a> {
     }
 
     /// Ends the table with the sums over all requests.
-    ///
-    /// # Errors
-    /// When the output fails.
     pub fn end(mut self, totals: &CacheTotals) -> io::Result<()> {
         // Of a long answer this is known only now.
         lacking(&totals.lacks, self.style, self.out)?;

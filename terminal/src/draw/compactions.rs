@@ -26,9 +26,6 @@ fn size(entry: &LedgerEntry) -> Option<String> {
 }
 
 /// Draws a compaction: what it removed, and what of it is kept.
-///
-/// # Errors
-/// When the output fails.
 pub fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let entry = &item.entry;
     let mut facts = vec![match entry.reason {

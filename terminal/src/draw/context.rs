@@ -20,9 +20,6 @@ pub fn absent(view: &SessionView) -> String {
 }
 
 /// Draws a context epoch: its system prompt, the snapshot, the updates since.
-///
-/// # Errors
-/// When the output fails.
 pub fn draw(
     epoch: &Epoch,
     view: &SessionView,

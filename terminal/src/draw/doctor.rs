@@ -16,9 +16,6 @@ fn usage(name: &str, usage: DiskUsage, style: &Style, out: &mut dyn Write) -> io
 }
 
 /// Draws the space that a store takes, and what was found in its two copies.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw(
     dir: &Path,
     facts: &StoreUsage,

@@ -19,9 +19,6 @@ pub struct EventLines<'a> {
 
 impl EventLines<'_> {
     /// Draws events that were written together.
-    ///
-    /// # Errors
-    /// When the output fails.
     pub fn batch(&mut self, records: &[Record<'_>], out: &mut dyn Write) -> io::Result<()> {
         for (at, record) in records.iter().enumerate() {
             let joint = match (at, records.len()) {

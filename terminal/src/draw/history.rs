@@ -7,9 +7,6 @@ use annals_projections::SessionView;
 use std::io;
 
 /// Draws the messages that the next request would carry, and counts them.
-///
-/// # Errors
-/// When the output fails.
 pub fn draw(view: &SessionView, blobs: &dyn Blobs, sheet: &mut Sheet<'_>) -> io::Result<u64> {
     let mut count = 0;
     for message in view.history.selected() {

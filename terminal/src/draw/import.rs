@@ -10,9 +10,6 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Shows each session that the import changed or that needs attention, and one total.
-///
-/// # Errors
-/// When the output refuses.
 pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let ids = short_ids(&report.sessions.iter().map(|session| session.session).collect::<Vec<_>>());
     let lists_elsewhere = report.sessions.iter().filter(|session| is_elsewhere(session)).count() <= ELSEWHERE;

@@ -38,12 +38,6 @@ impl<'a> MatchPrinter<'a> {
     }
 
     /// Prints a match.
-    ///
-    /// # Errors
-    /// When the output refuses.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
     pub fn print(&mut self, found: &SearchMatch) -> io::Result<()> {
         let is_new = self.last.is_none_or(|(session, _)| session != found.session);
         if is_new {

@@ -92,9 +92,6 @@ pub fn projects(rows: &[SessionOverview]) -> Vec<String> {
 }
 
 /// Prints one row a session, cut to `cut_at` columns, if that is a number.
-///
-/// # Errors
-/// When the output fails.
 pub fn print(
     rows: &[SessionOverview],
     ids: &BTreeMap<SessionId, String>,

@@ -7,9 +7,6 @@ use annals_inspect::signing::{KnownSignature, ProvedBatch, SignedStore};
 use std::io::{self, Write};
 
 /// Draws a proof that holds; `what` contains what is proved.
-///
-/// # Errors
-/// When the output refuses.
 pub fn proof(proved: &ProvedBatch, what: Option<&str>, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let style = &terminal.style;
     let ProvedBatch { session, first, last, digest, signed_seq, origin, size, signatures, named, .. } = proved;
@@ -47,9 +44,6 @@ fn names(signatures: &[KnownSignature], terminal: &Terminal, out: &mut dyn Write
 }
 
 /// Draws what `--signed` found.
-///
-/// # Errors
-/// When the output refuses.
 pub fn signed(found: &SignedStore, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let style = &terminal.style;
     for problem in &found.problems {

@@ -17,9 +17,6 @@ const HEADS: [&str; 6] = ["input", "output", "reasoning", "to cache", "from cach
 const NAME: usize = 10;
 
 /// Prints the rows and, if there are several, their total.
-///
-/// # Errors
-/// When the output fails.
 pub fn print(
     by: &[Dimension],
     found: &SpendingTable,

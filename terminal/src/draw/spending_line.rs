@@ -6,9 +6,6 @@ use annals_inspect::spending::{BLOCK, Dimension, SpendingQuery, SpendingSource};
 use std::io::{self, Write};
 
 /// Prints what was spent today, in the current block and this month: `today $1.20, block $0.40 (2h 05m left), month $31.07`.
-///
-/// # Errors
-/// When the output fails.
 pub fn print(source: &SpendingSource<'_>, query: &SpendingQuery, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let spent = |by: Dimension, value: &str| {
         let found = source.table(&SpendingQuery { by: vec![by], ..query.clone() });

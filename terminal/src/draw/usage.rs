@@ -53,9 +53,6 @@ fn cells(totals: &UsageTotals, cost: Cost) -> [String; 7] {
 }
 
 /// Draws the usage by model.
-///
-/// # Errors
-/// When the output fails.
 pub fn table(usage: &UsageByModel, pricing: &Pricing, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut rows: Vec<(String, [String; 7], Emphasis)> = Vec::new();
     let used: Vec<(&ModelName, &UsageTotals)> = usage.used().collect();

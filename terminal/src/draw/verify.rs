@@ -15,9 +15,6 @@ use std::path::Path;
 const ANOMALIES: usize = 3;
 
 /// Draws whether a log is unaltered. `subject` is what was verified, or the path of the file; `head` a digest that was kept elsewhere.
-///
-/// # Errors
-/// When the output refuses.
 pub fn report(
     report: &VerifyReport,
     subject: &str,
@@ -97,9 +94,6 @@ pub fn report(
 }
 
 /// Draws whether the page of a report is the one that its export gives.
-///
-/// # Errors
-/// When the output refuses.
 pub fn page(page: &ComparedPage, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let (emphasis, mark, line) = match page {
         ComparedPage::Same => (Emphasis::Good, "✓", "the page shows what this export gives, byte for byte".to_owned()),
@@ -121,9 +115,6 @@ pub fn page(page: &ComparedPage, terminal: &Terminal, out: &mut dyn Write) -> io
 }
 
 /// Draws damage in one of the two copies: the answer holds when the other one serves.
-///
-/// # Errors
-/// When the output refuses.
 pub fn copies(copies: &VerifiedCopies, sound: bool, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     if copies.damaged > 0 && sound {
         let places = counted(copies.damaged, "place");
@@ -138,9 +129,6 @@ pub fn copies(copies: &VerifiedCopies, sound: bool, terminal: &Terminal, out: &m
 }
 
 /// Draws what rebuilding the requests gave; with `wire` also what became of their bodies. `None`: the log is damaged.
-///
-/// # Errors
-/// When the output refuses.
 pub fn requests(
     proofs: Option<&RequestProofs>,
     wire: bool,
@@ -256,9 +244,6 @@ fn bodies(proofs: &RequestProofs, terminal: &Terminal, out: &mut dyn Write) -> i
 }
 
 /// Draws texts that were given later, compared with what an export withholds. `None`: the export is damaged.
-///
-/// # Errors
-/// When the output refuses.
 pub fn revealed(
     texts: Option<&Vec<(RevealedText, RevealOutcome)>>,
     terminal: &Terminal,

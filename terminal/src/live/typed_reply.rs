@@ -8,7 +8,6 @@ use annals_runtime::prompt::UserQuestion;
 /// A reply of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TypedReply {
-    /// The answer.
     pub(super) answer: PermissionAnswer,
     /// Rules to write into the configuration of the project.
     pub(super) write: Vec<Rule>,

@@ -33,7 +33,6 @@ impl WindowUse {
         self.window = profile.context;
     }
 
-    /// An answer ended.
     pub(super) fn answered(&mut self, ended: &StepEnded) {
         self.cost = self.cost.saturating_add(ended.cost);
         if let (Some(usage), true) = (&ended.usage, ended.finish != Finish::Error) {

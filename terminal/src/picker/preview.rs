@@ -27,9 +27,6 @@ const CONTINUED: &str = "          ";
 const LEFT_OUT: &str = "…";
 
 /// The lines of a preview of at most this size. Reads the two ends of the session only.
-///
-/// # Errors
-/// When the log cannot be read.
 pub async fn preview(
     reader: &Reader,
     session: &SessionOverview,

@@ -25,17 +25,11 @@ pub enum TuiSource {
 
 impl TuiSource {
     /// The store in a folder.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
     pub async fn store(dir: &Path) -> Result<Self, TerminalError> {
         Ok(Self::Store(LiveStore::open(dir).await?))
     }
 
     /// Reads what is there now.
-    ///
-    /// # Errors
-    /// When the store cannot be opened.
     pub async fn reader(&self) -> Result<Reader, TerminalError> {
         match self {
             Self::Store(store) => Ok(store.now().await?.reader.clone()),

@@ -32,9 +32,6 @@ pub enum TuiEnd {
 }
 
 /// Shows the sessions, or one at an event, until the user leaves. The terminal is restored before this returns.
-///
-/// # Errors
-/// When the terminal refuses.
 pub async fn show(
     source: TuiSource,
     sessions: TuiList,

@@ -109,7 +109,6 @@ impl McpClient {
         peer.request("resources/read", params([("uri", json!(uri))]), self.settings.timeout).await
     }
 
-    /// Fills a prompt.
     pub(super) async fn prompt(&self, name: &str, arguments: Map<String, Value>) -> Result<FilledPrompt, McpError> {
         let peer = self.connected().await?;
         peer.request(

@@ -24,7 +24,6 @@ pub(super) struct Bench {
     session: SessionId,
 }
 
-/// A rule.
 pub(super) fn rule(action: &str, resource: &str, effect: Effect) -> Rule {
     Rule { action: action.into(), resource: resource.into(), effect }
 }

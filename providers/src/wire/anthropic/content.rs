@@ -78,7 +78,6 @@ impl<'a> MediaSource<'a> {
 }
 
 impl<'a> ContentBlock<'a> {
-    /// A text.
     pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self::Text { text: text.into(), citations: None, cache_control: None }
     }

@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 pub(super) struct ReasoningFragment {
     /// Whether it came in `reasoning`, and not in `reasoning_content`.
     pub(super) short: bool,
-    /// Its text.
     pub(super) text: String,
     details: Vec<ReasoningDetail>,
     /// Bytes of the details as they came.

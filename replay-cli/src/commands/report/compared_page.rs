@@ -17,9 +17,6 @@ const HEADER: &[u8] = br#"{"ancestors":"#;
 const EXPORT_MAX: u64 = 128 << 20;
 
 /// Makes the page of a report whose export verifies again, and compares the bytes of the file.
-///
-/// # Errors
-/// When the file cannot be read.
 pub async fn compare_page(path: &Path) -> Result<ComparedPage, CliError> {
     let at = |source| CliError::File { path: path.to_owned(), source };
     let html = std::fs::read(path).map_err(at)?;

@@ -20,9 +20,6 @@ pub(super) struct FoundSecrets {
 }
 
 /// The events of a log in which secrets are left: in fields that cannot be withheld.
-///
-/// # Errors
-/// When the log cannot be read.
 pub(super) async fn left(redactor: &Redactor, reader: &Reader, session: SessionId) -> Result<Vec<Seq>, CliError> {
     let (blobs, head) = (reader.blobs(), reader.head(session).await?);
     let mut left = Vec::new();

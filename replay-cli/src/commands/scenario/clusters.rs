@@ -62,9 +62,6 @@ impl ScenarioCluster {
     }
 
     /// Creates a new store for scenario `at`, counted from 0.
-    ///
-    /// # Errors
-    /// When the cluster refuses.
     pub fn store(&self, at: usize) -> Result<NatsAddress, CliError> {
         let name = format!("scenario-{}-{}", std::process::id(), at + 1);
         let address = NatsAddress { name, ..self.servers.clone() };
@@ -78,9 +75,6 @@ impl ScenarioCluster {
     }
 
     /// Removes the store of a scenario.
-    ///
-    /// # Errors
-    /// When the cluster refuses.
     pub fn remove(&self, address: &NatsAddress) -> Result<(), CliError> {
         Ok(wait(remove(address, NatsOptions::default())).map_err(HostError::from)?)
     }

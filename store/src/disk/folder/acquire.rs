@@ -46,9 +46,6 @@ pub struct Acquired {
 
 impl Claim<'_> {
     /// Acquires the store: makes the folder if need be, locks it, and finds out or writes which store it is.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
     pub fn acquire(self, disk: &Arc<dyn Disk>) -> Result<Acquired, OpenError> {
         let layout = Layout::new(self.dir);
         let found = layout.identity(&**disk);

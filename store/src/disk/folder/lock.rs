@@ -46,9 +46,6 @@ impl StoreLock {
     }
 
     /// Notes for the next owner that the store was closed in order.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub(in crate::disk) fn note_closed(&self) -> io::Result<()> {
         self.file.set_len(0).and_then(|()| self.file.write_all_at(CLOSED, 0))
     }

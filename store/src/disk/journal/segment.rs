@@ -148,9 +148,6 @@ impl Segment {
 
     /// Writes it again under its name, with room for `room` bytes. A crash leaves the old one or the new one, in which case a packed
     /// form may be left that is not read.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn write_again(&self, disk: &dyn Disk, journal: &Path, room: u64, out: &[u8]) -> io::Result<()> {
         let path = raw_path(journal, self.first);
         let unfinished = path.with_extension("new");
@@ -169,9 +166,6 @@ impl Segment {
     }
 
     /// What it holds below position `until`, and how that is read.
-    ///
-    /// # Errors
-    /// When its file cannot be read.
     pub fn view(&self, disk: &dyn Disk, journal: &Path, until: u64) -> io::Result<SegmentView> {
         let (packed, file, index) = {
             let form = self.form.read().unwrap_or_else(PoisonError::into_inner);
@@ -206,9 +200,6 @@ impl Segment {
     /// Whether it ends before position `end`, as the index says that its owner saved when it closed: then it is read by that. Its
     /// header, its last block and what is behind that are looked at; a frame before that is checked when it is read, as in a
     /// packed segment.
-    ///
-    /// # Errors
-    /// When its file cannot be read.
     pub fn closed_at(&self, disk: &dyn Disk, journal: &Path, end: u64) -> io::Result<bool> {
         let file = self.file();
         let index = read_whole(disk, &index_path(journal, self.first)).ok();
@@ -301,9 +292,6 @@ impl Segment {
     }
 
     /// Its header; `None` when that is damaged. Reads at most 1 MiB.
-    ///
-    /// # Errors
-    /// When its file cannot be read.
     pub fn read_header(&self) -> io::Result<Option<SegmentHeader>> {
         let form = self.form();
         let length = if form.packed { packed::BLOCK_MAX } else { HEADER };

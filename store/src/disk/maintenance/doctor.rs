@@ -144,9 +144,6 @@ impl DiskLog {
     }
 
     /// Repairs everything that [`DiskLog::examine`] found and that can be repaired; the store must not be open.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
     pub fn repair(dir: &Path, tuning: Tuning) -> Result<OpeningReport, OpenError> {
         let (log, report) = Self::open_for(dir, OpenMode::Existing, tuning, Arc::new(RealDisk), Purpose::Repair)?;
         drop(log);
@@ -155,9 +152,6 @@ impl DiskLog {
 
     /// Writes sled anew without the space that it no longer uses, and packs what waits to be packed; the store must not
     /// be open. Gives how much the store took before and takes now.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
     pub fn compact(dir: &Path, tuning: Tuning) -> Result<(DiskUsage, DiskUsage), OpenError> {
         let failed = |source| OpenError::Io { path: dir.to_owned(), source };
         let before = usage(dir).map_err(failed)?;
@@ -196,9 +190,6 @@ impl DiskLog {
     }
 
     /// Removes what [`DiskLog::garbage`] found, except what was put again since.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn collect(&self, garbage: &UnusedBlobs, age: Duration) -> Result<DiskUsage, CollectError> {
         let mut removed = DiskUsage::default();
         for (hash, length) in &garbage.blobs {

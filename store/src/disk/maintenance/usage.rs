@@ -48,9 +48,6 @@ pub struct StoreUsage {
 
 impl DiskLog {
     /// The store in a folder as its files show it.
-    ///
-    /// # Errors
-    /// When the folder cannot be read.
     pub fn usage(dir: &Path) -> io::Result<StoreUsage> {
         let layout = Layout::new(dir);
         let (mut journal, mut sealed) = (DiskUsage::default(), DiskUsage::default());

@@ -52,9 +52,6 @@ impl FormatRepair {
     }
 
     /// Writes it. The process must own the store.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn write(&self, layout: &Layout, disk: &dyn Disk) -> Result<Remark, OpenError> {
         layout.write_identity(disk, &self.identity)?;
         Ok(Remark::FormatRestored { state: self.state, id: self.identity.id, from: self.segments })

@@ -55,9 +55,6 @@ impl ScannedSegment {
 }
 
 /// Reads a segment whose positions end before `end`.
-///
-/// # Errors
-/// When its file cannot be read.
 pub(super) fn scan(segment: Arc<Segment>, end: u64) -> io::Result<ScannedSegment> {
     let (bytes, header_holds) = segment.load_checked()?;
     let (mut frames, mut bad, mut used) = (BTreeMap::<u64, FramePlace>::new(), Vec::new(), segment::HEADER);

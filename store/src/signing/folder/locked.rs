@@ -61,9 +61,6 @@ impl LockedTree {
     }
 
     /// Adds a public key to those that signed here.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn add_signer(&mut self, line: &str) -> Result<(), SignedTreeError> {
         if self.tree.signers.lines().any(|known| known == line) {
             return Ok(());

@@ -43,9 +43,6 @@ impl ChatInput {
     }
 
     /// Texts that are edited on a screen.
-    ///
-    /// # Errors
-    /// When the terminal refuses.
     pub fn on_screen(settings: ScreenSettings) -> io::Result<Self> {
         let (read, lines) = mpsc::unbounded_channel();
         // The screen knows which text answers a question: no other one was begun after it.

@@ -24,7 +24,6 @@ const QUIET: Duration = Duration::from_millis(400);
 /// The largest file that is checked, in bytes.
 const LARGEST: u64 = 2 * 1024 * 1024;
 
-/// A running server.
 pub(crate) struct RunningServer {
     pub(crate) name: String,
     connection: LspConnection,
