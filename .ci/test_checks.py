@@ -226,6 +226,23 @@ class Pages(unittest.TestCase):
             found = [problem.split(": ", 1)[1] for problem in pages.links(path, self.PAGE)]
         self.assertEqual(found, [f"no heading #nowhere in {path}", "no file missing.md"])
 
+    def test_names_of_files_that_do_not_exist_are_found(self):
+        text = "`core/src/a.rs`, `src/b.rs`, `c/d.rs`, `src/a.rs`, `x/y`"
+        found = list(pages.names(pathlib.Path("page.md"), text, ["core/src/a.rs", "core/src/b.rs"]))
+        self.assertEqual(found, ["page.md:1: no file c/d.rs"])
+
+    def test_paragraphs_and_items_are_wrapped_and_nothing_else(self):
+        words = "word " * 30
+        kept = f"| {words * 2}|\n\n```sh\n{words * 2}\n```\n\n    {words * 2}\n\n# {words * 2}\n[a]: {'x' * 200}\n"
+        self.assertEqual(pages.wrapped(kept), kept)
+        found = pages.wrapped(f"- {words}\n{words}\n  1. {words}\n\n{words[:125]}xxxx - y `a b c` z\n").split("\n")
+        self.assertEqual(found[0][:6] + found[1][:6], "- word  word")
+        self.assertTrue(all(len(line) <= pages.WIDTH for line in found))
+        # A dash does not begin a line, and a code span is not divided.
+        self.assertEqual([line for line in found if line.startswith(("-", "x"))][1:], ["xxxx - y `a b c` z"])
+        again = "\n".join(found)
+        self.assertEqual(pages.wrapped(again), again)
+
     def test_long_lines_are_found_except_tables_and_single_words(self):
         long = "word " * 40
         text = f"{long}\n| {long} |\n# {long}\n{'x' * 200}\n"
