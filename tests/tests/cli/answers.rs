@@ -158,6 +158,8 @@ fn a_search_goes_through_all_sessions() {
     let found = annals.show(&["search", "shelf b2", "--by", "model", "-n", "6"]);
     let none = annals.show(&["search", "no such words anywhere"]);
     insta::assert_snapshot!(found + "\n" + &none);
+    let phrase = annals.show(&["search", "\"exit code\" no such words"]);
+    assert!(phrase.contains("annals: no match for \"exit code\" no such words\n"), "{phrase}");
 }
 
 #[test]

@@ -122,6 +122,14 @@ fn personal_data_is_erased_from_every_file_and_all_proofs_hold() {
 }
 
 #[test]
+fn an_erasure_names_requests_only_if_there_are_some() {
+    let annals = Annals::new();
+    ends(&annals, 0, &["import", &fixture("codex/one-turn.rollout.jsonl")]);
+    let erased = ends(&annals, 0, &["erase", "@last", "--all", "--reason", "a test", "--yes"]);
+    assert!(erased.contains("annals: with them 1 digest of these texts\n"), "{erased}");
+}
+
+#[test]
 fn an_erased_session_continues_and_is_imported_elsewhere() {
     annals_tests::needs!("python3");
     let annals = store();

@@ -18,6 +18,14 @@ fn out(annals: &Annals, args: &[&str]) -> String {
 }
 
 #[test]
+fn captures_that_cannot_be_read_are_reported_once() {
+    let annals = Annals::new();
+    assert_eq!(annals.run(&["import", &fixture("opencode/v2")]).status, 0);
+    let remarks = ends(&annals, 2, &["blame", "nofile.md", "--all"]);
+    assert_eq!(remarks.matches("the captured files cannot be read").count(), 1, "{remarks}");
+}
+
+#[test]
 fn files_of_imported_sessions_are_replayed_from_their_calls() {
     let annals = Annals::new();
     for (source, at) in [(CLAUDE, "25"), (CODEX, "30"), (OPENCODE, "26")] {
