@@ -120,14 +120,14 @@ impl Aimock {
             }
             spawned => spawned?,
         };
-        let (tell, told) = mpsc::channel();
-        listen(child.stdout.take(), &tell);
-        listen(child.stderr.take(), &tell);
-        drop(tell);
+        let (sender, receiver) = mpsc::channel();
+        listen(child.stdout.take(), &sender);
+        listen(child.stderr.take(), &sender);
+        drop(sender);
         let mut server = Self { child, url: String::new(), _fixtures: folder };
         let mut said = String::new();
         loop {
-            match told.recv_timeout(READY) {
+            match receiver.recv_timeout(READY) {
                 Ok(line) => match line.split_once("listening on ") {
                     Some((_, url)) => {
                         server.url = url.trim().to_owned();
@@ -201,14 +201,14 @@ fn script() -> Result<Option<PathBuf>, AimockError> {
 
 /// Tells the lines of a stream for as long as somebody listens, and reads it to its end anyway, so that the server
 /// never waits for a reader.
-fn listen(stream: Option<impl Read + Send + 'static>, tell: &mpsc::Sender<String>) {
+fn listen(stream: Option<impl Read + Send + 'static>, sender: &mpsc::Sender<String>) {
     let Some(stream) = stream else { return };
-    let tell = tell.clone();
+    let sender = sender.clone();
     std::thread::spawn(move || {
-        let mut tell = Some(tell);
+        let mut sender = Some(sender);
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
-            if tell.as_ref().is_some_and(|tell| tell.send(line).is_err()) {
-                tell = None;
+            if sender.as_ref().is_some_and(|sender| sender.send(line).is_err()) {
+                sender = None;
             }
         }
     });

@@ -121,8 +121,8 @@ fn client() -> io::Result<Option<PathBuf>> {
         return Ok(Some(client));
     }
     if given.is_some() || in_ci() {
-        let told = format!("CI or ANNALS_ACP is set, but {} is not there: run tests/acp/install", client.display());
-        return Err(io::Error::other(told));
+        let message = format!("CI or ANNALS_ACP is set, but {} is not there: run tests/acp/install", client.display());
+        return Err(io::Error::other(message));
     }
     skipped("node", "the ACP client is not installed (tests/acp/install installs it)");
     Ok(None)

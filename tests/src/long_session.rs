@@ -194,8 +194,8 @@ impl<'a> Writer<'a> {
         if n % 25 == 24 {
             let text = self.text(200);
             let set = [(key(), Entry { value: Json::received(format!("\"{n}\"")), removed: None })].into();
-            let told = ContextAdmitted { keys: vec![key()], text: text.into() };
-            self.add(vec![told.into(), SnapshotAdvanced { set, removed: vec![] }.into()]).await?;
+            let admitted = ContextAdmitted { keys: vec![key()], text: text.into() };
+            self.add(vec![admitted.into(), SnapshotAdvanced { set, removed: vec![] }.into()]).await?;
         }
         let prompt = format!("Prompt {n}: {}", self.text(120));
         let input = annals_core::InputId(format!("in-{n}"));

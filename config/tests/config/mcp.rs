@@ -20,9 +20,9 @@ fn a_server_has_a_program_and_sees_the_variables_that_it_is_given() {
 
 #[test]
 fn a_server_without_a_program_or_with_a_name_that_tools_cannot_have_is_a_problem() {
-    let told = |user: &str| World::with(user, "").refusal();
-    assert!(told("[mcp.git]\n").contains("`mcp.git`: a server needs its program"), "{}", told("[mcp.git]\n"));
-    let named = told("[mcp.\"a b\"]\ncommand = [\"x\"]\n");
+    let refusal = |user: &str| World::with(user, "").refusal();
+    assert!(refusal("[mcp.git]\n").contains("`mcp.git`: a server needs its program"), "{}", refusal("[mcp.git]\n"));
+    let named = refusal("[mcp.\"a b\"]\ncommand = [\"x\"]\n");
     assert!(named.contains("cannot name a server"), "{named}");
 }
 

@@ -55,8 +55,8 @@ fn the_rest_of_a_private_key_is_one_without_its_beginning() {
         );
         assert_eq!(redacted.counts.values().sum::<u64>(), 1, "{}", redacted.text);
     }
-    let told = "The file ends with -----END RSA PRIVATE KEY-----.";
-    assert_eq!(Redactor::default().redact(told).text, told);
+    let message = "The file ends with -----END RSA PRIVATE KEY-----.";
+    assert_eq!(Redactor::default().redact(message).text, message);
 }
 
 #[test]

@@ -82,11 +82,11 @@ fn an_epoch_retires_the_context_messages_before_it() {
 fn a_compaction_s_epoch_retires_only_what_the_compaction_covered() {
     let before =
         [vec![epoch(EpochCause::FirstTurn, &[]), context("old")], user("one"), vec![compacted("first", "")]].concat();
-    let told = [&before[..], &[context("between")]].concat();
-    assert_eq!(selected(&told), ["old", "first", "between"], "until its epoch begins, every message counts");
-    let caused = [&told[..], &[epoch(EpochCause::Compaction, &[]), context("new")]].concat();
+    let parts = [&before[..], &[context("between")]].concat();
+    assert_eq!(selected(&parts), ["old", "first", "between"], "until its epoch begins, every message counts");
+    let caused = [&parts[..], &[epoch(EpochCause::Compaction, &[]), context("new")]].concat();
     assert_eq!(selected(&caused), ["first", "between", "new"]);
-    let other = [&told[..], &[epoch(EpochCause::AgentSwitched, &[]), context("new")]].concat();
+    let other = [&parts[..], &[epoch(EpochCause::AgentSwitched, &[]), context("new")]].concat();
     assert_eq!(selected(&other), ["first", "new"]);
 }
 

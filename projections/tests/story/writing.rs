@@ -71,17 +71,17 @@ impl Writer {
                     }
                     let value = Json::canonical(&(*value).into());
                     let entry = Entry { value, removed: Some("Gone.".into()) };
-                    let told = ContextAdmitted { keys: vec![key.clone()], text: "Now.".into() };
+                    let update = ContextAdmitted { keys: vec![key.clone()], text: "Now.".into() };
                     let advanced = SnapshotAdvanced { set: BTreeMap::from([(key, entry)]), removed: Vec::new() };
-                    self.message(vec![told.into(), advanced.into()]);
+                    self.message(vec![update.into(), advanced.into()]);
                 }
             }
             Command::Untell { key: n } => {
                 let key = key(*n);
                 if self.step.is_none() && self.epoch.as_mut().is_some_and(|keys| keys.remove(&key)) {
-                    let told = ContextAdmitted { keys: vec![key.clone()], text: "Gone.".into() };
+                    let update = ContextAdmitted { keys: vec![key.clone()], text: "Gone.".into() };
                     let advanced = SnapshotAdvanced { set: BTreeMap::new(), removed: vec![key] };
-                    self.message(vec![told.into(), advanced.into()]);
+                    self.message(vec![update.into(), advanced.into()]);
                 }
             }
             Command::Step { texts, calls } => {

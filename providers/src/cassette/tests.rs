@@ -137,8 +137,8 @@ async fn a_miss_names_the_nearest_request_and_where_the_two_part() -> Tested {
     recorded(folder.path(), answers).await;
     let player = CassettePlayer::open(folder.path())?;
     let miss = async |said: &[&str]| {
-        let told = message(&all(&player, asks(said, 1)).await);
-        told.split_once("attempt 1: ").map(|(_, told)| told.to_owned()).unwrap_or(told)
+        let text = message(&all(&player, asks(said, 1)).await);
+        text.split_once("attempt 1: ").map(|(_, text)| text.to_owned()).unwrap_or(text)
     };
     assert_eq!(
         miss(&["add two and two", "and four"]).await,
@@ -211,8 +211,8 @@ async fn a_damaged_file_is_named_with_its_line() -> Tested {
     ];
     for (damaged, why) in damages {
         std::fs::write(&path, damaged)?;
-        let told = message(&all(&CassettePlayer::open(folder.path())?, asks(&["hello"], 1)).await);
-        assert!(told.contains(&name) && told.contains(why), "{told}");
+        let text = message(&all(&CassettePlayer::open(folder.path())?, asks(&["hello"], 1)).await);
+        assert!(text.contains(&name) && text.contains(why), "{text}");
     }
     Ok(())
 }

@@ -57,8 +57,8 @@ fn no_argument_holds_the_secret_of_the_recorder() {
     for command in [&["claude", "-p", "x"][..], &["codex", "exec"], &["opencode", "run"], &["gemini"], &["python3"]] {
         for kind in [AgentKind::Claude, AgentKind::Codex, AgentKind::OpenCode, AgentKind::Gemini, AgentKind::Any] {
             let launched = launch(kind, command);
-            let told = launched.arguments.iter().any(|argument| argument.to_string_lossy().contains("/t/"));
-            assert!(!told, "{kind:?}: {:?}", launched.arguments);
+            let is_pointed = launched.arguments.iter().any(|argument| argument.to_string_lossy().contains("/t/"));
+            assert!(!is_pointed, "{kind:?}: {:?}", launched.arguments);
         }
     }
 }

@@ -29,8 +29,8 @@ pub(super) fn key(text: &'static str) -> Key {
 
 /// A source of a fixed text.
 fn fixed(name: &'static str, value: &'static str) -> SystemContext {
-    let told = move |value: &String| format!("{name}={value}");
-    Source::new(key(name), move || ready(value.to_string()), told).into()
+    let render = move |value: &String| format!("{name}={value}");
+    Source::new(key(name), move || ready(value.to_string()), render).into()
 }
 
 /// The baseline of a context.
@@ -39,7 +39,7 @@ pub(super) async fn baseline(context: &SystemContext) -> Result<String, Box<dyn 
 }
 
 /// What a second context sends to a session that has the first.
-pub(super) async fn told(
+pub(super) async fn update_text(
     before: &SystemContext,
     after: &SystemContext,
 ) -> Result<Option<String>, Box<dyn std::error::Error>> {

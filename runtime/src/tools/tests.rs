@@ -98,13 +98,13 @@ fn a_call_means_the_registration_that_was_offered() -> Outcome {
     let hidden = registry.materialise(&[rule("stays", "*", Effect::Deny)]);
     let offered = registry.materialise(&[]);
     let _over = registry.register([tool("replaced", "")])?;
-    let told = |offered: &Offered, name| offered.resolve(&registry, name).err().map(|error| error.to_string());
-    assert_eq!(told(&offered, "never").as_deref(), Some("Unknown tool: never"));
-    assert_eq!(told(&hidden, "stays").as_deref(), Some("Unknown tool: stays"));
-    assert_eq!(told(&offered, "replaced").as_deref(), Some("Stale tool call: replaced"));
-    assert_eq!(told(&offered, "stays"), None);
+    let refusal = |offered: &Offered, name| offered.resolve(&registry, name).err().map(|error| error.to_string());
+    assert_eq!(refusal(&offered, "never").as_deref(), Some("Unknown tool: never"));
+    assert_eq!(refusal(&hidden, "stays").as_deref(), Some("Unknown tool: stays"));
+    assert_eq!(refusal(&offered, "replaced").as_deref(), Some("Stale tool call: replaced"));
+    assert_eq!(refusal(&offered, "stays"), None);
     drop(layer);
-    assert_eq!(told(&offered, "gone").as_deref(), Some("Stale tool call: gone"));
+    assert_eq!(refusal(&offered, "gone").as_deref(), Some("Stale tool call: gone"));
     Ok(())
 }
 
@@ -162,9 +162,9 @@ async fn errors_panics_and_interruptions_are_told_apart_and_a_result_that_is_the
         let input = CallInput::received(&json!({ "do": wanted }).to_string());
         outcome.push(act.run(input, context(&cancel)).await.map(|output| output.text.unwrap_or_default()));
     }
-    let told: Vec<String> =
+    let outcomes: Vec<String> =
         outcome.into_iter().map(|outcome| outcome.unwrap_or_else(|error| error.to_string())).collect();
-    assert_eq!(told, ["the disk is full", "Tool execution failed: boom", "Tool execution interrupted", "done"]);
+    assert_eq!(outcomes, ["the disk is full", "Tool execution failed: boom", "Tool execution interrupted", "done"]);
     Ok(())
 }
 

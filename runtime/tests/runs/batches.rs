@@ -152,11 +152,11 @@ async fn an_input_admitted_while_sources_are_observed_joins_at_the_next_boundary
             session.admit(NewInput::steer("three")).await.expect("it is admitted");
         };
         let (world, session) = second_boundary(admit, elsewhere).await?;
-        let told = history(&session).await?;
-        let at = |line: &str| told.iter().position(|told| told == line);
+        let lines = history(&session).await?;
+        let at = |line: &str| lines.iter().position(|one| one == line);
         let answered = at("user two")
-            .and_then(|two| told[two..].iter().position(|line| line.starts_with("assistant")).map(|n| n + two));
-        assert!(at("user three") > answered && answered.is_some(), "{elsewhere}: {told:?}");
+            .and_then(|two| lines[two..].iter().position(|line| line.starts_with("assistant")).map(|n| n + two));
+        assert!(at("user three") > answered && answered.is_some(), "{elsewhere}: {lines:?}");
         let all = events(&world, &session).await?;
         assert_eq!(all.iter().filter(|kind| **kind == "input.promoted").count(), 3, "{all:?}");
         all_rebuilt(&world, &session).await?;

@@ -25,7 +25,7 @@ fn keeping(keep_tokens: u64) -> CompactionSettings {
     CompactionSettings { keep_tokens, ..CompactionSettings::default() }
 }
 
-async fn told(world: &mut World, settings: CompactionSettings) -> Result<Session, Box<dyn std::error::Error>> {
+async fn conversation(world: &mut World, settings: CompactionSettings) -> Result<Session, Box<dyn std::error::Error>> {
     world.settings.compaction = settings;
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
@@ -40,7 +40,7 @@ async fn a_hook_and_a_model_of_its_own_shape_the_summary() -> Tested {
     world.settings.summary = Some(Arc::new(Hook));
     world.definitions = world.definitions.clone().model(bare_model(&"test/small".into(), 50_000, 1_000));
     let settings = CompactionSettings { model: Some("test/small".into()), ..keeping(0) };
-    let session = told(&mut world, settings).await?;
+    let session = conversation(&mut world, settings).await?;
     assert_eq!(session.compact().await?, Outcome::Idle);
     assert_eq!(history(&session).await?, ["compaction Greetings were exchanged."]);
 
@@ -55,7 +55,7 @@ async fn a_hook_and_a_model_of_its_own_shape_the_summary() -> Tested {
 async fn every_request_is_rebuilt_from_the_log_byte_for_byte() -> Tested {
     let mut world =
         World::new([ScriptedAttempt::text("hi"), ScriptedAttempt::text("Summary."), ScriptedAttempt::text("on")]);
-    let session = told(&mut world, keeping(0)).await?;
+    let session = conversation(&mut world, keeping(0)).await?;
     session.compact().await?;
     session.admit(NewInput::steer("go on")).await?;
     session.run().await?;
@@ -68,7 +68,7 @@ async fn a_summary_that_was_cut_off_is_none() -> Tested {
     for cut in [Finish::Length, Finish::ContentFilter, Finish::Error] {
         let summary = ScriptedAttempt { outcome: ScriptedEnd::Finish(cut), ..ScriptedAttempt::text("Half a") };
         let mut world = World::new([ScriptedAttempt::text("hi"), summary]);
-        let session = told(&mut world, keeping(0)).await?;
+        let session = conversation(&mut world, keeping(0)).await?;
         let failed = session.compact().await.err().ok_or("it must fail")?;
         assert_eq!(failed.kind(), "compaction-failed");
         assert_eq!(history(&session).await?, ["user hello", "assistant stop: hi"]);
@@ -83,7 +83,7 @@ async fn what_exceeds_the_summarising_model_is_sent_without_its_middle() -> Test
     let mut world = World::new([ScriptedAttempt::text("long ".repeat(2_000)), summary]);
     world.definitions = world.definitions.clone().model(bare_model(&"test/tiny".into(), 3_000, 1_000));
     let settings = CompactionSettings { model: Some("test/tiny".into()), ..keeping(0) };
-    let session = told(&mut world, settings).await?;
+    let session = conversation(&mut world, settings).await?;
     assert_eq!(session.compact().await?, Outcome::Idle);
     let sent = world.scripted.received().pop().ok_or("a summary was asked for")?;
     let shown = sent.request.shape_json().to_string();

@@ -236,8 +236,8 @@ async fn a_providers_error_loses_its_secrets() -> Tested {
     let guarded = Guarded::new(World::new(attempts));
     let session = guarded.session().await?;
     session.admit(NewInput::steer("hello")).await?;
-    let told = session.run().await.err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(told.contains(PLACEHOLDER) && !told.contains(SECRET), "{told}");
+    let refusal = session.run().await.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(refusal.contains(PLACEHOLDER) && !refusal.contains(SECRET), "{refusal}");
     let all = guarded.everything(&session).await?;
     assert!(all.contains("retry.scheduled") && all.contains("step.failed") && !all.contains(SECRET), "{all}");
     Ok(())

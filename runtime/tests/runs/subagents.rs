@@ -73,9 +73,9 @@ async fn a_task_begins_a_child_and_gives_its_last_text_and_both_sides_tell_it() 
     assert_eq!((parent.session, parent.call), (session.id(), Some("c1".into())));
     let linked = session.view().await?.session.children[0].clone();
     assert_eq!((linked.call, linked.outcome), (Some("c1".into()), Some(ChildOutcome::Completed)));
-    let told = events(&world, &session).await?;
+    let recorded = events(&world, &session).await?;
     let order: Vec<&str> =
-        told.into_iter().filter(|name| name.starts_with("child.") || name.starts_with("tool.")).collect();
+        recorded.into_iter().filter(|name| name.starts_with("child.") || name.starts_with("tool.")).collect();
     assert_eq!(order, ["tool.called", "child.started", "child.settled", "tool.settled"]);
     Ok(())
 }

@@ -100,7 +100,7 @@ pub async fn history(session: &Session) -> Result<Vec<String>, annals_runtime::L
     let text = |text: &annals_core::Text| text.resolve(&*blobs).into_owned();
     let line = |body: &Body| match body {
         Body::User { text: said, .. } => format!("user {}", text(said)),
-        Body::System { text: told, .. } => format!("system {}", text(told)),
+        Body::System { text: shown, .. } => format!("system {}", text(shown)),
         Body::Synthetic { .. } => "synthetic".into(),
         Body::Compaction { summary, .. } => format!("compaction {}", text(summary)),
         Body::Assistant(answer) => {
@@ -111,8 +111,8 @@ pub async fn history(session: &Session) -> Result<Vec<String>, annals_runtime::L
                     Content::Text { text: said, .. } => text(said),
                     Content::Reasoning { text: thought, .. } => format!("({})", text(thought)),
                     Content::Tool(tool) => {
-                        let told = tool.error.as_ref().map_or_else(|| text(&tool.output), text);
-                        format!("{}={}({told})", tool.name, tool.status.as_str())
+                        let result = tool.error.as_ref().map_or_else(|| text(&tool.output), text);
+                        format!("{}={}({result})", tool.name, tool.status.as_str())
                     }
                 })
                 .collect();

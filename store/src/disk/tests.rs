@@ -97,8 +97,8 @@ fn another_format_and_a_foreign_folder_are_refused_untouched() {
     for (format, content) in [("annals store 3", "annals store 3\n"), ("annals store 9", &later)] {
         std::fs::write(dir.path().join("FORMAT"), content).unwrap();
         for mode in [OpenMode::Existing, OpenMode::Create] {
-            let told = DiskLog::open(dir.path(), mode).unwrap_err().to_string();
-            assert!(told.contains(format) && told.contains("nothing was touched"), "{told}");
+            let error = DiskLog::open(dir.path(), mode).unwrap_err().to_string();
+            assert!(error.contains(format) && error.contains("nothing was touched"), "{error}");
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }

@@ -197,8 +197,8 @@ async fn an_owner_that_lets_nobody_in_is_named() {
     rustix::net::listen(&listener, 0).unwrap();
     std::fs::write(folder.path().join("lock"), "4711").unwrap();
     let _waiting = super::socket::connect(folder.path()).unwrap();
-    let told = RemoteLog::connect(folder.path()).await.unwrap_err();
-    assert!(matches!(&told, ConnectError::OwnerHung(hung_owner) if hung_owner.owner == Some(4711)), "{told}");
+    let error = RemoteLog::connect(folder.path()).await.unwrap_err();
+    assert!(matches!(&error, ConnectError::OwnerHung(hung_owner) if hung_owner.owner == Some(4711)), "{error}");
     drop(listener);
     assert!(matches!(RemoteLog::connect(folder.path()).await, Err(ConnectError::Absent { .. })));
 }

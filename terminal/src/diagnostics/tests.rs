@@ -52,9 +52,9 @@ fn text(shown: &Collected) -> String {
 fn a_report_is_one_line_without_secrets_and_without_what_steers_a_terminal() {
     let (diagnostics, shown) = hearing();
     let shared = diagnostics.0.as_ref().expect("it hears");
-    let mut told = report("annals_runtime::tools", "the tool said\n\x1b[2Jcorrect-horse-battery");
-    told.fields.push(("call", "c1\u{7}".into()));
-    shared.report(&told);
+    let mut reported = report("annals_runtime::tools", "the tool said\n\x1b[2Jcorrect-horse-battery");
+    reported.fields.push(("call", "c1\u{7}".into()));
+    shared.report(&reported);
     assert_eq!(text(&shown), "annals: warning: the tool said ␛[2J[redacted:env:TOKEN] (call: c1␇)\n");
 }
 

@@ -85,20 +85,20 @@ pub fn run(target: Target, seed: u64, limits: Limits, artifacts: &Path) -> Resul
     };
     let corpus = (target.corpus)().map_err(|error| failed(0, Why::Io(error.to_string()), &[]))?;
     let input = move |corpus: &[Vec<u8>], round| Mutator::new(corpus, seed, target.name).input(round);
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let (began, before, inputs) = (Instant::now(), peak_kib(), corpus.clone());
     // A thread of its own, so that one that hangs can be left behind.
     std::thread::spawn(move || {
         for round in 0..limits.rounds {
             let bytes = input(&inputs, round);
-            if tell.send((round, outcome(target, &bytes))).is_err() || began.elapsed() >= limits.time {
+            if sender.send((round, outcome(target, &bytes))).is_err() || began.elapsed() >= limits.time {
                 return;
             }
         }
     });
     let mut rounds = 0;
     loop {
-        match told.recv_timeout(limits.round) {
+        match receiver.recv_timeout(limits.round) {
             Ok((round, Err(why))) => return Err(failed(round, why, &input(&corpus, round))),
             Ok((round, Ok(()))) => {
                 rounds = round + 1;

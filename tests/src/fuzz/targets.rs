@@ -143,7 +143,7 @@ fn foreign(bytes: &[u8]) -> io::Result<()> {
 }
 
 fn answer_corpus() -> io::Result<Vec<Vec<u8>>> {
-    let told = [
+    let cases = [
         "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Hi\"}}]}\n\n\
          data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"type\":\"function\",\
          \"function\":{\"name\":\"read\",\"arguments\":\"{\\\"path\\\":1}\"}}]},\"finish_reason\":\"tool_calls\"}],\
@@ -165,7 +165,7 @@ fn answer_corpus() -> io::Result<Vec<Vec<u8>>> {
          event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\
          \"usage\":{\"output_tokens\":4}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
     ];
-    Ok(told.iter().map(|text| text.as_bytes().to_vec()).collect())
+    Ok(cases.iter().map(|text| text.as_bytes().to_vec()).collect())
 }
 
 /// Every protocol decodes the answer, as a whole and in small pieces, with the same result.

@@ -29,8 +29,8 @@ fn a_replay_marks_what_a_revert_undid() {
 
 #[test]
 fn a_replay_tells_failures_and_interrupts() {
-    let told = replay("opencode/v2/errors.events.jsonl") + "\n" + &replay("opencode/v2/interrupted.events.jsonl");
-    insta::assert_snapshot!(told);
+    let printed = replay("opencode/v2/errors.events.jsonl") + "\n" + &replay("opencode/v2/interrupted.events.jsonl");
+    insta::assert_snapshot!(printed);
 }
 
 #[test]
@@ -53,11 +53,11 @@ fn a_replay_of_a_file_creates_nothing() {
 #[test]
 fn commands_that_look_create_no_store() {
     let annals = Annals::new();
-    let told: Vec<String> = ["sessions", "replay", "log", "history", "context", "usage", "verify", "doctor"]
+    let printed: Vec<String> = ["sessions", "replay", "log", "history", "context", "usage", "verify", "doctor"]
         .map(|command| annals.show(&[command]))
         .into();
     assert!(!annals.store().exists());
-    insta::assert_snapshot!(told.join(""));
+    insta::assert_snapshot!(printed.join(""));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_search_goes_through_all_sessions() {
 #[test]
 fn wrong_use_says_what_was_meant() {
     let annals = Annals::with_fixtures();
-    let told = [
+    let outputs = [
         annals.show(&["replya"]),
         annals.show(&["replay", "invntory"]),
         annals.show(&["replay", "forked from"]),
@@ -174,8 +174,8 @@ fn wrong_use_says_what_was_meant() {
         annals.show(&["replay", "fixtures/opencode/README.txt"]),
         annals.show(&["schema", "histroy"]),
     ];
-    let told: Vec<String> = told.map(|told| told.lines().take(12).collect::<Vec<_>>().join("\n")).into();
-    insta::assert_snapshot!(told.join("\n\n"));
+    let outputs: Vec<String> = outputs.map(|output| output.lines().take(12).collect::<Vec<_>>().join("\n")).into();
+    insta::assert_snapshot!(outputs.join("\n\n"));
 }
 
 #[test]
@@ -210,9 +210,9 @@ fn an_altered_export_is_bad_news() {
     assert_eq!(annals.run(&["export", "inventory tools", &file.to_string_lossy()]).status, 0);
     let text = std::fs::read_to_string(&file).expect("an export");
     std::fs::write(&file, text.replacen("bolts", "bells", 1)).expect("writable");
-    let told = annals.show(&["verify", &file.to_string_lossy()]);
+    let printed = annals.show(&["verify", &file.to_string_lossy()]);
     let replayed = annals.show(&["replay", &file.to_string_lossy()]);
-    insta::assert_snapshot!(told + "\n" + &replayed);
+    insta::assert_snapshot!(printed + "\n" + &replayed);
 }
 
 #[test]
@@ -222,10 +222,14 @@ fn of_a_damaged_log_no_request_is_said_to_be_proved_or_missing() {
     assert_eq!(annals.run(&["export", "inventory tools", &file.to_string_lossy()]).status, 0);
     let text = std::fs::read_to_string(&file).expect("an export");
     std::fs::write(&file, text.replacen("bolts", "bells", 1)).expect("writable");
-    let told = annals.run(&["verify", &file.to_string_lossy(), "--requests", "--wire"]);
-    assert_eq!(told.status, 1);
-    assert!(told.remarks.contains("requests were not verified, as the log is damaged"), "{}", told.remarks);
-    assert!(!told.remarks.contains("no request is recorded") && !told.out.contains("rebuilt from"), "{}", told.out);
+    let answer = annals.run(&["verify", &file.to_string_lossy(), "--requests", "--wire"]);
+    assert_eq!(answer.status, 1);
+    assert!(answer.remarks.contains("requests were not verified, as the log is damaged"), "{}", answer.remarks);
+    assert!(
+        !answer.remarks.contains("no request is recorded") && !answer.out.contains("rebuilt from"),
+        "{}",
+        answer.out
+    );
     let json = annals.run(&["verify", &file.to_string_lossy(), "--requests", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
     assert_eq!((json.status, &value["requests"]), (1, &serde_json::Value::Null));

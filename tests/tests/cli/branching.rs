@@ -132,9 +132,9 @@ fn a_committed_revert_leaves_the_history_and_stays_in_the_transcript() {
 fn a_file_is_never_changed() {
     let annals = Annals::new();
     let file = fixture("opencode/v2/tools.events.jsonl");
-    let told = annals.show(&["fork", &file]) + &annals.show(&["revert", &file, "--to", "turn:1"]);
+    let printed = annals.show(&["fork", &file]) + &annals.show(&["revert", &file, "--to", "turn:1"]);
     assert!(!annals.store().exists());
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(printed);
 }
 
 #[test]

@@ -140,9 +140,9 @@ fn files_that_cannot_be_put_back_here_keep_the_revert_staged() -> Tested {
     let (annals, root) = hosted()?;
     assert_eq!(annals.run(&["revert", "@last", "--to", "turn:2"]).status, 0);
     fs::remove_dir_all(shadow_folder(annals.store(), &root)?.shown())?;
-    let told = annals.show(&["revert", "@last", "--clear"]);
-    let told = told.split_once(": ").map(|(_, rest)| rest.to_owned()).unwrap_or(told);
-    insta::assert_snapshot!(told);
+    let printed = annals.show(&["revert", "@last", "--clear"]);
+    let printed = printed.split_once(": ").map(|(_, rest)| rest.to_owned()).unwrap_or(printed);
+    insta::assert_snapshot!(printed);
     Ok(())
 }
 

@@ -280,9 +280,9 @@ fn what_is_here_in_another_form_or_differs_is_said_in_words() {
     put(&annals, "it.jsonl", text(CODEX).replace("hello there", "hello you"));
     let answer = annals.run(&["import", &file]);
     assert_eq!(answer.status, 1);
-    let told = "; not imported. --as-new imports it as a second session\n";
+    let message = "; not imported. --as-new imports it as a second session\n";
     assert!(
-        answer.out.contains("  differs from the earlier import at line ") && answer.out.contains(told),
+        answer.out.contains("  differs from the earlier import at line ") && answer.out.contains(message),
         "{}",
         answer.out
     );

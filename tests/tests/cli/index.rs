@@ -180,13 +180,13 @@ fn every_question_of_the_documentation_has_an_answer() {
         .split("```sql")
         .map(|it| it.trim().lines().last().unwrap_or_default());
     assert_eq!(questions.len(), 12);
-    let mut told = String::new();
+    let mut printed = String::new();
     for ((query, _), title) in questions.iter().zip(titles) {
         let ran = annals.run(&["sql", query]);
         assert_eq!(ran.status, 0, "{query}: {}", ran.remarks);
         let rows: Vec<&str> = ran.out.lines().take(5).collect();
         assert!(rows.len() > 1, "{query} has rows");
-        told.push_str(&format!("{title}\n{}\n\n", rows.join("\n")));
+        printed.push_str(&format!("{title}\n{}\n\n", rows.join("\n")));
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(printed);
 }

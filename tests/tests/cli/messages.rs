@@ -20,9 +20,9 @@ fn any_event_of_a_message_means_that_message() {
     for (event, message) in [(inside, answer), (answer, answer), (admitted, prompt), (prompt, prompt)] {
         let event = event.to_string();
         for word in ["pin", "unpin"] {
-            let told = annals.run(&[word, session, &event]);
-            assert_eq!(told.status, 0, "{word} {event}: {}", told.remarks);
-            assert!(told.remarks.contains(&format!("the message at event {message} ")), "{}", told.remarks);
+            let outcome = annals.run(&[word, session, &event]);
+            assert_eq!(outcome.status, 0, "{word} {event}: {}", outcome.remarks);
+            assert!(outcome.remarks.contains(&format!("the message at event {message} ")), "{}", outcome.remarks);
         }
         let staged = annals.run(&["revert", session, "--to", &event, "--json"]);
         let staged: Value = serde_json::from_str(&staged.out).expect("JSON");
@@ -38,11 +38,11 @@ fn an_event_outside_of_messages_is_told_with_the_nearest_one() {
     let annals = Annals::new();
     assert_eq!(annals.run(&["import", &fixture("codex/one-turn.rollout.jsonl")]).status, 0);
     for args in [&["pin", "@last", "0"][..], &["revert", "@last", "--to", "0"], &["fork", "@last", "--before", "0"]] {
-        let told = annals.run(args);
-        assert_eq!(told.status, 2);
-        assert!(told.remarks.contains("annals: event 0 is not in a message; nearest: "), "{}", told.remarks);
+        let answer = annals.run(args);
+        assert_eq!(answer.status, 2);
+        assert!(answer.remarks.contains("annals: event 0 is not in a message; nearest: "), "{}", answer.remarks);
     }
-    let told = annals.run(&["revert", "@last", "--to", "turn:9"]);
-    assert!(told.remarks.contains("annals: there is no turn 9: "), "{}", told.remarks);
+    let answer = annals.run(&["revert", "@last", "--to", "turn:9"]);
+    assert!(answer.remarks.contains("annals: there is no turn 9: "), "{}", answer.remarks);
     assert_eq!(annals.run(&["revert", "@last", "--to", "9th"]).status, 2);
 }

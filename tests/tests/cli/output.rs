@@ -273,9 +273,9 @@ fn a_known_price_is_used_and_an_unknown_one_is_no_zero() {
 #[test]
 fn context_says_who_does_not_record_the_system_prompt() {
     let annals = Annals::new();
-    let told = annals.run(&["context", &fixture("claude-code/one-turn.jsonl")]);
+    let answer = annals.run(&["context", &fixture("claude-code/one-turn.jsonl")]);
     assert_eq!(
-        told.remarks,
+        answer.remarks,
         "annals: not recorded: Claude Code did not write the system prompt of this session into its file\n"
     );
 }
@@ -284,9 +284,9 @@ fn context_says_who_does_not_record_the_system_prompt() {
 fn requests_of_a_log_without_any_are_not_verified() {
     let annals = Annals::new();
     assert_eq!(annals.run(&["import", &fixture("claude-code/one-turn.jsonl")]).status, 0);
-    let told = annals.run(&["verify", "@last", "--requests"]);
-    assert_eq!(told.status, 1);
-    assert!(told.out.contains("no request is recorded, so none can be verified"), "{}", told.out);
+    let answer = annals.run(&["verify", "@last", "--requests"]);
+    assert_eq!(answer.status, 1);
+    assert!(answer.out.contains("no request is recorded, so none can be verified"), "{}", answer.out);
     assert_eq!(annals.run(&["verify", "@last"]).status, 0);
 }
 
@@ -341,11 +341,11 @@ fn a_name_that_fits_many_is_told_with_the_newest_ten() {
         assert_eq!(annals.run(&["fork", &ids(&annals)[0]]).status, 0);
     }
     let word = title.split_whitespace().next().expect("a word");
-    let told = annals.run(&["replay", word]);
-    assert_eq!(told.status, 2);
-    let lines: Vec<&str> = told.remarks.lines().collect();
-    assert_eq!(lines.len(), 12, "{}", told.remarks);
-    assert!(lines[0].contains("matches 13 sessions") && lines[11].contains("and 3 older"), "{}", told.remarks);
+    let answer = annals.run(&["replay", word]);
+    assert_eq!(answer.status, 2);
+    let lines: Vec<&str> = answer.remarks.lines().collect();
+    assert_eq!(lines.len(), 12, "{}", answer.remarks);
+    assert!(lines[0].contains("matches 13 sessions") && lines[11].contains("and 3 older"), "{}", answer.remarks);
     assert!(lines[1].contains("  cdemo  "), "a project: {}", lines[1]);
 }
 
@@ -353,7 +353,7 @@ fn a_name_that_fits_many_is_told_with_the_newest_ten() {
 fn a_missing_file_is_called_one() {
     let annals = Annals::new();
     for name in ["nonexist.jsonl", "./nope/here", "/no/such/file.json"] {
-        let told = annals.run(&["replay", name]);
-        assert_eq!((told.status, told.remarks), (2, format!("annals: {name}: no such file\n")));
+        let answer = annals.run(&["replay", name]);
+        assert_eq!((answer.status, answer.remarks), (2, format!("annals: {name}: no such file\n")));
     }
 }

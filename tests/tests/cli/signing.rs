@@ -328,8 +328,8 @@ fn the_answers_have_the_schemas_that_are_printed() -> Tested {
         &["verify", "@last", "--requests", "--wire"],
         &signed.verify(),
     ] {
-        let told = signed.annals.run(&[asked, &["--json"]].concat());
-        let answer = serde_json::from_str(&told.out).map_err(|e| format!("{asked:?}: {e}: {}", told.remarks))?;
+        let outcome = signed.annals.run(&[asked, &["--json"]].concat());
+        let answer = serde_json::from_str(&outcome.out).map_err(|e| format!("{asked:?}: {e}: {}", outcome.remarks))?;
         valid(&verified, &answer);
     }
     valid(&schema("proved-batch")?, &answer(&["prove", "@last", "-o", &proof])?);

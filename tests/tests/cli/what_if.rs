@@ -125,8 +125,8 @@ fn wrong_changes_say_what_is_right() {
         ("source:date=none", "not the key of a context source"),
         ("file:AGENTS.md=@/no/such/file", "/no/such/file"),
     ] {
-        let told = ends(&annals, 2, &["what-if", &file, "--set", change]);
-        assert!(told.contains(said), "{change}: {told}");
+        let answer = ends(&annals, 2, &["what-if", &file, "--set", change]);
+        assert!(answer.contains(said), "{change}: {answer}");
     }
 }
 

@@ -20,19 +20,19 @@ fn tiny() -> Tuning {
 }
 
 /// Opens, appends, reads and closes on a failing disk; whatever is refused is tried again.
-async fn story(dir: &Path, lab: &FaultyDisk, told: &str) -> Vec<(SessionId, Seq)> {
+async fn story(dir: &Path, lab: &FaultyDisk, case: &str) -> Vec<(SessionId, Seq)> {
     let disk: Arc<dyn Disk> = Arc::new(lab.clone());
     let open = || DiskLog::open_with(dir, OpenMode::Create, tiny(), disk.clone());
     let opened = (1..TRIES).map(|_| open()).find(Result::is_ok).unwrap_or_else(open);
-    let (log, report) = opened.unwrap_or_else(|error| panic!("{told}: {error}"));
-    assert!(!report.lost_something(), "{told}: {:?}", report.remarks);
+    let (log, report) = opened.unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert!(!report.lost_something(), "{case}: {:?}", report.remarks);
     let mut acknowledged = Vec::new();
     for session in [session(0), session(1)] {
         let mut next = Seq::ZERO;
         for _ in 0..9 {
-            next = append(&log, session, next, told).await;
+            next = append(&log, session, next, case).await;
             let read = crash::whole(&log, session, next).await;
-            read.unwrap_or_else(|violation| panic!("{told}: while the disk fails: {violation}"));
+            read.unwrap_or_else(|violation| panic!("{case}: while the disk fails: {violation}"));
         }
         acknowledged.push((session, next));
     }
@@ -43,43 +43,44 @@ async fn story(dir: &Path, lab: &FaultyDisk, told: &str) -> Vec<(SessionId, Seq)
             kept = log.put_blob(text.clone()).await;
         }
     }
-    let hash = kept.unwrap_or_else(|error| panic!("{told}: {error}"));
+    let hash = kept.unwrap_or_else(|error| panic!("{case}: {error}"));
     // The call that fails may be this very reading: then the next one gives it.
     let read = (0..TRIES).find_map(|_| log.blobs().text(&hash));
-    assert!(read.as_ref() == Some(&text), "{told}: the blob is not what was put");
+    assert!(read.as_ref() == Some(&text), "{case}: the blob is not what was put");
     // A list of heads that could not be written costs time at the next opening, nothing else.
     drop(log.close().await);
     acknowledged
 }
 
-async fn append(log: &DiskLog, session: SessionId, at: Seq, told: &str) -> Seq {
+async fn append(log: &DiskLog, session: SessionId, at: Seq, case: &str) -> Seq {
     for _ in 0..TRIES {
         match log.append(crash::draft(session, at)).await {
             Ok(committed) => return committed.batch.next(),
             Err(AppendError::Io { .. } | AppendError::Unknown) => {
                 let head = log.head(session).await.unwrap().map_or(Seq::ZERO, |head| head.next);
-                assert_eq!(head, at, "{told}: a refused batch is half there");
+                assert_eq!(head, at, "{case}: a refused batch is half there");
             }
-            Err(error) => panic!("{told}: {error}"),
+            Err(error) => panic!("{case}: {error}"),
         }
     }
-    panic!("{told}: the store did not resume");
+    panic!("{case}: the store did not resume");
 }
 
 async fn survives(failure: Option<Failure>) -> u64 {
-    let told = format!("{failure:?}");
+    let message = format!("{failure:?}");
     let dir = tempfile::tempdir().unwrap();
     let lab = FaultyDisk::new();
     lab.fail(failure);
-    let acknowledged = story(dir.path(), &lab, &told).await;
+    let acknowledged = story(dir.path(), &lab, &message).await;
     let opened = DiskLog::open_with(dir.path(), OpenMode::Existing, tiny(), Arc::new(RealDisk));
-    let (log, report) = opened.unwrap_or_else(|error| panic!("{told}: {error}"));
-    assert!(!report.lost_something(), "{told}: {:?}", report.remarks);
+    let (log, report) = opened.unwrap_or_else(|error| panic!("{message}: {error}"));
+    assert!(!report.lost_something(), "{message}: {:?}", report.remarks);
     for (session, next) in acknowledged {
-        let slices = crash::whole(&log, session, next).await.unwrap_or_else(|violation| panic!("{told}: {violation}"));
-        assert_eq!(slices.last().map(|last| last.until), Some(next), "{told}: more than was acknowledged");
+        let slices =
+            crash::whole(&log, session, next).await.unwrap_or_else(|violation| panic!("{message}: {violation}"));
+        assert_eq!(slices.last().map(|last| last.until), Some(next), "{message}: more than was acknowledged");
     }
-    assert_eq!(log.remarks(), vec![], "{told}");
+    assert_eq!(log.remarks(), vec![], "{message}");
     log.close().await.unwrap();
     lab.count()
 }

@@ -93,21 +93,21 @@ fn a_flip_in_the_journal_changes_no_answer_and_is_mended_with_a_word() {
     let places = places(dir.path(), "journal", step(41));
     assert!(places.iter().any(|(file, _)| file.extension().is_some_and(|form| form == "pack")), "nothing was packed");
     crash::in_parallel("flips in the journal", &places, async |(file, at)| {
-        let told = format!("{} byte {at}", file.display());
+        let message = format!("{} byte {at}", file.display());
         let dir = flipped(dir.path(), file, *at);
-        let (log, report) = open(dir.path()).unwrap_or_else(|error| panic!("{told}: {error}"));
-        assert!(!report.lost_something(), "{told}: {:?}", report.remarks);
-        assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{told}");
+        let (log, report) = open(dir.path()).unwrap_or_else(|error| panic!("{message}: {error}"));
+        assert!(!report.lost_something(), "{message}: {:?}", report.remarks);
+        assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{message}");
         let examined = log.examine(|_, _| {}).unwrap();
         log.close().await.unwrap();
         let outline = file.extension().is_some_and(|form| form == "idx");
         // An outline only says where to look: a damaged one is as good as none.
-        assert!(outline || !report.remarks.is_empty() || !examined.findings.is_empty(), "{told}: nobody noticed");
+        assert!(outline || !report.remarks.is_empty() || !examined.findings.is_empty(), "{message}: nobody noticed");
         let repaired = DiskLog::repair(dir.path(), tiny()).unwrap();
-        assert!(!repaired.lost_something(), "{told}: {:?}", repaired.remarks);
+        assert!(!repaired.lost_something(), "{message}: {:?}", repaired.remarks);
         let (log, report) = open(dir.path()).unwrap();
-        assert_eq!((report.remarks, log.examine(|_, _| {}).unwrap().findings), (vec![], vec![]), "{told}: repaired");
-        assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{told}: repaired");
+        assert_eq!((report.remarks, log.examine(|_, _| {}).unwrap().findings), (vec![], vec![]), "{message}: repaired");
+        assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{message}: repaired");
     });
 }
 
@@ -117,15 +117,15 @@ fn a_flip_in_sled_changes_no_answer() {
     let wanted = stored(dir.path());
     let places = places(dir.path(), "sled", step(293));
     crash::in_parallel("flips in sled", &places, async |(file, at)| {
-        let told = format!("{} byte {at}", file.display());
+        let message = format!("{} byte {at}", file.display());
         let dir = flipped(dir.path(), file, *at);
-        let (log, report) = open(dir.path()).unwrap_or_else(|error| panic!("{told}: {error}"));
-        assert!(!report.lost_something(), "{told}: {:?}", report.remarks);
+        let (log, report) = open(dir.path()).unwrap_or_else(|error| panic!("{message}: {error}"));
+        assert!(!report.lost_something(), "{message}: {:?}", report.remarks);
         let said =
             |remark: &Remark| matches!(remark, Remark::SledRebuilt { .. } | Remark::Mended { damaged: Copy::Sled, .. });
-        assert!(report.remarks.iter().all(said), "{told}: {:?}", report.remarks);
-        assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{told}");
-        assert!(log.remarks().iter().all(said), "{told}: {:?}", log.remarks());
+        assert!(report.remarks.iter().all(said), "{message}: {:?}", report.remarks);
+        assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{message}");
+        assert!(log.remarks().iter().all(said), "{message}: {:?}", log.remarks());
         log.close().await.unwrap();
     });
 }
@@ -140,21 +140,21 @@ fn a_flip_in_a_small_file_of_the_store_is_told_or_changes_nothing() {
     });
     let places: Vec<(&str, usize)> = small.into_iter().flatten().collect();
     crash::in_parallel("flips in small files", &places, async |(file, at)| {
-        let told = format!("{file} byte {at}");
+        let message = format!("{file} byte {at}");
         let dir = flipped(dir.path(), Path::new(file), *at);
         match open(dir.path()) {
             Err(OpenError::FormatFile { state: FormatFile::Damaged, .. }) => {
-                assert_eq!(*file, "FORMAT", "{told}");
-                let repaired = DiskLog::repair(dir.path(), tiny()).unwrap_or_else(|error| panic!("{told}: {error}"));
-                assert!(matches!(repaired.remarks[..], [Remark::FormatRestored { .. }]), "{told}: {repaired:?}");
-                let (log, report) = open(dir.path()).unwrap_or_else(|error| panic!("{told}: {error}"));
-                assert_eq!(report.remarks, vec![], "{told}");
-                assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{told}");
+                assert_eq!(*file, "FORMAT", "{message}");
+                let repaired = DiskLog::repair(dir.path(), tiny()).unwrap_or_else(|error| panic!("{message}: {error}"));
+                assert!(matches!(repaired.remarks[..], [Remark::FormatRestored { .. }]), "{message}: {repaired:?}");
+                let (log, report) = open(dir.path()).unwrap_or_else(|error| panic!("{message}: {error}"));
+                assert_eq!(report.remarks, vec![], "{message}");
+                assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{message}");
             }
-            Err(error) => panic!("{told}: {error}"),
+            Err(error) => panic!("{message}: {error}"),
             Ok((log, report)) => {
-                assert!(matches!(report.remarks[..], [Remark::Reread { .. }]), "{told}: {:?}", report.remarks);
-                assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{told}");
+                assert!(matches!(report.remarks[..], [Remark::Reread { .. }]), "{message}: {:?}", report.remarks);
+                assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{message}");
             }
         }
     });
@@ -167,14 +167,14 @@ fn a_flip_in_a_blob_reads_as_missing_and_is_told_until_it_is_put_again() {
     let places = places(dir.path(), "blobs", step(977));
     crash::in_parallel("flips in blobs", &places, async |(file, at)| {
         let text = std::fs::read_to_string(dir.path().join(file)).unwrap();
-        let told = format!("{} byte {at}", file.display());
+        let message = format!("{} byte {at}", file.display());
         let dir = flipped(dir.path(), file, *at);
         let (log, _) = open(dir.path()).unwrap();
         let hash = file.file_name().unwrap().to_str().unwrap().parse().unwrap();
-        assert_eq!(log.blobs().text(&hash), None, "{told}");
-        assert_eq!(log.remarks(), vec![Remark::Blob { blob: hash }], "{told}");
-        assert_eq!(log.put_blob(text.clone()).await.unwrap(), hash, "{told}");
-        assert_eq!(log.blobs().text(&hash).as_ref(), Some(&text), "{told}");
-        assert_eq!(log.remarks(), vec![], "{told}");
+        assert_eq!(log.blobs().text(&hash), None, "{message}");
+        assert_eq!(log.remarks(), vec![Remark::Blob { blob: hash }], "{message}");
+        assert_eq!(log.put_blob(text.clone()).await.unwrap(), hash, "{message}");
+        assert_eq!(log.blobs().text(&hash).as_ref(), Some(&text), "{message}");
+        assert_eq!(log.remarks(), vec![], "{message}");
     });
 }

@@ -53,29 +53,29 @@ async fn story(dir: &Path, lab: &FaultyDisk) -> Vec<(u64, Seq)> {
     acknowledged
 }
 
-async fn survives(dir: &Path, acknowledged: &[(u64, Seq)], told: &str) {
-    check(dir, acknowledged, told).await;
+async fn survives(dir: &Path, acknowledged: &[(u64, Seq)], case: &str) {
+    check(dir, acknowledged, case).await;
     // What was mended stays mended.
-    let again = check(dir, acknowledged, told).await;
-    assert_eq!(again.remarks, vec![], "{told}: opened again");
+    let again = check(dir, acknowledged, case).await;
+    assert_eq!(again.remarks, vec![], "{case}: opened again");
 }
 
-async fn check(dir: &Path, acknowledged: &[(u64, Seq)], told: &str) -> OpeningReport {
+async fn check(dir: &Path, acknowledged: &[(u64, Seq)], case: &str) -> OpeningReport {
     let opened = DiskLog::open_with(dir, OpenMode::Create, tiny(), Arc::new(RealDisk));
-    let (log, report) = opened.unwrap_or_else(|error| panic!("{told}: {error}"));
-    assert!(!report.lost_something(), "{told}: {:?}", report.remarks);
+    let (log, report) = opened.unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert!(!report.lost_something(), "{case}: {:?}", report.remarks);
     let mut ends: BTreeMap<u64, Seq> = acknowledged.iter().copied().collect();
     for head in log.sessions().all().await.unwrap() {
         let number = head.session.millis() - session(0).millis();
         let at_least = ends.remove(&number).unwrap_or_default();
         let whole = crash::whole(&log, head.session, at_least).await;
-        whole.unwrap_or_else(|violation| panic!("{told}: {violation}; {:?}", report.remarks));
+        whole.unwrap_or_else(|violation| panic!("{case}: {violation}; {:?}", report.remarks));
     }
-    assert_eq!(ends, BTreeMap::new(), "{told}: sessions are missing; {:?}", report.remarks);
+    assert_eq!(ends, BTreeMap::new(), "{case}: sessions are missing; {:?}", report.remarks);
     // The store goes on.
     let next = log.head(session(0)).await.unwrap().map_or(Seq::ZERO, |head| head.next);
-    log.append(crash::draft(session(0), next)).await.unwrap_or_else(|error| panic!("{told}: {error}"));
-    assert_eq!(log.remarks(), vec![], "{told}");
+    log.append(crash::draft(session(0), next)).await.unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert_eq!(log.remarks(), vec![], "{case}");
     log.close().await.unwrap();
     report
 }
@@ -87,7 +87,7 @@ struct Cut {
     names: usize,
     /// For each write that was not flushed, in order.
     fates: Vec<WriteFate>,
-    told: String,
+    case: String,
 }
 
 /// The cuts to try: all with `ANNALS_POWER_CUTS=all`, a sample otherwise; none before the first mark where `marked` is set.
@@ -108,8 +108,8 @@ fn cuts(lab: &FaultyDisk, marked: bool) -> Vec<Cut> {
                 Ordering::Equal => WriteFate::Torn(torn),
                 Ordering::Greater => WriteFate::Lost,
             };
-            let told = format!("cut {at}, {kept} of {unflushed} kept and {torn} bytes, names {names}");
-            cuts.push(Cut { at, acknowledged: before, names, fates: (0..unflushed).map(fate).collect(), told });
+            let case = format!("cut {at}, {kept} of {unflushed} kept and {torn} bytes, names {names}");
+            cuts.push(Cut { at, acknowledged: before, names, fates: (0..unflushed).map(fate).collect(), case });
         }
         // Writes reach the device in any order, and pages of one write too.
         let mut fates = Vec::new();
@@ -123,8 +123,8 @@ fn cuts(lab: &FaultyDisk, marked: bool) -> Vec<Cut> {
             fates.push(fate);
             fate
         }));
-        let told = format!("cut {at}, any of {unflushed}");
-        cuts.push(Cut { at, acknowledged: before, names: usize::MAX, fates, told });
+        let case = format!("cut {at}, any of {unflushed}");
+        cuts.push(Cut { at, acknowledged: before, names: usize::MAX, fates, case });
     }
     cuts
 }
@@ -151,6 +151,6 @@ fn nothing_acknowledged_is_missing_after_a_power_cut() {
     let acknowledged = runtime.block_on(story(dir.path(), &lab));
     crash::in_parallel("power cuts", &cuts(&lab, false), async |cut| {
         let left = cut.leave(&lab, dir.path());
-        survives(left.path(), &acknowledged[..cut.acknowledged], &cut.told).await;
+        survives(left.path(), &acknowledged[..cut.acknowledged], &cut.case).await;
     });
 }

@@ -19,7 +19,7 @@ async fn a_torn_last_line_is_told_and_completed_later() {
         let session = run(&whole, &write(&folder, "it.jsonl", &text)).await.sessions[0].session;
         let half = &all[6][..all[6].len() / 2];
         let report = run(&log, &write(&folder, "it.jsonl", &(all[..6].concat() + half))).await;
-        let told: Vec<u64> = report
+        let places: Vec<u64> = report
             .sessions
             .iter()
             .map(|it| &it.damage)
@@ -29,7 +29,7 @@ async fn a_torn_last_line_is_told_and_completed_later() {
             .filter(|(what, _)| *what == "a torn last line")
             .flat_map(|(_, loss)| loss.lines.clone())
             .collect();
-        assert_eq!(told, [7], "{name}: {report:#?}");
+        assert_eq!(places, [7], "{name}: {report:#?}");
         let grown = run(&log, &write(&folder, "it.jsonl", &text)).await;
         assert!(!grown.has_bad_news(), "{name}: {grown:#?}");
         assert_eq!(head(&log, session).await, head(&whole, session).await, "{name}");
@@ -62,8 +62,8 @@ async fn bytes_that_are_no_utf_8_are_replaced_and_told() {
         std::fs::write(&path, bytes).unwrap();
         let report = run(&log, &path).await;
         assert_eq!(report.sessions[0].outcome, ImportOutcome::Imported);
-        let told = |event: &Event| matches!(event, Event::Step(StepEvent::TextEnded(it)) if it.text.inline().is_some_and(|it| it.contains('\u{FFFD}')));
-        assert!(events(&log, report.sessions[0].session).await.iter().any(|(_, it)| told(it)), "{name}");
+        let is_replaced = |event: &Event| matches!(event, Event::Step(StepEvent::TextEnded(it)) if it.text.inline().is_some_and(|it| it.contains('\u{FFFD}')));
+        assert!(events(&log, report.sessions[0].session).await.iter().any(|(_, it)| is_replaced(it)), "{name}");
         assert!(report.has_bad_news(), "{name}: {report:#?}");
     }
 }
@@ -148,8 +148,8 @@ async fn half_a_surrogate_pair_does_not_lose_a_text() {
     let text = text.replace("Hello! I am ready", "Hello \\ud83d! I am ready");
     let report = run(&log, &write(&folder, "it.jsonl", &text)).await;
     assert!(!report.has_bad_news(), "{report:#?}");
-    let told = |event: &Event| matches!(event, Event::Step(StepEvent::TextEnded(it)) if it.text.inline().is_some_and(|it| it.contains("Hello \u{FFFD}!")));
-    assert!(events(&log, report.sessions[0].session).await.iter().any(|(_, it)| told(it)));
+    let is_replaced = |event: &Event| matches!(event, Event::Step(StepEvent::TextEnded(it)) if it.text.inline().is_some_and(|it| it.contains("Hello \u{FFFD}!")));
+    assert!(events(&log, report.sessions[0].session).await.iter().any(|(_, it)| is_replaced(it)));
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ async fn a_rollback_of_codex_removes_the_last_turns() {
     ])
     .await;
     assert_eq!(kinds(&events, 4), ["step.ended", "revert.committed", "input.admitted", "input.promoted"]);
-    let told: Vec<String> = {
+    let lines: Vec<String> = {
         let view = view(&log, session).await;
         let blobs = log.blobs();
         let text = |it: &annals_projections::Message| match &it.body {
@@ -97,7 +97,7 @@ async fn a_rollback_of_codex_removes_the_last_turns() {
         };
         view.history.selected().filter_map(text).collect()
     };
-    assert_eq!(told, ["hello there", "third"]);
+    assert_eq!(lines, ["hello there", "third"]);
 }
 
 #[tokio::test]

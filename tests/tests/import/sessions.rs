@@ -203,7 +203,7 @@ async fn context_that_codex_tells_is_an_epoch_and_then_messages() {
             "codex/environments.environment_context",
         ]
     );
-    let told: Vec<String> = events(&log, session)
+    let lines: Vec<String> = events(&log, session)
         .await
         .iter()
         .filter_map(|(_, event)| match event {
@@ -211,8 +211,11 @@ async fn context_that_codex_tells_is_an_epoch_and_then_messages() {
             _ => None,
         })
         .collect();
-    assert_eq!(told.len(), 1);
-    assert!(told[0].contains("codex/agents_md.instructions") && told[0].contains("Always name the shelf"), "{told:?}");
+    assert_eq!(lines.len(), 1);
+    assert!(
+        lines[0].contains("codex/agents_md.instructions") && lines[0].contains("Always name the shelf"),
+        "{lines:?}"
+    );
 }
 
 #[tokio::test]

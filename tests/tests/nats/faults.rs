@@ -307,8 +307,8 @@ async fn without_a_majority_an_append_says_that_it_waits_and_then_fails() {
     let Some(mut cluster) = Cluster::start(3) else { return };
     let address = cluster.new_store(1).await;
     let heard = Arc::new(Mutex::new(Vec::new()));
-    let told = heard.clone();
-    let notice = Arc::new(move |text: &str| told.lock().unwrap().push(text.to_owned()));
+    let notices = heard.clone();
+    let notice = Arc::new(move |text: &str| notices.lock().unwrap().push(text.to_owned()));
     let log = NatsLog::open(&address, NatsOptions { notice, ..NatsOptions::default() }).await.unwrap();
     begin(&log, session(1)).await.unwrap();
     let leader = cluster.leader(&format!("{}_SESS_0", address.name)).unwrap();

@@ -25,10 +25,10 @@ async fn record(folder: &Path) -> Result<(Vec<Digest>, Vec<String>), Box<dyn std
     story.say("look at it").await?;
     story.say("thank you").await?;
     story.holds(&server).await?;
-    told(&story).await
+    digests_and_texts(&story).await
 }
 
-async fn told(story: &Story) -> Result<(Vec<Digest>, Vec<String>), Box<dyn std::error::Error>> {
+async fn digests_and_texts(story: &Story) -> Result<(Vec<Digest>, Vec<String>), Box<dyn std::error::Error>> {
     let marks = story.session.view().await?.requests.marks.iter().map(|mark| mark.digest).collect();
     Ok((marks, story.history().await?))
 }
@@ -45,7 +45,7 @@ async fn a_recorded_session_runs_again_without_a_server_to_the_same_requests_and
     let again = play(folder.path()).await?;
     again.say("look at it").await?;
     again.say("thank you").await?;
-    assert_eq!(told(&again).await?, recorded);
+    assert_eq!(digests_and_texts(&again).await?, recorded);
     assert_eq!(again.failures().await?.len(), 1, "the refusal is played, too");
     again.is_sound().await
 }
@@ -58,8 +58,8 @@ async fn a_session_that_says_something_else_is_told_where_it_parts_from_the_reco
     other.say("look at it").await?;
     let error = other.say("thank you very much").await.err().ok_or("that was not recorded")?;
     assert_eq!(error.kind(), "invalid-request");
-    let told = r#"message 4 differs first; recorded is …"text","text":"thank you"}],"role":"user"}, asked was …"text","text":"thank you very much"}],"role":"user"}"#;
-    assert!(error.to_string().ends_with(told), "{error}");
+    let message = r#"message 4 differs first; recorded is …"text","text":"thank you"}],"role":"user"}, asked was …"text","text":"thank you very much"}],"role":"user"}"#;
+    assert!(error.to_string().ends_with(message), "{error}");
     other.is_sound().await
 }
 
@@ -93,8 +93,8 @@ async fn no_key_of_an_address_and_no_known_secret_is_in_log_errors_traces_or_cas
     let recorder = CassetteRecorder::new(http, folder.path()).redacting(Some(Redactor::scrub(Arc::new(redactor))));
     let story = Story::with(Arc::new(recorder), clock).await?;
     let error = story.say("look at it").await.err().ok_or("it is refused")?;
-    let told = "no route /[redacted:url]/v1?token=[redacted:url] for [redacted:env:PLANTED]";
-    assert!(error.to_string().ends_with(told), "{error}");
+    let message = "no route /[redacted:url]/v1?token=[redacted:url] for [redacted:env:PLANTED]";
+    assert!(error.to_string().ends_with(message), "{error}");
     assert_eq!(server.received().len(), 1);
     story.is_sound().await?;
     let mut kept = String::new();

@@ -59,7 +59,10 @@ async fn a_connection_that_is_dropped_before_an_answer_is_opened_again() -> Test
     let story = Story::at(endpoint(&server)).await?;
     assert_eq!(story.say("hello").await?, Outcome::Idle);
     let failures = story.failures().await?;
-    assert!(failures.len() == 2 && failures.iter().all(|told| told.starts_with("retry transport: ")), "{failures:?}");
+    assert!(
+        failures.len() == 2 && failures.iter().all(|message| message.starts_with("retry transport: ")),
+        "{failures:?}"
+    );
     story.holds(&server).await
 }
 
@@ -83,8 +86,8 @@ async fn where_nothing_listens_on_this_machine_that_is_said_at_once() -> Tested 
     let story = Story::at(endpoint).await?;
     let error = story.say("hello").await.err().ok_or("nobody answers")?;
     assert_eq!(error.kind(), "invalid-request");
-    let told = format!("nothing listens at {at}: is the server running, and is the base URL right?");
-    assert_eq!(error.to_string(), told);
+    let message = format!("nothing listens at {at}: is the server running, and is the base URL right?");
+    assert_eq!(error.to_string(), message);
     assert_eq!(story.failures().await?.len(), 1);
     story.is_sound().await
 }
@@ -161,9 +164,9 @@ async fn without_a_key_nothing_is_sent_and_what_to_set_is_said() -> Tested {
     let story = Story::at(endpoint).await?;
     let error = story.say("hello").await.err().ok_or("there is no key")?;
     assert_eq!(error.kind(), "authentication");
-    let told = "there is no key for the model test/alpha: the environment variable ANNALS_TEST_NO_SUCH_KEY is not set: \
+    let message = "there is no key for the model test/alpha: the environment variable ANNALS_TEST_NO_SUCH_KEY is not set: \
                 it must hold the key";
-    assert_eq!(error.to_string(), told);
+    assert_eq!(error.to_string(), message);
     assert_eq!(server.connections(), 0);
     story.is_sound().await
 }
@@ -175,10 +178,10 @@ async fn an_address_that_is_none_is_said_before_anything_is_sent() -> Tested {
         ("not an address", "the base URL is invalid: relative URL without a base"),
         ("ftp://host/v1", "the base URL is not an http or https address"),
     ];
-    for (base, told) in wrong {
+    for (base, message) in wrong {
         let story = Story::at(Endpoint::at(base)).await?;
         let error = story.say("hello").await.err().ok_or("it is no address")?;
-        assert!(error.to_string().starts_with(told), "{base}: {error}");
+        assert!(error.to_string().starts_with(message), "{base}: {error}");
         assert_eq!(story.failures().await?.len(), 1);
     }
     Ok(())
@@ -243,8 +246,8 @@ async fn a_server_that_does_not_speak_tls_is_a_failed_connection() -> Tested {
     let story = Story::at(Endpoint::at(at.clone())).await?;
     let error = story.say("hello").await.err().ok_or("it speaks no TLS")?;
     // Without certificates on this machine there is no TLS at all.
-    let told = error.to_string();
-    assert!(told.starts_with(&format!("no connection to {at}: ")) || told.contains("certificates"), "{told}");
+    let refusal = error.to_string();
+    assert!(refusal.starts_with(&format!("no connection to {at}: ")) || refusal.contains("certificates"), "{refusal}");
     story.is_sound().await
 }
 

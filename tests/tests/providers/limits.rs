@@ -13,13 +13,13 @@ fn flood(piece: &str) -> Vec<Act> {
     vec![head(), Act::Flood(chunk, times), Act::Hang]
 }
 
-async fn flooded(first: Act, piece: &str, limits: EndpointLimits, told: &str) -> Tested {
+async fn flooded(first: Act, piece: &str, limits: EndpointLimits, message: &str) -> Tested {
     let mut reply = flood(piece);
     reply.insert(1, first);
     let server = Server::new([reply]).await?;
     let story = Story::at(endpoint(&server).limits(limits)).await?;
     let error = story.say("hello").await.err().ok_or("it is too large")?;
-    assert!(error.to_string().ends_with(told), "{error}");
+    assert!(error.to_string().ends_with(message), "{error}");
     assert_eq!(server.received().len(), 1, "another attempt would bring the same");
     // What the limit allows, and what the sockets between the two hold.
     assert!(server.sent() < 30 * MEGABYTE, "{} bytes were taken", server.sent());
@@ -56,7 +56,7 @@ async fn an_endless_text_ends_the_answer_and_what_arrived_stays() -> Tested {
 #[tokio::test]
 async fn endless_names_and_details_that_await_their_end_end_the_answer() -> Tested {
     let limits = EndpointLimits { content_bytes: 2 * MEGABYTE, ..EndpointLimits::default() };
-    let told = "the content of the answer exceeds 2097152 bytes";
+    let message = "the content of the answer exceeds 2097152 bytes";
     let long = "x".repeat(60_000);
     // With a whole input each piece is a call of its own.
     let named = format!(r#"{{"tool_calls":[{{"function":{{"name":"{long}","arguments":"{{}}"}}}}]}}"#);
@@ -64,7 +64,7 @@ async fn endless_names_and_details_that_await_their_end_end_the_answer() -> Test
     let told_detail = format!(r#"{{"reasoning_details":[{{"type":"reasoning.summary","summary":"{long}"}}]}}"#);
     for delta in [named, detail, told_detail] {
         let piece = format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n");
-        flooded(Act::Send(Vec::new()), &piece, limits, told).await?;
+        flooded(Act::Send(Vec::new()), &piece, limits, message).await?;
     }
     Ok(())
 }

@@ -83,8 +83,8 @@ async fn a_page_says_to_look_at_the_base_url() -> Tested {
     let html = plain("200 OK", &[("content-type", "text/html; charset=utf-8")], "<html>Welcome to nginx</html>");
     let (_, server, failures) = refused(vec![html]).await?;
     let at = format!("{}/chat/completions", server.base());
-    let told = "answered with a web page instead of a stream of events: is the base URL right?";
-    assert_eq!(failures, [format!("failed invalid-request: {at} {told}")]);
+    let message = "answered with a web page instead of a stream of events: is the base URL right?";
+    assert_eq!(failures, [format!("failed invalid-request: {at} {message}")]);
     Ok(())
 }
 
@@ -118,12 +118,12 @@ async fn no_redirect_is_followed() -> Tested {
     let to = format!("http://user:sesame-open@127.0.0.1:{}/v1/chat/completions?token=abc", elsewhere.port());
     for status in ["301 Moved", "307 Temporary Redirect", "308 Permanent Redirect"] {
         let (_, _, failures) = refused(vec![plain(status, &[("location", &to)], "")]).await?;
-        let told = format!(
+        let message = format!(
             "refers to http://127.0.0.1:{}/v1/chat/completions, where no key is carried: if that is right, set the \
              base URL to it",
             elsewhere.port()
         );
-        assert!(failures[0].ends_with(&told), "{failures:?}");
+        assert!(failures[0].ends_with(&message), "{failures:?}");
     }
     assert_eq!(elsewhere.connections(), 0);
     Ok(())

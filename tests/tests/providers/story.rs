@@ -127,8 +127,8 @@ impl Story {
                         Content::Text { text, .. } => text.resolve(&*blobs).into_owned(),
                         Content::Reasoning { text, .. } => format!("({})", text.resolve(&*blobs)),
                         Content::Tool(tool) => {
-                            let told = tool.error.as_ref().unwrap_or(&tool.output).resolve(&*blobs);
-                            format!("{}={}({told})", tool.name, tool.status.as_str())
+                            let result = tool.error.as_ref().unwrap_or(&tool.output).resolve(&*blobs);
+                            format!("{}={}({result})", tool.name, tool.status.as_str())
                         }
                     })
                     .collect();
@@ -179,8 +179,8 @@ impl Story {
         let mut exported = Vec::new();
         export(&*self.log, self.session.id(), &mut exported, &mut |_| {}).await?;
         let events = format!("{:?}", self.events().await?);
-        for told in [String::from_utf8(exported)?, events, traces::all()] {
-            assert!(!told.contains(KEY) && !told.contains("planted"), "the key is told");
+        for text in [String::from_utf8(exported)?, events, traces::all()] {
+            assert!(!text.contains(KEY) && !text.contains("planted"), "the key is told");
         }
         Ok(())
     }

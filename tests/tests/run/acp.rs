@@ -111,11 +111,11 @@ fn a_client_that_writes_nonsense_is_told_so_and_ends_the_agent_by_leaving() {
     assert_eq!(answer.status, Some(0), "{answer:?}");
     let mut lines: Vec<Value> = answer.out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     lines.sort_by_key(|line| line.get("id").map(Value::to_string));
-    let told: Vec<Value> = lines
+    let updates: Vec<Value> = lines
         .iter()
         .map(|line| {
             line.pointer("/error/code").or(line.pointer("/result/protocolVersion")).cloned().unwrap_or_default()
         })
         .collect();
-    assert_eq!(told, [json!(1), json!(-32602), json!(-32700)], "{answer:?}");
+    assert_eq!(updates, [json!(1), json!(-32602), json!(-32700)], "{answer:?}");
 }

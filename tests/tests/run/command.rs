@@ -88,12 +88,12 @@ fn a_link_out_of_a_project_is_not_told_to_the_model_and_the_person_is_told_so() 
     std::os::unix::fs::symlink("../home/private", person.project().join("AGENTS.md")).expect("a link");
     let answer = person.annals(&["run", "hello"]);
     assert_eq!(answer.status, Some(0), "{}", answer.remarks);
-    let told = "AGENTS.md is a link out of the project, to TMP/home/private: it is not read";
-    assert!(answer.remarks.contains(told), "{}", answer.remarks);
+    let message = "AGENTS.md is a link out of the project, to TMP/home/private: it is not read";
+    assert!(answer.remarks.contains(message), "{}", answer.remarks);
     assert!(!model.received()[0].to_string().contains("mockingbird"));
     std::fs::create_dir(person.project().join(".annals")).expect("a folder");
     person.write(".annals/config.toml", "");
-    assert!(person.annals(&["run", "-c", "hello"]).remarks.contains(told), "nobody trusted it yet");
+    assert!(person.annals(&["run", "-c", "hello"]).remarks.contains(message), "nobody trusted it yet");
     assert_eq!(person.annals(&["config", "trust"]).status, Some(0));
     let trusted = person.annals(&["run", "-c", "hello"]);
     assert!(!trusted.remarks.contains("is a link"), "{}", trusted.remarks);
@@ -339,9 +339,12 @@ fn a_failed_command_is_no_green_tick() {
     let model = model([Says::Calls("", calls), Says::Text("It failed.")]);
     let person = Person::with_model(model.url(), CHAT);
     let answer = person.annals(&["run", "--yes", "count"]);
-    let told = &answer.remarks;
-    assert!(told.contains("✗ bash") && told.contains("exit 7") && !told.contains('✓'), "{told}");
-    assert!(told.contains("    … 12 earlier lines\n    line 13\n") && told.contains("    line 20\n"), "{told}");
+    let remarks = &answer.remarks;
+    assert!(remarks.contains("✗ bash") && remarks.contains("exit 7") && !remarks.contains('✓'), "{remarks}");
+    assert!(
+        remarks.contains("    … 12 earlier lines\n    line 13\n") && remarks.contains("    line 20\n"),
+        "{remarks}"
+    );
     for view in ["replay", "transcript"] {
         let shown = person.annals(&[view]).out;
         assert!(shown.contains("✗ exit 7"), "{view}: {shown}");

@@ -21,9 +21,9 @@ fn an_answer_without_a_word_is_no_answer() {
         let answer = person.annals(&["run", "hello"]);
         assert_eq!((answer.status, answer.out.as_str()), (Some(1), ""), "{finish}: {}", answer.remarks);
         insta::assert_snapshot!(format!("{kind}"), answer.shown());
-        let told = person.annals(&["run", "--json", "hello"]);
-        assert_eq!(told.status, Some(1));
-        let end: Value = serde_json::from_str(told.out.lines().last().unwrap_or_default()).expect("JSON");
+        let outcome = person.annals(&["run", "--json", "hello"]);
+        assert_eq!(outcome.status, Some(1));
+        let end: Value = serde_json::from_str(outcome.out.lines().last().unwrap_or_default()).expect("JSON");
         assert_eq!((end["outcome"].as_str(), end["error"]["kind"].as_str()), (Some("empty"), Some(kind)), "{end}");
     }
 }

@@ -20,7 +20,7 @@ fn call(tool: &'static str, input: Value) -> Says {
 }
 
 /// What the model was told of its last call.
-fn told(model: &Model) -> String {
+fn received_text(model: &Model) -> String {
     let received = model.received();
     let messages = received.last().and_then(|body| body["messages"].as_array().cloned()).unwrap_or_default();
     messages.iter().rev().find(|message| message["role"] == "tool").map(Value::to_string).unwrap_or_default()
@@ -58,7 +58,11 @@ fn a_call_that_keeps_failing_is_not_made_again() {
     assert_eq!((answer.status, answer.out.as_str()), (Some(0), "I give up.\n"), "{}", answer.remarks);
     let tries = || fs::read_to_string(person.project().join("tries")).map(|tries| tries.lines().count()).ok();
     assert_eq!(tries(), Some(5), "the sixth and the seventh were not made");
-    assert!(told(&model).contains("Repeated call: bash failed 5 times with this input"), "{}", told(&model));
+    assert!(
+        received_text(&model).contains("Repeated call: bash failed 5 times with this input"),
+        "{}",
+        received_text(&model)
+    );
     // A new prompt begins anew.
     model.then([failing(), Says::Text("Once more.")]);
     assert_eq!(person.annals(&["run", "-c", "--yes", "once more"]).status, Some(0));
@@ -187,8 +191,12 @@ fn arguments_that_are_cut_off_are_refused_as_what_they_are() {
     let person = Person::with_model(model.url(), CHAT);
     let answer = person.annals(&["run", "--yes", "write it"]);
     assert_eq!(answer.status, Some(0), "{}", answer.remarks);
-    assert!(told(&model).contains("the arguments are not valid JSON: EOF at column 33"), "{}", told(&model));
-    assert!(!told(&model).contains("unknown field"), "{}", told(&model));
+    assert!(
+        received_text(&model).contains("the arguments are not valid JSON: EOF at column 33"),
+        "{}",
+        received_text(&model)
+    );
+    assert!(!received_text(&model).contains("unknown field"), "{}", received_text(&model));
 }
 
 #[test]
@@ -199,12 +207,17 @@ fn a_file_that_an_earlier_run_wrote_may_be_replaced() {
     assert_eq!(person.annals(&["run", "--yes", "write b.txt"]).status, Some(0));
     model.then([write("two\n"), Says::Text("Replaced.")]);
     assert_eq!(person.annals(&["run", "-c", "--yes", "write it again"]).status, Some(0));
-    assert_eq!(fs::read_to_string(person.project().join("b.txt")).ok().as_deref(), Some("two\n"), "{}", told(&model));
+    assert_eq!(
+        fs::read_to_string(person.project().join("b.txt")).ok().as_deref(),
+        Some("two\n"),
+        "{}",
+        received_text(&model)
+    );
     // Somebody else changed it: it must be read first.
     person.write("b.txt", "mine\n");
     model.then([write("three\n"), Says::Text("Not replaced.")]);
     assert_eq!(person.annals(&["run", "-c", "--yes", "and again"]).status, Some(0));
-    assert!(told(&model).contains("changed since you read it"), "{}", told(&model));
+    assert!(received_text(&model).contains("changed since you read it"), "{}", received_text(&model));
     assert_eq!(fs::read_to_string(person.project().join("b.txt")).ok().as_deref(), Some("mine\n"));
 }
 

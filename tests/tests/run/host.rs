@@ -60,7 +60,7 @@ async fn a_program_reads_one_object_a_line() {
     theatre.play("What is in the notes?").await;
     let lines: Vec<serde_json::Value> =
         theatre.out().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let told: Vec<String> = lines
+    let shown: Vec<String> = lines
         .iter()
         .map(|line| match line["type"].as_str() {
             Some("event") => format!("{} {}", line["seq"], line["event"]["type"].as_str().unwrap_or_default()),
@@ -68,7 +68,7 @@ async fn a_program_reads_one_object_a_line() {
             other => other.unwrap_or_default().to_owned(),
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(shown.join("\n"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -265,14 +265,14 @@ async fn tools_hooks_and_servers_that_are_edited_count_from_the_next_request_on(
          [hooks.before]\non = \"boundary\"\ncommand = [\"touch\", {boundary:?}]\n\
          [mcp.ends]\ncommand = [\"touch\", {started:?}]\n"
     ));
-    let told = running.ask("two").await;
-    assert!(told.contains("All is well.\\nHooked."), "{told}");
+    let answer = running.ask("two").await;
+    assert!(answer.contains("All is well.\\nHooked."), "{answer}");
     assert!(started.exists() && boundary.exists());
-    let told = running.ask("three").await;
-    assert!(told.contains("Listed."), "it takes the place of a built-in tool: {told}");
+    let answer = running.ask("three").await;
+    assert!(answer.contains("Listed."), "it takes the place of a built-in tool: {answer}");
     write("");
-    let told = running.ask("four").await;
-    assert_eq!((told.matches("Listed.").count(), told.matches("Hooked.").count()), (1, 2), "{told}");
+    let answer = running.ask("four").await;
+    assert_eq!((answer.matches("Listed.").count(), answer.matches("Hooked.").count()), (1, 2), "{answer}");
     let offered = running.heard().iter().map(|request| request.tool_names().contains(&"status")).collect::<Vec<_>>();
     assert_eq!(offered, [false, true, true, true, true, false, false]);
 }
@@ -296,8 +296,8 @@ async fn a_context_program_that_prints_nothing_is_told_as_gone_and_stops_nothing
     assert!(running.ask("four").await.contains("The context `config/ticket` no longer applies."));
     std::fs::remove_file(&file).expect("the file");
     running.ask("five").await;
-    let told = running.ask("six").await;
-    assert_eq!(told.matches("no longer applies").count(), 1, "a program that fails changes nothing: {told}");
+    let answer = running.ask("six").await;
+    assert_eq!(answer.matches("no longer applies").count(), 1, "a program that fails changes nothing: {answer}");
     assert_eq!(running.heard().len(), 6);
 }
 

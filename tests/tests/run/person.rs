@@ -140,8 +140,8 @@ impl Answer {
     pub fn shown(&self) -> String {
         let Self { status, out, remarks } = self;
         let status = status.map_or("a signal".to_owned(), |status| status.to_string());
-        let told = format!("{out}[stderr]\n{remarks}[exit status {status}]\n");
-        let mut lines: Vec<String> = told.lines().map(stable).collect();
+        let message = format!("{out}[stderr]\n{remarks}[exit status {status}]\n");
+        let mut lines: Vec<String> = message.lines().map(stable).collect();
         // Calls that run at once end in any order.
         lines.chunk_by_mut(|a, b| is_call(a) && is_call(b)).for_each(<[String]>::sort);
         lines.join("\n")
@@ -169,14 +169,14 @@ fn stable(line: &str) -> String {
             _ => word.to_owned(),
         }
     };
-    let mut told: Vec<String> = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     for part in line.split(' ').map(word) {
         // How long a call took is nobody's promise.
-        match (part.as_str(), told.last()) {
-            ("s", Some(number)) if number.parse::<f64>().is_ok() => drop(told.pop()),
+        match (part.as_str(), lines.last()) {
+            ("s", Some(number)) if number.parse::<f64>().is_ok() => drop(lines.pop()),
             ("·", Some(before)) if before.is_empty() => {}
-            _ => told.push(part),
+            _ => lines.push(part),
         }
     }
-    told.join(" ")
+    lines.join(" ")
 }

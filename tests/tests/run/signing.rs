@@ -127,7 +127,7 @@ fn a_session_is_signed_after_each_run_and_no_other_one() {
 #[test]
 fn a_key_that_cannot_sign_is_one_warning_and_the_answer_counts() {
     annals_tests::needs!("ssh-keygen");
-    for (key_file, vector, told) in [
+    for (key_file, vector, message) in [
         ("../../.ssh/none", None, "/.ssh/none: No such file or directory"),
         ("~/.ssh/locked", Some("locked"), "/.ssh/locked: the key is protected by a passphrase"),
         ("~/.ssh/text", Some("text"), "/.ssh/text: not a key"),
@@ -145,7 +145,7 @@ fn a_key_that_cannot_sign_is_one_warning_and_the_answer_counts() {
         let warned = warnings(&run.remarks);
         assert_eq!(warned.len(), 1, "{key_file}: {}", run.remarks);
         assert!(
-            warned[0].contains("the session is stored, but not signed: ") && warned[0].contains(told),
+            warned[0].contains("the session is stored, but not signed: ") && warned[0].contains(message),
             "{warned:?}"
         );
         let chat = person.annals_reading(&["chat", "-c"], "second\nthird\n");

@@ -100,9 +100,9 @@ impl Theatre {
         let watched = watching == Watching::Terminal;
         // On a terminal both are seen as one.
         let beside = if watched { out.clone() } else { remarks.clone() };
-        let told = Remarks::new(Box::new(beside), style.clone(), watched);
+        let writer = Remarks::new(Box::new(beside), style.clone(), watched);
         let place = StoreChoice::of(Some(folder.path()), None).expect("a place");
-        let cli = CommandContext::new(place, None, None, style.clone(), told.clone());
+        let cli = CommandContext::new(place, None, None, style.clone(), writer.clone());
         let (put, questions) = QuestionSender::channel();
         let equipment = adapt(HostParts {
             approver: Arc::new(put),
@@ -124,7 +124,7 @@ impl Theatre {
         };
         let show = match watching {
             Watching::Program => Frontend::Json(JsonLines::default()),
-            Watching::Terminal | Watching::Nobody => Frontend::Screen(Box::new(Screen::new(told, style, watched))),
+            Watching::Terminal | Watching::Nobody => Frontend::Screen(Box::new(Screen::new(writer, style, watched))),
         };
         let (typed, lines) = mpsc::unbounded_channel();
         let mut stage = Interaction::new(&cli.terminal(), &host, questions, show, manner, TypedLines::arriving(lines))

@@ -12,7 +12,7 @@ const PATIENCE: u64 = 60;
 /// A command on a terminal of 80 columns. Needs python3.
 pub struct Terminal {
     child: Watched,
-    told: ChildStdin,
+    input: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
@@ -32,13 +32,13 @@ impl Terminal {
         python.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let mut child =
             python.env_remove("COLUMNS").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn_watched().expect("python3");
-        let told = child.stdin.take().expect("a pipe");
+        let input = child.stdin.take().expect("a pipe");
         let answers = BufReader::new(child.stdout.take().expect("a pipe"));
-        Self { child, told, answers }
+        Self { child, input, answers }
     }
 
     fn ask(&mut self, what: &Value) -> Value {
-        writeln!(self.told, "{what}").expect("it reads");
+        writeln!(self.input, "{what}").expect("it reads");
         let mut line = String::new();
         assert!(self.answers.read_line(&mut line).expect("it answers") > 0, "{what}: the terminal is gone");
         serde_json::from_str(&line).expect("JSON")

@@ -69,8 +69,8 @@ fn in_force(acts: &[Act]) -> Vec<Option<u8>> {
 /// What a request says of the rules last, in the order in which the model reads it.
 fn last_word(request: &Value) -> Option<u8> {
     let system = request["system"].as_array().into_iter().flatten();
-    let told = request["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "system");
-    let texts = system.chain(told.map(|message| &message["text"])).filter_map(Value::as_str);
+    let systems = request["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "system");
+    let texts = system.chain(systems.map(|message| &message["text"])).filter_map(Value::as_str);
     let mut word = None;
     for text in texts {
         if text.contains("Previously loaded instructions no longer apply.") {

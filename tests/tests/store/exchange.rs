@@ -17,8 +17,8 @@ fn quiet() -> impl FnMut(Progress) + Send {
 
 async fn exported(log: &dyn EventLog, session: SessionId) -> Vec<u8> {
     let mut out = Vec::new();
-    let told = export(log, session, &mut out, &mut quiet()).await.unwrap();
-    assert_eq!(told.bytes, out.len() as u64);
+    let exported = export(log, session, &mut out, &mut quiet()).await.unwrap();
+    assert_eq!(exported.bytes, out.len() as u64);
     out
 }
 

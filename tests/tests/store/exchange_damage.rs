@@ -116,7 +116,7 @@ async fn stories() -> (MemoryLog, BlobHash) {
 }
 
 /// Where and what, one line a damage.
-fn told(report: &VerifyReport) -> Vec<String> {
+fn reported(report: &VerifyReport) -> Vec<String> {
     let line = |damage: &annals_store::exchange::Damage| {
         let session = damage.place.session.map_or(0, |one| one.millis() - session(0).millis());
         format!("{session} {} {}", damage.place.seq.map_or(0, |seq| seq.0), damage.flaw.word())
@@ -146,11 +146,11 @@ async fn every_damage_of_a_store_is_told_once_with_its_place_and_the_rest_is_ver
     ] {
         let damaged = Damaged { log: log.clone(), harm };
         let report = verify_store(&damaged, &mut |_| {}).await.unwrap();
-        assert_eq!(told(&report), of_store);
+        assert_eq!(reported(&report), of_store);
         assert_eq!(report.sessions.len(), 3);
         assert!(report.batches >= 7, "{}", report.batches);
         let report = verify_session(&damaged, b, None, &mut |_| {}).await.unwrap();
-        assert_eq!(told(&report), of_fork);
+        assert_eq!(reported(&report), of_fork);
     }
 }
 

@@ -15,28 +15,28 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Line, and the words told of it.
-type Told = BTreeMap<u64, Vec<String>>;
+type DamageLines = BTreeMap<u64, Vec<String>>;
 
-fn by_rust(file: &[u8], kept: Option<Digest>) -> Told {
+fn by_rust(file: &[u8], kept: Option<Digest>) -> DamageLines {
     let report: VerifyReport = verify_file(&mut &*file, kept, &mut |_| {}).unwrap();
-    let told = report.damage.iter().map(|one| (one.place.line.unwrap_or(0), one.flaw.word().to_owned()));
-    gather(told)
+    let lines = report.damage.iter().map(|one| (one.place.line.unwrap_or(0), one.flaw.word().to_owned()));
+    gather(lines)
 }
 
 /// The program itself, on one file.
-fn by_python(path: &Path, kept: Option<Digest>) -> Told {
+fn by_python(path: &Path, kept: Option<Digest>) -> DamageLines {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("verify_log.py");
     let mut command = Command::new("python3");
     command.arg(program).arg(path).args(kept.map(|digest| digest.to_string()));
     let output = command.output_watched().unwrap();
-    let told = read_told(&String::from_utf8(output.stdout).unwrap());
+    let lines = read_lines(&String::from_utf8(output.stdout).unwrap());
     let problem = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(i32::from(!told.is_empty())), "{problem}");
-    told
+    assert_eq!(output.status.code(), Some(i32::from(!lines.is_empty())), "{problem}");
+    lines
 }
 
 /// Its `verify`, on many files in one process.
-fn by_python_all(paths: &[PathBuf]) -> Vec<Told> {
+fn by_python_all(paths: &[PathBuf]) -> Vec<DamageLines> {
     const DRIVER: &str = "import sys; sys.path.insert(0, sys.argv[1]); import verify_log
 for path in sys.argv[2:]:
     [print(*one) for one in verify_log.verify(open(path, 'rb'))]
@@ -49,7 +49,7 @@ for path in sys.argv[2:]:
     let (mut all, mut one) = (Vec::new(), String::new());
     for line in text.lines() {
         if line.is_empty() {
-            all.push(read_told(&std::mem::take(&mut one)));
+            all.push(read_lines(&std::mem::take(&mut one)));
         } else {
             one.extend([line, "\n"]);
         }
@@ -57,7 +57,7 @@ for path in sys.argv[2:]:
     all
 }
 
-fn read_told(text: &str) -> Told {
+fn read_lines(text: &str) -> DamageLines {
     // Without damage it prints the digests.
     gather(text.lines().filter(|line| !line.starts_with("session ")).map(|line| {
         let (line, word) = line.split_once(' ').unwrap();
@@ -65,9 +65,9 @@ fn read_told(text: &str) -> Told {
     }))
 }
 
-fn gather(told: impl Iterator<Item = (u64, String)>) -> Told {
-    let mut lines = Told::new();
-    for (line, word) in told {
+fn gather(found: impl Iterator<Item = (u64, String)>) -> DamageLines {
+    let mut lines = DamageLines::new();
+    for (line, word) in found {
         lines.entry(line).or_default().push(word);
     }
     for words in lines.values_mut() {
@@ -79,13 +79,13 @@ fn gather(told: impl Iterator<Item = (u64, String)>) -> Told {
 
 /// The one allowed difference: who knows every type of event tells `line` where others tell `digest` or `key`, and not which
 /// blobs such a batch fails to name (`fixtures/FORMAT.md`).
-fn agree(rust: &Told, python: &Told) -> bool {
+fn agree(rust: &DamageLines, python: &DamageLines) -> bool {
     let mut python = python.clone();
     for (line, words) in rust {
-        let Some(told) = python.get_mut(line) else { return false };
-        if words == &["line"] && told.iter().any(|word| word == "digest" || word == "key") {
-            *told = words.clone();
-            python.retain(|line, told| told != &["blob"] || rust.contains_key(line));
+        let Some(found) = python.get_mut(line) else { return false };
+        if words == &["line"] && found.iter().any(|word| word == "digest" || word == "key") {
+            *found = words.clone();
+            python.retain(|line, found| found != &["blob"] || rust.contains_key(line));
         }
     }
     *rust == python
@@ -307,16 +307,16 @@ async fn the_python_program_agrees_about_every_alteration() {
     assert!(damaged > 100, "{damaged}");
     let path = folder.path().join("log.jsonl");
     std::fs::write(&path, &file).unwrap();
-    let told = Told::from([(0, vec!["kept".to_owned()])]);
+    let lines = DamageLines::from([(0, vec!["kept".to_owned()])]);
     let (mut held, mut later) = (0, 0);
     for kept in digests {
         // What a person kept is of the first session: what stands behind it proves nothing of that one.
         let is_first = memmem::find(&file[..first], kept.to_string().as_bytes()).is_some();
-        let expected = if is_first { Told::new() } else { told.clone() };
+        let expected = if is_first { DamageLines::new() } else { lines.clone() };
         assert_eq!((by_rust(&file, Some(kept)), by_python(&path, Some(kept))), (expected.clone(), expected));
         *(if is_first { &mut held } else { &mut later }) += 1;
     }
     assert!(held > 0 && later > 0, "{held} {later}");
     let foreign = Some(Digest::of(b"not in this log"));
-    assert_eq!((by_rust(&file, foreign), by_python(&path, foreign)), (told.clone(), told));
+    assert_eq!((by_rust(&file, foreign), by_python(&path, foreign)), (lines.clone(), lines));
 }

@@ -55,7 +55,7 @@ async fn append(log: &SharedLog, s: SessionId, input: &str) {
 
 struct Writer {
     child: Watched,
-    told: mpsc::Receiver<String>,
+    lines: mpsc::Receiver<String>,
     acked: BTreeSet<String>,
     ownership: Option<String>,
 }
@@ -70,16 +70,16 @@ impl Writer {
             .stdout(Stdio::piped())
             .spawn_watched()
             .unwrap();
-        let (tell, told) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         let output = BufReader::new(child.stdout.take().unwrap());
-        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
-        Self { child, told, acked: BTreeSet::new(), ownership: None }
+        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Self { child, lines, acked: BTreeSet::new(), ownership: None }
     }
 
     /// Hears what it says until `enough` of its inputs are acknowledged, or it ends.
     fn hear(&mut self, enough: usize) {
         while self.acked.len() < enough || self.ownership.is_none() {
-            let Ok(line) = self.told.recv() else { return };
+            let Ok(line) = self.lines.recv() else { return };
             match line.strip_prefix("acked ") {
                 Some(input) => {
                     assert!(self.acked.insert(input.to_owned()), "{input} was acknowledged twice");
@@ -269,9 +269,9 @@ async fn follow_until(
     loop {
         let item = tokio::select! {
             item = next(&mut following) => item.unwrap(),
-            told = &mut stopped, if wanted.is_none() => {
+            lines = &mut stopped, if wanted.is_none() => {
                 // Everything that was acknowledged stands before the head now.
-                assert!(told.is_ok());
+                assert!(lines.is_ok());
                 let head = log.head(session(1)).await.unwrap().unwrap();
                 if head.next <= due {
                     break;

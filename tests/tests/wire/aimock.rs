@@ -157,8 +157,8 @@ async fn history(session: &Session) -> Result<Vec<String>, Box<dyn std::error::E
                 Content::Text { text, .. } => text.resolve(&*blobs).into_owned(),
                 Content::Reasoning { text, .. } => format!("({})", text.resolve(&*blobs)),
                 Content::Tool(tool) => {
-                    let told = tool.error.as_ref().unwrap_or(&tool.output).resolve(&*blobs);
-                    format!("{}={}({told})", tool.name, tool.status.as_str())
+                    let result = tool.error.as_ref().unwrap_or(&tool.output).resolve(&*blobs);
+                    format!("{}={}({result})", tool.name, tool.status.as_str())
                 }
             });
             let content = content.collect::<Vec<_>>().join(" | ");

@@ -189,8 +189,9 @@ async fn results_are_texts_values_and_images() -> Tested {
 async fn a_server_that_ends_is_started_again_and_the_call_is_not_repeated() -> Tested {
     crate::needs!("python3");
     let started = Started::new("plain", |server| server).await?;
-    let told = "MCP server test: the server ended; it wrote: out of luck. Whether the call had an effect is not known.";
-    assert_eq!(started.text("crash", "{}").await, told);
+    let message =
+        "MCP server test: the server ended; it wrote: out of luck. Whether the call had an effect is not known.";
+    assert_eq!(started.text("crash", "{}").await, message);
     assert_eq!(started.starts(), 1);
     assert_eq!(started.text("echo", "{}").await, "{}");
     assert_eq!(started.starts(), 2);
@@ -202,8 +203,8 @@ async fn a_call_that_takes_too_long_is_cancelled() -> Tested {
     crate::needs!("python3");
     let limited = |server| McpServer { timeout: Duration::from_millis(50), ..server };
     let started = Started::new("plain", limited).await?;
-    let told = "MCP server test: no answer to tools/call within 50 ms. Whether the call had an effect is not known.";
-    assert_eq!(started.text("wait", "{}").await, told);
+    let message = "MCP server test: no answer to tools/call within 50 ms. Whether the call had an effect is not known.";
+    assert_eq!(started.text("wait", "{}").await, message);
     started.logged("notifications/cancelled").await;
     Ok(())
 }
@@ -227,20 +228,20 @@ async fn servers_that_cannot_be_used_are_named() -> Tested {
     crate::needs!("python3");
     let absent = |server| McpServer { program: "/nowhere/server".into(), ..server };
     let slow = |server| McpServer { start_timeout: Duration::from_millis(50), ..server };
-    let told = async |mode: &str, change: fn(McpServer) -> McpServer| {
+    let failure = async |mode: &str, change: fn(McpServer) -> McpServer| {
         let started = Started::new(mode, change).await?;
         assert_eq!(started.names(), Vec::<String>::new());
         Ok::<String, std::io::Error>(started.remarks.join("\n"))
     };
     let rest = "; its tools are not offered";
-    let why = told("plain", absent).await?;
+    let why = failure("plain", absent).await?;
     let missing = "MCP server test: /nowhere/server could not be started: No such file or directory (os error 2)";
     assert_eq!(why, format!("{missing}{rest}"));
     let refused = format!("MCP server test: the server ended; it wrote: no licence{rest}");
-    assert_eq!(told("refuses", |server| server).await?, refused);
-    assert_eq!(told("hangs", slow).await?, format!("MCP server test: no answer to initialize within 50 ms{rest}"));
+    assert_eq!(failure("refuses", |server| server).await?, refused);
+    assert_eq!(failure("hangs", slow).await?, format!("MCP server test: no answer to initialize within 50 ms{rest}"));
     let old = "MCP server test: it speaks version \"1999-01-01\" of the protocol, which is not supported";
-    assert_eq!(told("old", |server| server).await?, format!("{old}{rest}"));
+    assert_eq!(failure("old", |server| server).await?, format!("{old}{rest}"));
     Ok(())
 }
 

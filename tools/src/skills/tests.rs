@@ -12,7 +12,7 @@ fn files(paths: &[(&str, &str)]) -> Arc<MemoryFilesystem> {
     Arc::new(files)
 }
 
-async fn told(folder: &SkillFolders) -> Result<Vec<(String, Option<String>)>, String> {
+async fn listing(folder: &SkillFolders) -> Result<Vec<(String, Option<String>)>, String> {
     match folder.skills().await {
         Loaded::Available(skills) => Ok(skills.into_iter().map(|skill| (skill.name, skill.description)).collect()),
         Loaded::Absent => Ok(Vec::new()),
@@ -33,7 +33,7 @@ async fn the_first_folder_that_has_a_name_wins() {
     ]);
     let own = |name: &str, said: Option<&str>| (name.to_string(), said.map(String::from));
     let expected = vec![own("audit", Some("of the user")), own("bare", None), own("deep", Some("named by its folder"))];
-    assert_eq!(told(&SkillFolders::new(files, ["/user", "/project", "/nowhere"])).await, Ok(expected));
+    assert_eq!(listing(&SkillFolders::new(files, ["/user", "/project", "/nowhere"])).await, Ok(expected));
 }
 
 #[tokio::test]
@@ -48,8 +48,8 @@ async fn a_body_says_where_the_skills_files_are() {
 async fn a_passing_failure_makes_skills_unavailable_and_removes_none() {
     let files = files(&[("/s/audit/SKILL.md", "---\nname: audit\n---\nB"), ("/s/other/SKILL.md", "B")]);
     files.deny("/s/other/SKILL.md");
-    let told = told(&SkillFolders::new(files, ["/s"])).await;
-    assert!(told.as_ref().is_err_and(|reason| reason.contains("/s/other/SKILL.md")), "{told:?}");
+    let found = listing(&SkillFolders::new(files, ["/s"])).await;
+    assert!(found.as_ref().is_err_and(|reason| reason.contains("/s/other/SKILL.md")), "{found:?}");
 }
 
 #[cfg(unix)]
@@ -75,7 +75,7 @@ async fn a_link_out_of_a_project_that_nobody_trusts_is_no_skill() -> Result<(), 
             Arc::new(RealFilesystem),
             [SkillRoot { path: root.clone(), within, guarded: Vec::new() }],
         );
-        let names: Vec<String> = told(&folder).await?.into_iter().map(|(name, _)| name).collect();
+        let names: Vec<String> = listing(&folder).await?.into_iter().map(|(name, _)| name).collect();
         let links = folder.links_out().await.map_err(|error| error.to_string())?;
         Ok::<_, String>((names.join(" "), links.into_iter().map(|link| link.path).collect::<Vec<_>>()))
     };
@@ -109,7 +109,7 @@ async fn a_link_to_what_is_asked_for_before_it_is_read_is_no_skill() -> Result<(
         SkillFolders::new(Arc::new(RealFilesystem), [root])
     };
     let names = async |within: Option<&str>| {
-        let skills = told(&skills(within)).await?;
+        let skills = listing(&skills(within)).await?;
         Ok::<_, String>(skills.into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" "))
     };
     assert_eq!(names(Some(&top)).await?, "own");
@@ -134,7 +134,7 @@ async fn a_pipe_and_a_file_that_is_too_large_are_no_skills() -> Result<(), Box<d
     std::fs::write(at("huge"), "x".repeat((1 << 20) + 1))?;
     mknodat(CWD, at("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0)?;
     let root = folder.path().to_str().ok_or("temporary path")?;
-    let told = told(&SkillFolders::new(Arc::new(RealFilesystem), [root])).await?;
-    assert_eq!(told, [("own".to_string(), None)]);
+    let found = listing(&SkillFolders::new(Arc::new(RealFilesystem), [root])).await?;
+    assert_eq!(found, [("own".to_string(), None)]);
     Ok(())
 }

@@ -78,8 +78,8 @@ impl Bench {
 
     /// What a call needs permission for, as `action resource`.
     pub(super) fn demands(&self, tool: &str, input: Value) -> Vec<String> {
-        let told = |demand: Demand| format!("{} {}", demand.action, demand.resources.join(" | "));
-        self.judged(tool, input).map(|demands| demands.into_iter().map(told).collect()).unwrap_or_default()
+        let line = |demand: Demand| format!("{} {}", demand.action, demand.resources.join(" | "));
+        self.judged(tool, input).map(|demands| demands.into_iter().map(line).collect()).unwrap_or_default()
     }
 
     pub(super) fn judged(&self, tool: &str, input: Value) -> Result<Vec<Demand>, CallError> {

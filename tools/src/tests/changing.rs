@@ -121,7 +121,7 @@ fn what_the_system_does_not_let_be_kept_is_said() -> Tested {
     let bench = Bench::new()?;
     bench.put("a.txt", "one\n")?;
     let place = Workplace::at(bench.at(""), bench.at(""));
-    let told = change::tool_output(
+    let output = change::tool_output(
         &place,
         SessionId::from_parts(0, 1),
         &bench.at("a.txt"),
@@ -130,7 +130,7 @@ fn what_the_system_does_not_let_be_kept_is_said() -> Tested {
         &vec!["its owner", "its group"],
     );
     let expected = "Edited a.txt (+1 -1 lines). The system did not let it keep its owner and its group.";
-    assert_eq!(told.text.as_deref(), Some(expected));
+    assert_eq!(output.text.as_deref(), Some(expected));
     Ok(())
 }
 

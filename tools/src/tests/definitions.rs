@@ -5,7 +5,7 @@ use annals_core::NoBlobs;
 use annals_runtime::tools::Tool;
 use std::sync::Arc;
 
-fn told(tool: &Arc<dyn Tool>) -> String {
+fn rendered(tool: &Arc<dyn Tool>) -> String {
     let definition = tool.definition();
     let schema = definition.schema.value(&NoBlobs);
     format!("{} ({}): {}\n{schema:#}\n", definition.name, tool.action(), definition.description.resolve(&NoBlobs))
@@ -14,15 +14,15 @@ fn told(tool: &Arc<dyn Tool>) -> String {
 #[test]
 fn the_definitions_are_stable_and_hold_nothing_but_what_a_model_needs() {
     let tools = tools(&Workplace::at("/project", "/project"));
-    let told: Vec<String> = tools.iter().map(told).collect();
-    insta::assert_snapshot!(told.join("\n"));
+    let lines: Vec<String> = tools.iter().map(rendered).collect();
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]
 fn the_further_definitions_are_stable_and_short() {
     let further = further_tools(&Workplace::at("/project", "/project"), None, None);
-    let told: Vec<String> = further.iter().map(told).collect();
-    let all = told.join("\n");
+    let lines: Vec<String> = further.iter().map(rendered).collect();
+    let all = lines.join("\n");
     let length: usize = further
         .iter()
         .map(|tool| tool.definition())

@@ -220,12 +220,12 @@ async fn what_an_interrupted_step_changed_is_undone_too() -> Tested {
     let place = Place::committed(&[("a", "one\n")])?;
     let root = place.root.clone();
     let running = Arc::new(tokio::sync::Notify::new());
-    let (told, path) = (running.clone(), root.join("a"));
+    let (started, path) = (running.clone(), root.join("a"));
     let tool = FunctionTool::new("work", "Works.", &json!({"type": "object"}), move |_: serde_json::Value, _| {
-        let (told, path) = (told.clone(), path.clone());
+        let (started, path) = (started.clone(), path.clone());
         async move {
             fs::write(path, "half\n").map_err(|error| ToolError(error.to_string()))?;
-            told.notify_one();
+            started.notify_one();
             std::future::pending::<()>().await;
             Ok(ToolOutput::default())
         }
@@ -288,11 +288,11 @@ async fn a_session_tells_what_it_changed_so_far_and_an_undo_takes_its_part_back(
     let totals = |files, additions, deletions| Some(FileTotals { files, additions, deletions });
     // `a` was changed twice, `b` added, `gone` deleted: three files in all, against those before the first step.
     assert_eq!(session.view().await?.session.changed.totals(), totals(3, 2, 2));
-    let told = || async {
+    let summaries = || async {
         let kinds = events(&world, &session).await?;
         Ok::<_, annals_store::ReadError>(kinds.iter().filter(|kind| **kind == "files.summarised").count())
     };
-    assert_eq!(told().await?, 2, "an activity that changes nothing tells nothing");
+    assert_eq!(summaries().await?, 2, "an activity that changes nothing tells nothing");
     session.stage(&session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?).await?;
     assert_eq!(session.view().await?.session.changed.totals(), totals(3, 2, 2), "it is only staged");
     session.commit_revert().await?;

@@ -90,8 +90,8 @@ struct Asked(Mutex<Vec<String>>, Option<PermissionAnswer>);
 
 impl Approver for Asked {
     fn ask(&self, question: PermissionQuestion) -> Boxed<'_, Answered> {
-        let told = format!("{} {}", question.action, question.resources.join(" | "));
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(told);
+        let line = format!("{} {}", question.action, question.resources.join(" | "));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         let answer = self.1.clone().unwrap_or(PermissionAnswer::Once);
         Box::pin(async move { Answered::by_user(answer) })
     }

@@ -54,15 +54,15 @@ fn a_duplicate_key_is_an_error_before_anything_is_rendered() {
 fn an_empty_rendering_is_an_error_that_names_the_source_and_the_renderer() {
     let empty = |kind| ReconcileError::EmptyRendering { key: "core/date".parse().unwrap(), kind };
     let source = |kind| [rendering_empty("core/date", json!({"v": "new"}), kind)];
-    let told = snapshot("core/date", old(), None);
+    let stored = snapshot("core/date", old(), None);
     for (kind, error) in [("baseline", empty(RenderKind::Baseline)), ("removal", empty(RenderKind::Removal))] {
         assert_eq!(initialize(&source(kind)), Err(error.clone()));
-        assert_eq!(replace(&source(kind), &told), Err(error.clone()));
+        assert_eq!(replace(&source(kind), &stored), Err(error.clone()));
         assert_eq!(reconcile(&source(kind), &Snapshot::default(), &NoBlobs), Err(error.clone()));
         assert_eq!(error.to_string(), alloc::format!("System context source core/date rendered an empty {kind}"));
     }
     for (kind, error) in [("update", empty(RenderKind::Update)), ("removal", empty(RenderKind::Removal))] {
-        assert_eq!(reconcile(&source(kind), &told, &NoBlobs), Err(error.clone()));
+        assert_eq!(reconcile(&source(kind), &stored, &NoBlobs), Err(error.clone()));
         assert_eq!(error.to_string(), alloc::format!("System context source core/date rendered an empty {kind}"));
     }
 }
@@ -82,13 +82,13 @@ fn one_empty_rendering_withholds_every_other_text() {
 fn stored_values_and_removal_texts_are_read_from_blobs() {
     let (value, removal) = (String::from("{\"v\":\"old\"}"), String::from("it is gone"));
     let reference = |text: &str| Text::from(BlobRef::to(text));
-    let told = snapshot("core/date", Json(reference(&value)), Some(reference(&removal)));
+    let stored = snapshot("core/date", Json(reference(&value)), Some(reference(&removal)));
     let blobs: BTreeMap<Digest, String> =
         [value, removal].map(|text| (Digest::of(text.as_bytes()), text)).into_iter().collect();
     let changed = [observed("core/date", Some(json!({"v": "new"})), false, &Calls::default())];
-    let Ok(Reconciled::Updated(update)) = reconcile(&changed, &told, &blobs) else { panic!("updated") };
+    let Ok(Reconciled::Updated(update)) = reconcile(&changed, &stored, &blobs) else { panic!("updated") };
     assert_eq!(update.text, "core/date was old, is new");
-    let Ok(Reconciled::Updated(update)) = reconcile(&[], &told, &blobs) else { panic!("updated") };
+    let Ok(Reconciled::Updated(update)) = reconcile(&[], &stored, &blobs) else { panic!("updated") };
     assert_eq!((update.text.as_str(), update.removed), ("it is gone", vec!["core/date".parse().unwrap()]));
 }
 
@@ -134,8 +134,8 @@ fn a_stored_value_whose_blob_is_missing_does_not_decode() {
 fn a_removal_text_that_is_empty_or_missing_counts_as_not_stored() {
     let none = Reconciled::ReplacementReady(Generation::default());
     for removed in [Text::default(), Text::from(BlobRef::to("it is gone")), Text::from(BlobRef::to(""))] {
-        let told = snapshot("core/date", old(), Some(removed));
-        assert_eq!(reconcile(&[], &told, &NoBlobs), Ok(none.clone()));
+        let stored = snapshot("core/date", old(), Some(removed));
+        assert_eq!(reconcile(&[], &stored, &NoBlobs), Ok(none.clone()));
     }
 }
 
@@ -143,8 +143,8 @@ fn a_removal_text_that_is_empty_or_missing_counts_as_not_stored() {
 fn a_replacement_does_not_look_at_stored_values() {
     let calls = Calls::default();
     let observations = [observed("core/date", Some(json!({"v": "new"})), false, &calls)];
-    let told = snapshot("core/date", Json::received("not JSON"), None);
-    assert!(matches!(replace(&observations, &told), Ok(Replaced::ReplacementReady(_))));
+    let stored = snapshot("core/date", Json::received("not JSON"), None);
+    assert!(matches!(replace(&observations, &stored), Ok(Replaced::ReplacementReady(_))));
     let unavailable = [observed("core/date", None, false, &calls)];
-    assert_eq!(reconcile(&unavailable, &told, &NoBlobs), Ok(Reconciled::Unchanged), "row 5 does not decode either");
+    assert_eq!(reconcile(&unavailable, &stored, &NoBlobs), Ok(Reconciled::Unchanged), "row 5 does not decode either");
 }

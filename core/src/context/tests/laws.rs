@@ -61,7 +61,7 @@ fn entries(keys: &Keys, expected: &Expected) -> Snapshot {
     Snapshot(expected.entries.iter().map(entry).collect())
 }
 
-fn told(expected: &Expected) -> Vec<Key> {
+fn shown_keys(expected: &Expected) -> Vec<Key> {
     expected.texts.iter().map(|(text, _)| key(text)).collect()
 }
 
@@ -77,7 +77,7 @@ fn is_generation(keys: &Keys, expected: &Expected, generation: &Generation) {
 }
 
 fn is_update(keys: &Keys, expected: &Expected, before: Snapshot, update: &Update) {
-    assert_eq!(update.keys, told(expected), "{keys:?}");
+    assert_eq!(update.keys, shown_keys(expected), "{keys:?}");
     assert_eq!(update.text, joined(expected), "{keys:?}");
     let Snapshot(mut after) = before;
     after.extend(update.set.clone());

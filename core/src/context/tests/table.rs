@@ -162,7 +162,7 @@ impl Expected {
         self.entries.push((key, Held::Fresh));
     }
 
-    fn tell(&mut self, kind: &str, key: &'static str, text: String) {
+    fn expect_text(&mut self, kind: &str, key: &'static str, text: String) {
         self.calls.push(format!("{kind} {key}"));
         self.texts.push((key, text));
     }
@@ -191,8 +191,8 @@ pub(super) fn reconcile(keys: &[(&'static str, Case)]) -> Decision {
     let mut expected = Expected::default();
     for (key, case) in keys {
         match row(case).text {
-            Text::Baseline => expected.tell("baseline", key, baseline(key)),
-            Text::Update => expected.tell("update", key, update(key)),
+            Text::Baseline => expected.expect_text("baseline", key, baseline(key)),
+            Text::Update => expected.expect_text("update", key, update(key)),
             Text::None | Text::StoredRemoval => {}
         }
         match row(case).next {
@@ -210,8 +210,9 @@ pub(super) fn reconcile(keys: &[(&'static str, Case)]) -> Decision {
 
 /// Table 3.3.
 pub(super) fn replace(keys: &[(&'static str, Case)]) -> Decision {
-    let told = |case: &Case| case.stored != Stored::Nothing;
-    let blocking: Vec<_> = keys.iter().filter(|(_, case)| case.now == U && told(case)).map(|(key, _)| *key).collect();
+    let is_stored = |case: &Case| case.stored != Stored::Nothing;
+    let blocking: Vec<_> =
+        keys.iter().filter(|(_, case)| case.now == U && is_stored(case)).map(|(key, _)| *key).collect();
     if !blocking.is_empty() {
         return Decision::Blocked(blocking);
     }
@@ -227,7 +228,7 @@ pub(super) fn initialize(keys: &[(&'static str, Case)]) -> Result<Expected, Vec<
 fn all_baselines(keys: &[(&'static str, Case)]) -> Expected {
     let mut expected = Expected::default();
     for (key, case) in keys.iter().filter(|(_, case)| case.now == A) {
-        expected.tell("baseline", key, baseline(key));
+        expected.expect_text("baseline", key, baseline(key));
         expected.fresh(key, case);
     }
     expected

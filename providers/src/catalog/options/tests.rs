@@ -4,7 +4,7 @@ use annals_core::NoBlobs;
 use serde_json::{Map, Value, json};
 
 /// `controls / options / body`, each as canonical JSON.
-fn told(protocol: Protocol, settings: &Value) -> Result<[Value; 3], OptionsError> {
+fn partitioned(protocol: Protocol, settings: &Value) -> Result<[Value; 3], OptionsError> {
     let options = partition(protocol, settings.as_object().unwrap_or(&Map::new()))?;
     let values = |part: std::collections::BTreeMap<String, annals_core::Json>| -> Value {
         part.into_iter().map(|(name, value)| (name, value.value(&NoBlobs))).collect::<Map<_, _>>().into()
@@ -95,7 +95,7 @@ fn settings_are_taken_apart_into_controls_options_and_body_fields() {
             [json!({}), json!({}), json!({})],
         ),
     ] {
-        assert_eq!(told(protocol, &settings), Ok(parts), "{protocol} {settings}");
+        assert_eq!(partitioned(protocol, &settings), Ok(parts), "{protocol} {settings}");
     }
 }
 
@@ -107,16 +107,16 @@ fn a_body_field_of_the_protocol_is_refused_by_name() {
         (Protocol::AnthropicMessages, json!({"system": "x"}), vec!["system"]),
     ] {
         let fields = fields.into_iter().map(str::to_owned).collect();
-        assert_eq!(told(protocol, &settings), Err(OptionsError::ProtocolOwned(fields)), "{settings}");
+        assert_eq!(partitioned(protocol, &settings), Err(OptionsError::ProtocolOwned(fields)), "{settings}");
     }
 }
 
 #[test]
 fn an_effort_that_no_model_knows_is_an_error() {
     for settings in [json!({"reasoningEffort": "enormous"}), json!({"openai": {"reasoning_effort": 3}})] {
-        let error = told(Protocol::OpenAiChat, &settings).err().map(|error| error.to_string());
+        let error = partitioned(Protocol::OpenAiChat, &settings).err().map(|error| error.to_string());
         assert!(error.is_some_and(|error| error.contains("there is no reasoning effort")), "{settings}");
     }
-    let refused = told(Protocol::OpenAiChat, &json!({"providerOptions": 1}));
+    let refused = partitioned(Protocol::OpenAiChat, &json!({"providerOptions": 1}));
     assert_eq!(refused, Err(OptionsError::NotATable("providerOptions".into())));
 }

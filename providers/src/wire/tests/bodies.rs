@@ -69,7 +69,7 @@ fn what_a_protocol_cannot_say_is_refused_with_what_it_can() {
     let controls: Listed = |request| &mut request.options.controls;
     let options: Listed = |request| &mut request.options.options;
     let body: Listed = |request| &mut request.options.body;
-    let told = [
+    let shown = [
         refused(OpenAiResponses, set("top_k", "5", controls)),
         refused(OpenAiChat, set("max_tokens", "0", controls)),
         refused(OpenAiChat, set("openai.reasoningEfort", "\"low\"", options)),
@@ -82,7 +82,7 @@ fn what_a_protocol_cannot_say_is_refused_with_what_it_can() {
         refused(OpenAiChat, |request| request.model.protocol = "gemini".into()),
         refused(OpenAiChat, |request| request.tools.iter_mut().for_each(|tool| tool.schema = Json::received("{"))),
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(shown.join("\n"));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn media_are_sent_where_they_may_be_and_told_in_words_where_not() -> Result<(), 
         Ok(part)
     };
     let large = format!("data:image/png;base64,{}", "AAAA".repeat(7 * 1024 * 1024));
-    let told = [
+    let shown = [
         shown("image/png", Some("a.png"), PNG)?,
         shown("IMAGE/PNG", Some("a.png"), PNG)?,
         shown("image/jpeg", Some("a.jpg"), PNG)?,
@@ -139,7 +139,7 @@ fn media_are_sent_where_they_may_be_and_told_in_words_where_not() -> Result<(), 
         shown("audio/wav", Some("a.wav"), "data:audio/wav;base64,AAAA")?,
         shown("text/plain", Some("notes.txt"), "/srv/notes.txt")?,
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(shown.join("\n"));
     Ok(())
 }
 
@@ -257,8 +257,8 @@ fn two_tools_never_have_one_name() -> Result<(), BodyError> {
         request.tools[0].name = "acme.read".into();
         assert!(body(&request)?.contains(r#""name":"acme_read","description""#), "{protocol}");
         request.tools[1].name = "acme_read".into();
-        let told = "the tools acme.read and acme_read would both be called acme_read: rename one of them";
-        assert_eq!(body(&request).map_err(|error| error.to_string()), Err(told.into()), "{protocol}");
+        let message = "the tools acme.read and acme_read would both be called acme_read: rename one of them";
+        assert_eq!(body(&request).map_err(|error| error.to_string()), Err(message.into()), "{protocol}");
     }
     Ok(())
 }

@@ -74,7 +74,7 @@ fn messages(turns: Vec<Turn>) -> Vec<RequestMessage> {
                 }
                 out.push(message(Role::User, blocks));
             }
-            Turn::System(told) => out.push(message(Role::System, vec![text(&told)])),
+            Turn::System(content) => out.push(message(Role::System, vec![text(&content)])),
             Turn::Answer(pieces) => {
                 let (mut blocks, mut results) = (Vec::new(), Vec::new());
                 for (n, piece) in pieces.into_iter().enumerate() {

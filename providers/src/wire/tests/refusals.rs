@@ -14,7 +14,7 @@ fn a_status_and_a_body_say_what_went_wrong() {
     let none = RetryAdvice::default();
     let wait = |after_ms| RetryAdvice { after_ms: Some(after_ms), retry: None };
     let retry = |retry| RetryAdvice { after_ms: None, retry: Some(retry) };
-    let told = [
+    let shown = [
         line(400, none, r#"{"error":{"message":"Unknown field: foo","type":"invalid_request_error"}}"#),
         line(400, none, ""),
         line(413, none, " \n"),
@@ -50,7 +50,7 @@ fn a_status_and_a_body_say_what_went_wrong() {
         line(500, none, &"<html>".repeat(100)),
         line(500, none, &format!(r#"{{"error":{{"message":"{}"}}}}"#, "long ".repeat(200))),
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(shown.join("\n"));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_body_of_any_length_is_looked_at_only_so_far() {
 
 #[test]
 fn the_words_that_servers_have_for_a_full_context_are_understood() {
-    let told = [
+    let shown = [
         "input length and `max_tokens` exceed context limit: 184915 + 20000 > 200000, decrease input length or \
          `max_tokens` and try again",
         "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
@@ -75,7 +75,7 @@ fn the_words_that_servers_have_for_a_full_context_are_understood() {
         "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
         "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
     ];
-    for words in told {
+    for words in shown {
         let body = serde_json::json!({"error": {"type": "invalid_request_error", "message": words}}).to_string();
         let error = refusal(Protocol::OpenAiChat, 400, RetryAdvice::default(), &body);
         assert_eq!(error.kind, ProviderErrorKind::Overflow, "{words}");

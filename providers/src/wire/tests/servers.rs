@@ -216,7 +216,7 @@ fn an_incomplete_response_ends_with_its_length_also_within_a_call() {
 
 #[test]
 fn an_error_is_one_in_whatever_form_a_proxy_puts_it() {
-    for (event, told) in [
+    for (event, message) in [
         (r#"{"type":"error","message":"Overloaded"}"#, "provider-internal: the provider failed: Overloaded"),
         (r#"{"type":"error","error":"Too many requests"}"#, "rate-limit: too many requests: Too many requests"),
         (
@@ -224,8 +224,8 @@ fn an_error_is_one_in_whatever_form_a_proxy_puts_it() {
             "invalid-request: the provider refused the request: No such model",
         ),
     ] {
-        assert_eq!(messages(&[event]).lines().next(), Some(told), "{event}");
-        assert_eq!(responses(&[event]).lines().next(), Some(told), "{event}");
+        assert_eq!(messages(&[event]).lines().next(), Some(message), "{event}");
+        assert_eq!(responses(&[event]).lines().next(), Some(message), "{event}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which files are told, in which order, and what becomes of those that cannot be read.
 
-use super::super::tests::{Outcome, baseline, boundary, told};
+use super::super::tests::{Outcome, baseline, boundary, update_text};
 use super::*;
 use crate::ports::{FileKind, MemoryFilesystem, RealFilesystem};
 use annals_core::event::Effect;
@@ -65,7 +65,7 @@ async fn a_change_tells_the_whole_set_and_the_end_of_it_says_so() -> Outcome {
     files.write("/project/AGENTS.md", "new");
     let after = load(&files, global(), &at).await?;
     assert_eq!(
-        told(&before, &after).await?.as_deref(),
+        update_text(&before, &after).await?.as_deref(),
         Some(
             "These instructions replace all previously loaded ambient instructions.\n\n\
              Instructions from: /project/a/AGENTS.md\n\n\nInstructions from: /project/AGENTS.md\nnew"
@@ -75,7 +75,7 @@ async fn a_change_tells_the_whole_set_and_the_end_of_it_says_so() -> Outcome {
     files.remove("/project/a/AGENTS.md");
     let none = load(&files, global(), &at).await?;
     assert_eq!(none.keys().count(), 0);
-    assert_eq!(told(&before, &none).await?.as_deref(), Some("Previously loaded instructions no longer apply."));
+    assert_eq!(update_text(&before, &none).await?.as_deref(), Some("Previously loaded instructions no longer apply."));
     Ok(())
 }
 
@@ -174,7 +174,7 @@ async fn a_link_out_of_a_project_is_told_only_where_the_user_trusts_it() -> Outc
     symlink(format!("{top}/home/notes"), format!("{root}/docs/out"))?;
     let config = InstructionFiles { configured: vec!["docs/**/x.md".into()], ..InstructionFiles::default() };
     let files = Arc::new(RealFilesystem);
-    let told = async |config: &InstructionFiles, at: &Boundary| {
+    let rendered = async |config: &InstructionFiles, at: &Boundary| {
         let context = Instructions { files: files.clone(), config: config.clone() }.produce(at).await?;
         baseline(&context).await
     };
@@ -182,7 +182,7 @@ async fn a_link_out_of_a_project_is_told_only_where_the_user_trusts_it() -> Outc
     // As an earlier version recorded it.
     at.discovered = vec![format!("{top}/home/key")];
     let own = format!("Instructions from: {root}/AGENTS.md\nrules\n\nInstructions from: {root}/docs/x.md\ndocs");
-    assert_eq!(told(&config, &at).await?, own);
+    assert_eq!(rendered(&config, &at).await?, own);
     let links = Instructions { files: files.clone(), config: config.clone() }.links_out(&format!("{root}/a")).await?;
     let link =
         |path: &str, target: &str| LinkOut { path: format!("{root}/{path}"), target: format!("{top}/home/{target}") };
@@ -190,12 +190,12 @@ async fn a_link_out_of_a_project_is_told_only_where_the_user_trusts_it() -> Outc
     let read = format!("{root}/a/in/x.rs");
     assert!(discover(files.as_ref(), &config, &root, &read, &[]).await?.is_empty());
     let trusted = InstructionFiles { links_out: true, ..config.clone() };
-    let all = told(&trusted, &at).await?;
+    let all = rendered(&trusted, &at).await?;
     assert!(all.contains("private") && all.contains("notes"), "{all}");
     assert_eq!(discover(files.as_ref(), &trusted, &root, &read, &[]).await?, [format!("{top}/home/key")]);
     // What the user names himself is no link of the project's.
     let wished = InstructionFiles { configured: vec!["../home/notes/*.md".into()], ..config };
-    assert!(told(&wished, &boundary(&root)).await?.contains("notes"));
+    assert!(rendered(&wished, &boundary(&root)).await?.contains("notes"));
     Ok(())
 }
 
@@ -218,21 +218,21 @@ async fn a_link_to_what_is_asked_for_before_it_is_read_is_not_told_unasked() -> 
     let guarded = vec![rule("*", Effect::Allow), rule("*.env", Effect::Ask)];
     let config = InstructionFiles { guarded, ..InstructionFiles::default() };
     let files = Arc::new(RealFilesystem);
-    let told = async |config: &InstructionFiles| {
+    let rendered = async |config: &InstructionFiles| {
         let context = Instructions { files: files.clone(), config: config.clone() };
         baseline(&context.produce(&boundary(&format!("{root}/a"))).await?).await
     };
-    assert_eq!(told(&config).await?, format!("Instructions from: {root}/README.md\nrules"));
+    assert_eq!(rendered(&config).await?, format!("Instructions from: {root}/README.md\nrules"));
     let links = Instructions { files: files.clone(), config: config.clone() }.links_out(&format!("{root}/a")).await?;
     assert_eq!(links, [LinkOut { path: format!("{root}/a/AGENTS.md"), target: format!("{root}/.env") }]);
     assert!(discover(files.as_ref(), &config, &root, &format!("{root}/c/x.rs"), &[]).await?.is_empty());
     // Nor what the project's own configuration may name.
     let named = InstructionFiles { configured: vec![".e*".into()], ..config.clone() };
-    assert!(!told(&named).await?.contains("private"));
+    assert!(!rendered(&named).await?.contains("private"));
     let called = InstructionFiles { names: vec![".env".into()], ..config.clone() };
-    assert!(!told(&called).await?.contains("private"));
+    assert!(!rendered(&called).await?.contains("private"));
     let trusted = InstructionFiles { links_out: true, ..config };
-    assert!(told(&trusted).await?.contains("private"));
+    assert!(rendered(&trusted).await?.contains("private"));
     Ok(())
 }
 

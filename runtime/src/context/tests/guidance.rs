@@ -1,7 +1,7 @@
 //! Skill and reference guidance.
 
 use super::super::*;
-use super::{Outcome, baseline, boundary, told};
+use super::{Outcome, baseline, boundary, update_text};
 use crate::Boxed;
 use annals_core::event::{Effect, Rule};
 
@@ -60,7 +60,7 @@ async fn a_changed_list_supersedes_the_former_and_an_empty_one_says_so() -> Outc
     let before = skills(&[skill("a", Some("x"))], Some(&[])).await?;
     let after = skills(&[], Some(&[])).await?;
     assert_eq!(
-        told(&before, &after).await?.as_deref(),
+        update_text(&before, &after).await?.as_deref(),
         Some(
             format!(
                 "The available skills have changed. This list supersedes the previous available skills list.\n\
@@ -70,7 +70,7 @@ async fn a_changed_list_supersedes_the_former_and_an_empty_one_says_so() -> Outc
         )
     );
     assert_eq!(
-        told(&before, &SystemContext::default()).await?.as_deref(),
+        update_text(&before, &SystemContext::default()).await?.as_deref(),
         Some("Skill guidance is no longer available. Do not use any previously listed skill.")
     );
     Ok(())

@@ -49,9 +49,9 @@ async fn a_follower_gets_a_damaged_run_from_one_way_through_sled() {
         let slice = material::next_slice(&mut following).await.unwrap();
         assert_eq!((slice.batch.session, slice.from), (material::session(position % 2), Seq(position / 2)));
     }
-    let told = log.remarks();
-    assert_eq!(told.len(), 12);
-    assert!(told.iter().all(|remark| matches!(remark, Remark::Hurt { .. })), "{told:?}");
+    let remarks = log.remarks();
+    assert_eq!(remarks.len(), 12);
+    assert!(remarks.iter().all(|remark| matches!(remark, Remark::Hurt { .. })), "{remarks:?}");
     // What is ahead of a page that ends in the run is remembered for the next.
     let mut spare = Spare::new();
     let (found, next) = log.shared.positions(40, &mut spare).unwrap();

@@ -78,8 +78,8 @@ async fn both_copies_serve(tuning: Tuning) {
     for page in [1, 1024] {
         assert!(all_pages(&log, material::session(1), page).await == first, "sled has what the journal lost");
     }
-    let told = log.remarks();
-    assert!(!told.is_empty() && told.iter().all(|remark| matches!(remark, Remark::Hurt { .. })), "{told:?}");
+    let remarks = log.remarks();
+    assert!(!remarks.is_empty() && remarks.iter().all(|remark| matches!(remark, Remark::Hurt { .. })), "{remarks:?}");
     log.close().await.unwrap();
 }
 

@@ -46,8 +46,8 @@ async fn what_is_damaged_in_every_copy_is_told_and_the_rest_can_be_read() {
         assert_eq!(report.lost_something(), round == 0, "{:?}", report.remarks);
         assert_eq!(material::whole(&log, other).await.unwrap().len(), 6);
         assert_eq!(material::seqs(&log.read(hurt, Seq::ZERO, 9).await.unwrap()), [0, 1, 2, 3, 4]);
-        let told = log.read(hurt, Seq(5), 9).await.unwrap_err().to_string();
-        assert!(told.contains("event 5"), "{told}");
+        let error = log.read(hurt, Seq(5), 9).await.unwrap_err().to_string();
+        assert!(error.contains("event 5"), "{error}");
         assert_eq!(material::seqs(&log.read(hurt, Seq(7), 9).await.unwrap()), [7, 8, 9, 10]);
         assert_eq!(material::seqs(&log.read_back(hurt, Seq(11), 9).await.unwrap()), [9, 10, 7, 8]);
         log.close().await.unwrap();

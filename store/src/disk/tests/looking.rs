@@ -210,8 +210,8 @@ async fn damage_in_the_journal_is_read_from_a_copy_of_sled_that_goes_again() {
         let before = state(dir.path());
         let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
         assert!(everything(&log).await == whole, "{:?}", report.remarks);
-        let told: Vec<Remark> = report.remarks.iter().cloned().chain(log.remarks()).collect();
-        assert!(!told.is_empty() && !told.iter().any(Remark::is_loss), "{told:?}");
+        let remarks: Vec<Remark> = report.remarks.iter().cloned().chain(log.remarks()).collect();
+        assert!(!remarks.is_empty() && !remarks.iter().any(Remark::is_loss), "{remarks:?}");
         let findings = log.examine(|_, _| {}).unwrap().findings;
         assert!(
             findings.iter().any(|it| matches!(it, Finding::Segment { missing, in_sled, .. } if missing == in_sled))

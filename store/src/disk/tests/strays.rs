@@ -66,8 +66,8 @@ async fn stray_files_are_ignored_by_who_looks_and_set_aside_by_who_writes() {
             is_whole(&log).await;
             assert!(content(dir.path()) == before, "looking changed something at {far}");
             // At 18 the journal ends: there it may be a segment whose header was damaged.
-            let told = summary(&report.remarks);
-            assert_eq!(told.len(), usize::from(far > 0), "{far}, {copied}: {told:?}");
+            let remarks = summary(&report.remarks);
+            assert_eq!(remarks.len(), usize::from(far > 0), "{far}, {copied}: {remarks:?}");
             drop(log);
             let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
             assert!(!report.lost_something(), "{far}: {:?}", report.remarks);
@@ -116,13 +116,19 @@ async fn a_segment_of_another_store_is_set_aside() {
             let before = content(dir.path());
             let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
             is_whole(&log).await;
-            let told = &report.remarks[..];
-            assert!(matches!(told, [Remark::Stray { set_aside: None, .. }]), "{first} {named} {packed}: {told:?}");
+            let remarks = &report.remarks[..];
+            assert!(
+                matches!(remarks, [Remark::Stray { set_aside: None, .. }]),
+                "{first} {named} {packed}: {remarks:?}"
+            );
             assert!(content(dir.path()) == before);
             let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
             is_whole(&log).await;
-            let told = &report.remarks[..];
-            assert!(matches!(told, [Remark::Stray { set_aside: Some(_), .. }]), "{first} {named} {packed}: {told:?}");
+            let remarks = &report.remarks[..];
+            assert!(
+                matches!(remarks, [Remark::Stray { set_aside: Some(_), .. }]),
+                "{first} {named} {packed}: {remarks:?}"
+            );
             assert!(!place.exists());
             assert_eq!(log.examine(|_, _| {}).unwrap().findings, vec![]);
         }
@@ -240,8 +246,8 @@ async fn a_segment_that_follows_a_damaged_one_is_kept_although_nothing_else_tell
 fn hundreds_of_lost_places_are_few_lines() {
     let lost = |n: u64| Remark::Lost { position: Position(n * 2), count: 1, whose: None };
     let remarks: Vec<Remark> = (0..4_983).map(lost).collect();
-    let told = summary(&remarks);
-    assert_eq!((told.len(), told.last().map(String::as_str)), (4, Some("and 4,980 more lost places")));
+    let noted = summary(&remarks);
+    assert_eq!((noted.len(), noted.last().map(String::as_str)), (4, Some("and 4,980 more lost places")));
     assert_eq!(summary(&remarks[..4]).len(), 4);
 }
 
@@ -260,20 +266,20 @@ async fn special_files_in_a_store_are_told_and_never_waited_for() {
                 "device" => std::os::unix::fs::symlink("/dev/zero", &path).unwrap(),
                 _ => std::fs::create_dir(&path).unwrap(),
             }
-            let told = format!("{name} is a {special}");
+            let message = format!("{name} is a {special}");
             match ReadOnlyLog::open(dir.path()) {
                 Ok((log, report)) => {
                     is_whole(&log).await;
-                    assert_eq!(report.remarks.len(), usize::from(!matches!(name, "lock" | "sled/conf")), "{told}");
+                    assert_eq!(report.remarks.len(), usize::from(!matches!(name, "lock" | "sled/conf")), "{message}");
                 }
-                Err(error) => assert!(name == "FORMAT" && error.to_string().contains("FORMAT"), "{told}: {error}"),
+                Err(error) => assert!(name == "FORMAT" && error.to_string().contains("FORMAT"), "{message}: {error}"),
             }
             let opened = std::thread::spawn({
                 let dir = dir.path().to_owned();
                 move || DiskLog::open(&dir, OpenMode::Existing).map(|_| ())
             });
             if let Err(error) = opened.join().unwrap() {
-                assert!(!error.to_string().contains('\n'), "{told}: {error}");
+                assert!(!error.to_string().contains('\n'), "{message}: {error}");
             }
         }
     }

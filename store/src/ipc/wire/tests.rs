@@ -80,11 +80,11 @@ fn errors_arrive_in_the_same_words() {
         AppendError::Closed,
     ]);
     for error in misplaced {
-        let told = error.to_string();
+        let shown = error.to_string();
         let message = Answer::Refused { refusal: WireAppendError::from(error) }.write().unwrap();
-        let Answer::Refused { refusal } = Answer::read(&message).unwrap() else { panic!("{told}") };
+        let Answer::Refused { refusal } = Answer::read(&message).unwrap() else { panic!("{shown}") };
         let arrived = AppendError::from(refusal);
-        assert_eq!(arrived.to_string(), told);
+        assert_eq!(arrived.to_string(), shown);
         if let AppendError::Io { source } = arrived {
             assert_eq!(source.raw_os_error(), Some(28));
         }
@@ -95,9 +95,9 @@ fn errors_arrive_in_the_same_words() {
         ReadError::Io { source: full() },
         ReadError::Closed,
     ] {
-        let told = error.to_string();
+        let shown = error.to_string();
         let message = Answer::Unreadable { reason: Unreadable::from(error) }.write().unwrap();
-        let Answer::Unreadable { reason } = Answer::read(&message).unwrap() else { panic!("{told}") };
-        assert_eq!(ReadError::from(reason).to_string(), told);
+        let Answer::Unreadable { reason } = Answer::read(&message).unwrap() else { panic!("{shown}") };
+        assert_eq!(ReadError::from(reason).to_string(), shown);
     }
 }

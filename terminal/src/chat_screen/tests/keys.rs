@@ -58,9 +58,9 @@ fn a_question_is_answered_by_its_keys_and_one_line_is_kept_above() {
     screen.apply(ScreenEvent::Ask(asked(2)));
     screen.press(KeyCode::Down);
     let actions = screen.press(KeyCode::Enter);
-    let [ScreenAction::Print(told), reply] = actions.as_slice() else { panic!("{actions:?}") };
+    let [ScreenAction::Print(printed), reply] = actions.as_slice() else { panic!("{actions:?}") };
     assert_eq!(*reply, sent(ScreenInput::Reply("a".into())));
-    assert_eq!(plain(told), "? bash asks for permission: echo 1 … › always: echo *\n");
+    assert_eq!(plain(printed), "? bash asks for permission: echo 1 … › always: echo *\n");
     assert!(screen.state.card.is_none());
     screen.apply(ScreenEvent::Ask(asked(2)));
     assert_eq!(screen.press(KeyCode::Char('x')), [], "another letter answers nothing");
@@ -68,7 +68,9 @@ fn a_question_is_answered_by_its_keys_and_one_line_is_kept_above() {
     screen.types("not now");
     let answered = screen.press(KeyCode::Enter);
     assert_eq!(answered.last(), Some(&sent(ScreenInput::Reply("n not now".into()))));
-    assert!(matches!(answered.as_slice(), [ScreenAction::Print(told), _] if plain(told).ends_with(" › n not now\n")));
+    assert!(
+        matches!(answered.as_slice(), [ScreenAction::Print(printed), _] if plain(printed).ends_with(" › n not now\n"))
+    );
 }
 
 #[test]
@@ -77,16 +79,16 @@ fn what_is_kept_of_a_question_fits_in_a_line_and_cannot_steer_the_terminal() {
     let about: LinesOf = Arc::new(|_| vec![(Emphasis::Strong, format!("\x1b[2J{}", "long ".repeat(30)))]);
     screen.apply(ScreenEvent::Ask(ScreenQuestion { about, ..asked(1) }));
     let actions = screen.press(KeyCode::Char('y'));
-    let [ScreenAction::Print(told), _] = actions.as_slice() else { panic!("{actions:?}") };
-    assert_eq!(plain(told), "? bash asks for permission: ␛[2Jlong long long… › yes, once\n");
+    let [ScreenAction::Print(printed), _] = actions.as_slice() else { panic!("{actions:?}") };
+    assert_eq!(plain(printed), "? bash asks for permission: ␛[2Jlong long long… › yes, once\n");
     // The words of the user are kept whole.
     screen.apply(ScreenEvent::Ask(choice(false)));
     screen.state.card.as_mut().into_iter().for_each(|card| card.typing = Some(String::new()));
     let words = "neither of them, since both are hard to read on a dark background";
     screen.types(words);
     let actions = screen.press(KeyCode::Enter);
-    let [ScreenAction::Print(told), _] = actions.as_slice() else { panic!("{actions:?}") };
-    assert_eq!(plain(told), format!("? the model asks: Which… › {words}\n"));
+    let [ScreenAction::Print(printed), _] = actions.as_slice() else { panic!("{actions:?}") };
+    assert_eq!(plain(printed), format!("? the model asks: Which… › {words}\n"));
 }
 
 #[test]

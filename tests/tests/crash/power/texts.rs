@@ -65,15 +65,15 @@ fn files_with(dir: &Path, text: &str) -> Vec<String> {
 }
 
 /// Opens what a cut left; everything verifies. Opened again, nothing is left to say.
-async fn sound(dir: &Path, told: &str) -> DiskLog {
+async fn sound(dir: &Path, case: &str) -> DiskLog {
     for round in 0..2 {
         let result = DiskLog::open_with(dir, OpenMode::Existing, tiny(), Arc::new(RealDisk));
-        let (log, report) = result.unwrap_or_else(|error| panic!("{told}: {error}"));
-        assert!(!report.lost_something(), "{told}: {:?}", report.remarks);
+        let (log, report) = result.unwrap_or_else(|error| panic!("{case}: {error}"));
+        assert!(!report.lost_something(), "{case}: {:?}", report.remarks);
         let verified = verify_store(&log, &mut |_| {}).await.unwrap();
-        assert!(verified.is_sound(), "{told}: {:?}", verified.damage);
+        assert!(verified.is_sound(), "{case}: {:?}", verified.damage);
         if round == 1 {
-            assert_eq!(report.remarks, vec![], "{told}: opened again");
+            assert_eq!(report.remarks, vec![], "{case}: opened again");
             return log;
         }
         log.close().await.unwrap();
@@ -112,16 +112,16 @@ fn a_power_cut_during_an_erasure_leaves_the_texts_or_none_of_them() {
         log.close().await.unwrap();
     });
     crash::in_parallel("power cuts in an erasure", &cuts(&lab, true), async |cut| {
-        let (left, told) = (cut.leave(&lab, dir.path()), &cut.told);
-        let log = sound(left.path(), told).await;
+        let (left, case) = (cut.leave(&lab, dir.path()), &cut.case);
+        let log = sound(left.path(), case).await;
         let erased = verify_store(&log, &mut |_| {}).await.unwrap().erasures.len();
-        assert!(erased == 2 || cut.acknowledged < 2, "{told}: {erased} of 2 erasures are recorded");
+        assert!(erased == 2 || cut.acknowledged < 2, "{case}: {erased} of 2 erasures are recorded");
         let all = read(&log).await;
-        assert!(all.contains("\"stays\""), "{told}");
+        assert!(all.contains("\"stays\""), "{case}");
         log.close().await.unwrap();
         if erased == 2 {
-            assert!(!all.contains(SECRET), "{told}");
-            assert_eq!(files_with(left.path(), SECRET), Vec::<String>::new(), "{told}");
+            assert!(!all.contains(SECRET), "{case}");
+            assert_eq!(files_with(left.path(), SECRET), Vec::<String>::new(), "{case}");
         }
     });
 }
@@ -153,11 +153,11 @@ fn a_power_cut_during_a_filling_leaves_all_texts_or_is_as_before() {
         (whole, partly)
     });
     crash::in_parallel("power cuts in a filling", &cuts(&lab, true), async |cut| {
-        let (left, told) = (cut.leave(&lab, dir.path()), &cut.told);
-        let log = sound(left.path(), told).await;
+        let (left, case) = (cut.leave(&lab, dir.path()), &cut.case);
+        let log = sound(left.path(), case).await;
         let mut found = Vec::new();
         exchange::export(&log, session(1), &mut found, &mut |_| {}).await.unwrap();
         log.close().await.unwrap();
-        assert!(found == whole || (found == partly && cut.acknowledged < 2), "{told}: the export is another one");
+        assert!(found == whole || (found == partly && cut.acknowledged < 2), "{case}: the export is another one");
     });
 }

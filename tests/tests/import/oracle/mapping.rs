@@ -121,8 +121,8 @@ fn our_content(content: &Content, blobs: &dyn Blobs) -> Value {
             let id = call.call.as_str();
             let mut output = call.output.resolve(blobs).into_owned();
             // What a completed call tells without texts is its structured value, written in either order of keys.
-            if let (Some(structured), Ok(told)) = (&structured, serde_json::from_str::<Value>(&output))
-                && told == *structured
+            if let (Some(structured), Ok(value)) = (&structured, serde_json::from_str::<Value>(&output))
+                && value == *structured
             {
                 output = annals_core::canonical::value(structured);
             }

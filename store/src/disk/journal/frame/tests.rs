@@ -10,7 +10,7 @@ fn three() -> Vec<u8> {
     out
 }
 
-fn told(bytes: &[u8]) -> Vec<String> {
+fn scanned(bytes: &[u8]) -> Vec<String> {
     scan(bytes, 0)
         .map(|found| match found {
             Scan::Frame(at, frame) => format!("{at} {} {}", frame.position, String::from_utf8_lossy(frame.payload)),
@@ -21,7 +21,7 @@ fn told(bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn frames_stand_one_behind_the_other_and_zeros_end_them() {
-    assert_eq!(told(&three()), ["0 7 one", "27 8 two", "54 9 three"]);
+    assert_eq!(scanned(&three()), ["0 7 one", "27 8 two", "54 9 three"]);
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn every_flipped_bit_of_a_frame_is_seen_and_the_next_frame_is_found() {
         for bit in 0..8 {
             let mut bytes = three();
             bytes[at] ^= 1 << bit;
-            assert_eq!(told(&bytes), ["0 7 one", "bad 27..54 followed=true", "54 9 three"], "byte {at} bit {bit}");
+            assert_eq!(scanned(&bytes), ["0 7 one", "bad 27..54 followed=true", "54 9 three"], "byte {at} bit {bit}");
         }
     }
 }
@@ -38,7 +38,7 @@ fn every_flipped_bit_of_a_frame_is_seen_and_the_next_frame_is_found() {
 #[test]
 fn a_tail_is_torn_only_if_no_frame_follows() {
     let bytes = three();
-    assert_eq!(told(&bytes[..60]), ["0 7 one", "27 8 two", "bad 54..60 followed=false"]);
+    assert_eq!(scanned(&bytes[..60]), ["0 7 one", "27 8 two", "bad 54..60 followed=false"]);
 }
 
 #[test]

@@ -117,8 +117,8 @@ fn no_length_in_a_chunk_is_believed_beyond_what_it_can_have_even_when_its_checks
         for length in lengths(end - begin) {
             let mut bytes = packed.clone();
             bytes[begin + at..begin + at + 4].copy_from_slice(&length.to_le_bytes());
-            let told = u32::from_le_bytes(bytes[begin + 16..begin + 20].try_into().unwrap()) as usize;
-            let whole = bytes.get(begin..begin.saturating_add(super::HEADER + told)).unwrap_or(&packed[begin..end]);
+            let size = u32::from_le_bytes(bytes[begin + 16..begin + 20].try_into().unwrap()) as usize;
+            let whole = bytes.get(begin..begin.saturating_add(super::HEADER + size)).unwrap_or(&packed[begin..end]);
             let sum = checksum(whole);
             bytes[begin + 20..begin + 24].copy_from_slice(&sum.to_le_bytes());
             let (found, _) = unpack(&bytes);
@@ -138,11 +138,11 @@ fn no_length_in_an_outline_is_believed_beyond_what_a_block_can_have_even_when_it
     let (_, places) = pack(&raw, &[]).unwrap();
     let mut index = SegmentIndex::of(0, &raw, 60);
     index.set_places(&places);
-    let told = |index: &SegmentIndex| SegmentIndex::decode(0, &index.encode()).map(|index| index.blocks);
-    assert_eq!(told(&index).as_ref(), Some(&index.blocks));
+    let decoded = |index: &SegmentIndex| SegmentIndex::decode(0, &index.encode()).map(|index| index.blocks);
+    assert_eq!(decoded(&index).as_ref(), Some(&index.blocks));
     let mut long = index.clone();
     long.blocks[0].len = u32::MAX;
-    assert_eq!(told(&long), None, "made anew from the segment");
+    assert_eq!(decoded(&long), None, "made anew from the segment");
     index.blocks[0].packed.1 = u32::MAX;
-    assert_eq!(told(&index), None, "made anew from the segment");
+    assert_eq!(decoded(&index), None, "made anew from the segment");
 }
