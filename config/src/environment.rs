@@ -37,17 +37,11 @@ impl Environment {
     }
 
     /// What is configured for work in a directory.
-    ///
-    /// # Errors
-    /// See [`Config::load`].
     pub fn config(&self, directory: &Path) -> Result<Config, ConfigError> {
         Config::load(&self.places()?, directory, self.variables.clone())
     }
 
     /// The same, with everything that is refused.
-    ///
-    /// # Errors
-    /// See [`Config::examine`].
     pub fn examined(&self, directory: &Path) -> Result<LoadedConfig, ConfigError> {
         Config::examine(&self.places()?, directory, self.variables.clone())
     }

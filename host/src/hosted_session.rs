@@ -82,9 +82,6 @@ impl HostedSession {
     }
 
     /// The same in a store that the program has open to write.
-    ///
-    /// # Errors
-    /// See [`HostedSession::open`].
     pub async fn open_in(
         context: &HostContext,
         reader: Reader,
@@ -148,9 +145,6 @@ impl HostedSession {
     }
 
     /// Runs the session for another purpose, such as a compaction.
-    ///
-    /// # Errors
-    /// See [`HostedSession::run`].
     pub async fn run_for(&self, goal: RunGoal) -> Result<RunEnd, HostError> {
         let (ended, _) = run_leased(&self.host.leases, &self.session, goal, true, &Elsewhere::default()).await?;
         Ok(ended)

@@ -182,9 +182,6 @@ impl<R: BufRead> LineReader<R> {
 
 impl LineReader<TextFile> {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// See [`TextFile::open`].
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self::new(TextFile::open(path)?))
     }

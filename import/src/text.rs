@@ -45,9 +45,6 @@ impl TextFile {
     }
 
     /// Opens an export, or the one in a report. A byte order mark is not skipped, since the format has none.
-    ///
-    /// # Errors
-    /// See [`TextFile::open`].
     pub fn open_export(path: &Path) -> io::Result<Self> {
         Self::begun(path, true)
     }

@@ -241,9 +241,6 @@ impl CommandContext {
     }
 
     /// Finds a session of the store, to append to it.
-    ///
-    /// # Errors
-    /// See [`CommandContext::stored`].
     pub async fn change(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
         let found = self.stored(name).await?;
         self.diagnostics.keep_in(self.place.dir());

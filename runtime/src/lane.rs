@@ -117,9 +117,6 @@ impl Lane {
     }
 
     /// The same with what is staged.
-    ///
-    /// # Errors
-    /// See [`Lane::view`].
     pub(crate) async fn staged_view(&self) -> Result<Arc<SessionView>, LogError> {
         let mut loaded = self.loaded.lock().await;
         self.staged_is_current(&mut loaded).await?;
@@ -139,9 +136,6 @@ impl Lane {
 
     /// Decides about the request of a turn: builds it from the present view by the builder, which lowers what is new since the
     /// last one. Otherwise as [`Lane::decide`].
-    ///
-    /// # Errors
-    /// See [`Lane::decide`].
     pub(crate) async fn decide_request<T, E: From<LogError>>(
         &self,
         mut decide: impl FnMut(&SessionView, &mut RequestBuilder) -> Result<Decision<T>, E>,
@@ -158,12 +152,9 @@ impl Lane {
         }
     }
 
-    /// Decides like [`Lane::decide`], but the events wait: [`Lane::decide_staged`] appends them with its own. Anything else that this
-    /// process asks of the lane before that appends them first. `None` when another process was faster: then promotions
+    /// Decides like [`Lane::decide`], but the events wait: [`Lane::decide_staged`] appends them with its own, so that a boundary and
+    /// the request after it wait for the device once. Anything else that this process asks of the lane before that appends them first. `None` when another process was faster: then promotions
     /// alone are appended, and the boundary starts over.
-    ///
-    /// # Errors
-    /// See [`Lane::decide`].
     pub(crate) async fn stage<T, E: From<LogError>>(
         &self,
         decide: impl FnOnce(&SessionView) -> Result<Decision<T>, E>,
@@ -180,9 +171,6 @@ impl Lane {
 
     /// Decides about the request of a turn like [`Lane::decide_request`], and appends it after what is staged, in one batch. `None`
     /// as for [`Lane::stage`]. If nothing is decided, what is staged still waits.
-    ///
-    /// # Errors
-    /// See [`Lane::decide`].
     pub(crate) async fn decide_staged<T, E: From<LogError>>(
         &self,
         mut decide: impl FnMut(&SessionView, &mut RequestBuilder) -> Result<Decision<T>, E>,
@@ -206,9 +194,6 @@ impl Lane {
     }
 
     /// Appends what is staged, without what it waits for.
-    ///
-    /// # Errors
-    /// See [`Lane::decide`].
     pub(crate) async fn append_staged(&self) -> Result<(), LogError> {
         self.append_all_staged(&mut *self.loaded.lock().await).await
     }
@@ -251,9 +236,6 @@ impl Lane {
     }
 
     /// Appends events that are valid in every state of the session.
-    ///
-    /// # Errors
-    /// See [`Lane::decide`].
     pub(crate) async fn record(&self, events: &[Event]) -> Result<(), LogError> {
         self.decide(|_| Ok(Decision::append(events.to_vec(), ()))).await
     }

@@ -71,17 +71,11 @@ impl Session {
     }
 
     /// Forks before a message, or at the end. See [`SessionEditor::fork`].
-    ///
-    /// # Errors
-    /// See [`SessionEditor::fork`].
     pub async fn fork(&self, before: Option<MessagePlace>) -> Result<Self, Refusal> {
         Ok(Self::new(self.runtime.clone(), self.editor.fork(before).await?))
     }
 
     /// Forks at a Seq: the first one that is not inherited. See [`SessionEditor::fork_at`].
-    ///
-    /// # Errors
-    /// See [`SessionEditor::fork_at`].
     pub async fn fork_at(&self, cut: Seq) -> Result<Self, Refusal> {
         Ok(Self::new(self.runtime.clone(), self.editor.fork_at(cut).await?))
     }

@@ -102,9 +102,6 @@ impl SystemContext {
     }
 
     /// The same, one source after the other in order of composition.
-    ///
-    /// # Errors
-    /// See [`SystemContext::observe`].
     pub async fn observe_in_order(&self) -> Result<Observations, ContextError> {
         let mut loaded = Vec::with_capacity(self.members.len());
         for member in &self.members {

@@ -31,9 +31,6 @@ impl SessionEditor {
     }
 
     /// Forks at a Seq, with another location if one is given: the fork moves there in the batch that begins it.
-    ///
-    /// # Errors
-    /// See [`SessionEditor::fork_at`].
     pub async fn fork_into(&self, cut: Seq, location: Option<Location>) -> Result<Self, Refusal> {
         let title = |title: Option<&str>| title.map(fork_title);
         self.fork_beginning(cut, ForkBeginning { location, title: &title, events: Vec::new() }).await

@@ -94,9 +94,6 @@ impl Session {
     }
 
     /// Admits an input and lets the session run, without waiting. An input that is known wakes it again.
-    ///
-    /// # Errors
-    /// See [`Session::admit`].
     pub async fn prompt(&self, input: NewInput) -> Result<Admitted, Refusal> {
         let admitted = self.admit(input).await?;
         self.wake();

@@ -70,9 +70,6 @@ impl fmt::Display for FilesStay {
 impl SessionEditor {
     /// Decides what a move will do, uncommitted changes included if that is possible and they are wanted. Nothing is
     /// changed; [`SessionEditor::move_to`] and [`SessionEditor::move_with_changes`] do it.
-    ///
-    /// # Errors
-    /// See [`SessionEditor::plan_move`].
     pub async fn choose_move(&self, to: &Location, with_changes: bool) -> Result<MoveChoice, Refusal> {
         let view = self.view().await?;
         let Some(from) = view.session.location.as_ref() else { return Ok(MoveChoice::Alone(FilesStay::NoDirectory)) };

@@ -86,9 +86,6 @@ impl SessionEditor {
 }
 
 /// Takes back a restore that its process did not survive, if there is one, and finishes a departure.
-///
-/// # Errors
-/// See [`SessionEditor::settle_restore`].
 pub(crate) async fn settle_restore(state: &EditorState, lane: &Lane) -> Result<(), Refusal> {
     let view = lane.view().await?;
     if restoring(state).contains(&lane.session()) {

@@ -204,9 +204,6 @@ impl ReadOnlyLog {
 
     /// Up to `limit` batches of a session from `from` on, as far as they are its own and in segments that grow no more: what is there was
     /// acknowledged.
-    ///
-    /// # Errors
-    /// See [`EventLog::read`].
     pub(crate) async fn read_sealed(
         &self,
         session: SessionId,
