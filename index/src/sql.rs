@@ -149,7 +149,7 @@ impl SqlTables {
         let failed = |error| self.failed(error);
         let mut statements = Batch::new(&self.connection, sql);
         let Some(mut statement) = statements.next().map_err(failed)? else {
-            return Err(SqlError::Query("there is no query".to_owned()));
+            return Err(SqlError::Query("the query is missing; the tables: annals sql --schema".to_owned()));
         };
         if statements.next().map_err(failed)?.is_some() {
             return Err(SqlError::Query("one query at a time".to_owned()));

@@ -127,7 +127,7 @@ pub enum BlameError {
     #[error("the captured files cannot be read: {0}")]
     Captures(String),
     /// No call and no capture names the file.
-    #[error("session {session} knows no file {path}{}", similar(near))]
+    #[error("there is no file {path} in session {session}{}", similar(near))]
     NoFile {
         /// The session.
         session: SessionId,

@@ -10,7 +10,7 @@ use annals_inspect::{FoldCommand, SessionAt};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Write golden files of every view and request, or compare them.
+/// Write or compare golden files of every view and request.
 ///
 /// Writes the session (`session.jsonl`), one file per view (`history.json`, `requests.json`, ...), `requests.jsonl` with
 /// the body of each request, and `certificate.json` with the digest of each: goldens for the tests of your own

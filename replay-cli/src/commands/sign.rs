@@ -14,7 +14,7 @@ use annals_store::signing::key_file::{self as key_files, SigningKey};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Sign where sessions end, to prove later that nothing changed.
+/// Sign session heads, to prove later that nothing changed.
 ///
 /// Writes a checkpoint: one signature over the last event and digest of every session. `annals verify --signed` proves that
 /// the store continues it, `annals prove` that an event was part of it. Appends nothing to any session. Without SESSION,

@@ -29,7 +29,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         let until = reader.until(session, None).await?;
         match reader.bounded(session, until).await?.session.title {
             Some(title) => writeln!(out, "{}", one_line(&plain(&title)))?,
-            None => cli.remark("the session has no title"),
+            None => cli.remark(
+                "no title is set, and lists show the first prompt; to set one: annals session title SESSION TITLE",
+            ),
         }
         return Ok(Verdict::Fine);
     }

@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Counter-sign the checkpoint of another store, if it only grew.
+/// Co-sign the checkpoint of another store, if it only grew.
 ///
 /// CHECKPOINT is a file of `annals sign`, or what `annals prove --since SIZE` writes once you have signed an earlier one.
 /// It must be signed by an allowed signer and extend the last checkpoint that you have seen from its store. The owner adds

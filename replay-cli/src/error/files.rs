@@ -8,10 +8,12 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum FilesQuestionError {
     /// Nothing captured the files before that event.
-    #[error("the files were not captured up to there (annals record --files captures them)")]
+    #[error("the files were not captured before this event (annals record --files captures them)")]
     NoCapture,
     /// No call wrote, edited or showed a file.
-    #[error("no capture and no call up to there says anything about files (annals record --files captures them)")]
+    #[error(
+        "no file is known at this event: no capture and no call before it names one (annals record --files captures them)"
+    )]
     NoFacts,
     /// Only edits of it are known.
     #[error("{0} was edited, but no call shows all of it; annals blame shows what was written")]

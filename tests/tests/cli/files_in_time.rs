@@ -66,7 +66,7 @@ fn blame_names_the_call_the_turn_and_the_prompt() {
             .join("\n")
     );
     assert!(ends(&annals, 2, &["blame", &file, "report.md:9"]).contains("has 3 lines"));
-    assert!(ends(&annals, 2, &["blame", &file, "no.md"]).contains("knows no file no.md"));
+    assert!(ends(&annals, 2, &["blame", &file, "no.md"]).contains("there is no file no.md in session "));
 }
 
 #[test]

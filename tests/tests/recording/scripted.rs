@@ -50,7 +50,7 @@ impl Recordings {
     /// Every recorded body and the events say the same.
     pub fn agree(&self, count: usize) {
         let verified = self.ask(&["verify", "@last", "--requests", "--wire"]);
-        let line = format!("{count} recorded bodies: the view agrees with it");
+        let line = format!("the view matches {count} recorded bodies");
         assert!(verified.out.contains(&line), "{}{}", verified.out, verified.remarks);
     }
 }
