@@ -154,7 +154,7 @@ fn leave_interrupts_to(child: &Arc<Mutex<Child>>) {
     let child = Arc::clone(child);
     runtime.spawn(async move {
         while interrupts.recv().await.is_some() {
-            // Who waits for its end has it locked.
+            // The task that waits for the end of the pager has it locked.
             let has_ended = child.try_lock().is_ok_and(|mut child| matches!(child.try_wait(), Ok(Some(_)) | Err(_)));
             if has_ended {
                 std::process::exit(INTERRUPTED);

@@ -141,7 +141,7 @@ pub async fn prove(
 }
 
 impl InclusionProof {
-    /// Verifies that the batch leads to the root of the checkpoint. Who signed the checkpoint is verified by
+    /// Verifies that the batch leads to the root of the checkpoint. Its signatures are verified by
     /// [`super::signers::AllowedSigners::verify`].
     ///
     /// # Errors

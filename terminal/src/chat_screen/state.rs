@@ -136,7 +136,7 @@ impl ScreenState {
             ScreenEvent::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
             ScreenEvent::Key(key) => {
                 let actions = self.press(key);
-                // Who pressed Enter types nothing more.
+                // After Enter the user is not typing any more.
                 self.last_key = Some(now).filter(|_| key.code != KeyCode::Enter);
                 actions
             }

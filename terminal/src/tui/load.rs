@@ -96,13 +96,13 @@ impl TuiLoader {
         Ok(Some(TuiLoaded::Timeline { session: open.session, timeline: open.timeline.clone(), end }))
     }
 
-    /// Loads what is wanted. Who waited for an answer may be gone.
+    /// Loads what is wanted. The receiver may be gone.
     pub async fn load(&mut self, wanted: Option<TuiWanted>, loaded: &mpsc::UnboundedSender<TuiLoaded>) {
         let Some(TuiWanted { session, page }) = wanted else {
             (self.open, self.sent) = (None, None);
             return;
         };
-        // Who wants no page has no timeline: it was left and opened again.
+        // A request without a page comes from a session that was left and opened again: it has no timeline.
         if page.is_none() || self.open.as_ref().is_none_or(|open| open.session != session) {
             (self.open, self.sent) = (None, None);
             match self.timeline(session).await {

@@ -180,7 +180,7 @@ impl DirectoryCache {
         let Some(directory) = view.directory(number)?.map(Arc::new) else { return Ok(None) };
         let mut cached = lock();
         if cached.weight + directory.weight() > self.room {
-            // Who reads all over a long log fills it again soon.
+            // Reads all over a long log fill it again soon.
             *cached = CachedDirectories::default();
         }
         cached.weight += directory.weight();
