@@ -47,7 +47,7 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Ver
     let listed: Vec<CatalogModel> = config.catalog.models().filter(fits).collect();
     if cli.style.json {
         json::list(out, listed.iter().map(|model| in_json(model, &config)))?;
-        return Ok(Verdict::Fine);
+        return Ok(Verdict::bad_if(listed.is_empty()));
     }
     let providers: Vec<CatalogProvider> = config.catalog.providers().collect();
     let usable = |provider: &CatalogProvider| config.has_key(&provider.id);
@@ -104,7 +104,11 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Ver
             writeln!(out, "{}", cli.fitted(&line))?;
         }
     }
-    Ok(Verdict::Fine)
+    let has_none = listed.is_empty() && !providers.iter().any(|provider| provider.open && provider.id.contains(&word));
+    if has_none {
+        cli.remark(&plain(&format!("no model matches \"{word}\"; all of them: annals models --all")));
+    }
+    Ok(Verdict::bad_if(has_none))
 }
 
 /// Stores the prices of a list in the user's folder.

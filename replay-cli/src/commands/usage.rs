@@ -7,6 +7,7 @@ use crate::draw;
 use crate::error::{CliError, Verdict};
 use crate::event_arg::EventArg;
 use crate::json;
+use crate::layout::plain;
 use crate::time_arg::{TimeArg, time};
 use annals_core::{SessionId, Time};
 use annals_host::project::root;
@@ -126,7 +127,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         } else if args.csv {
             comma_separated(&query.by, &found, out)?;
         } else if found.rows.is_empty() {
-            cli.remark("no usage recorded");
+            cli.remark(&match args.project.as_deref().filter(|name| *name != ".") {
+                Some(name) => {
+                    plain(&format!("no usage recorded in project {name}; the projects: annals usage --by project"))
+                }
+                None => "no usage recorded".to_owned(),
+            });
         } else {
             draw::spending::print(&query.by, &found, source.catalogue, &cli.style, out)?;
             let costs = found.rows.iter().map(|row| row.spent.known_cost).chain([found.total.known_cost]);

@@ -1,6 +1,6 @@
 //! What the `annals` command answers, at 80 columns, for eyes.
 
-use crate::cli::command::{Annals, fixture};
+use crate::cli::command::{Annals, ends, fixture};
 
 /// Tells a fixture without a store.
 fn replay(name: &str) -> String {
@@ -160,6 +160,12 @@ fn a_search_goes_through_all_sessions() {
     insta::assert_snapshot!(found + "\n" + &none);
     let phrase = annals.show(&["search", "\"exit code\" no such words"]);
     assert!(phrase.contains("annals: no match for \"exit code\" no such words\n"), "{phrase}");
+}
+
+#[test]
+fn a_word_that_no_model_has_is_reported() {
+    let remarks = ends(&Annals::new(), 1, &["models", "--all", "zzz"]);
+    assert_eq!(remarks, "annals: no model matches \"zzz\"; all of them: annals models --all\n");
 }
 
 #[test]

@@ -168,6 +168,8 @@ fn a_session_includes_its_sub_agents_and_rows_are_of_projects() {
     assert_eq!(found["rows"][0]["input"], 1600 + 1900 + 700 + 1000);
     let found = in_json(&annals, &["usage", "--by", "project"]);
     assert_eq!(found["rows"][0]["by"]["project"], "/srv/peer/kdemo");
+    let remarks = annals.run(&["usage", "--project", "elsewhere"]).remarks;
+    assert!(remarks.contains("no usage recorded in project elsewhere; the projects: "), "{remarks}");
     let found = in_json(&annals, &["usage", "--project", "elsewhere"]);
     assert_eq!(found["rows"], json!([]));
     let found = in_json(&annals, &["usage", "--project", "kdemo", "--blocks"]);
