@@ -17,6 +17,9 @@ pub(super) type PartHash = [u8; 32];
 /// How many requests are remembered, to which later ones refer: that is the one before, or before a retry.
 const REMEMBERED: usize = 16;
 
+/// How many blocks of the user's lines one message may have that is looked for.
+const JOINED_MAX: usize = 128;
+
 /// A request that waits for its answer.
 pub(super) struct NotedRequest {
     pub(super) line: u64,
@@ -55,6 +58,8 @@ pub(super) struct RequestLog {
     /// Those from before the newest compaction.
     before: HashMap<PartHash, Rc<str>>,
     answer: AnswerForms,
+    /// The blocks of the user's lines since the newest answer: the agent sends them in one message.
+    since_answer: Vec<Value>,
     sent: VecDeque<(String, Vec<PartHash>)>,
     waiting: Vec<NotedRequest>,
 }
@@ -164,11 +169,18 @@ impl RequestLog {
         let Some(Value::Object(mut message)) = message else { return };
         let content = message.remove("content").unwrap_or_default();
         if kind == "user" {
-            self.insert("user", content);
+            self.insert("user", content.clone());
+            let message = in_blocks(serde_json::json!({"content": content}));
+            let blocks = message.get("content").and_then(Value::as_array);
+            self.since_answer.extend(blocks.into_iter().flatten().cloned());
+            if self.since_answer.len() <= JOINED_MAX {
+                self.insert("user", self.since_answer.clone().into());
+            }
             return;
         }
         let id = message.get("id").and_then(Value::as_str).unwrap_or_default();
         if self.answer.message != id {
+            self.since_answer.clear();
             self.answer = AnswerForms { message: id.to_owned(), ..AnswerForms::default() };
         }
         let Value::Array(blocks) = content else { return };
@@ -291,6 +303,13 @@ mod tests {
         assert!(log.message(&hash_of(whole)).is_some());
         let alone = r#"{"content":[{"signature":"s","thinking":"Hm","type":"thinking"}],"role":"assistant"}"#;
         assert!(log.message(&hash_of(alone)).is_none(), "the answer continued");
+        // Results of parallel calls are lines of their own, in the order in which they came, and one message.
+        let result = r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"ID","content":"o"}]}}"#;
+        take(&mut log, &result.replace("ID", "second"));
+        take(&mut log, &result.replace("ID", "first"));
+        let block = r#"{"content":"o","tool_use_id":"ID","type":"tool_result"}"#;
+        let both = [block.replace("ID", "second"), block.replace("ID", "first")].join(",");
+        assert!(log.message(&hash_of(&format!(r#"{{"content":[{both}],"role":"user"}}"#))).is_some());
         let wrong = format!(
             r#"{{"type":"api-request-blob","hash":"{}","message":{{"role":"user","content":"x"}}}}"#,
             "0".repeat(64)
