@@ -33,14 +33,19 @@ impl TranscriptFile {
 
     /// Whether a line of the transcript has an id.
     pub(super) fn has_line(&self, uuid: &str) -> bool {
-        let wanted = format!("\"uuid\":\"{uuid}\"");
-        self.paths.iter().any(|path| any_line(path, |line| String::from_utf8_lossy(line).contains(&wanted)))
+        self.paths.iter().any(|path| has_line(path, uuid))
     }
 
     /// What an earlier import kept of a session's outputs, by call.
     pub(super) fn kept_outputs(&mut self, sink: &ImportSink<'_>, session: SessionId) -> &HashMap<CallId, Json> {
         self.outputs.entry(session).or_insert_with(|| (sink.recall)(session).outputs)
     }
+}
+
+/// Whether a file has a line with an id.
+pub(super) fn has_line(path: &Path, uuid: &str) -> bool {
+    let wanted = format!("\"uuid\":\"{uuid}\"");
+    any_line(path, |line| String::from_utf8_lossy(line).contains(&wanted))
 }
 
 /// Whether a file has such a line; of a long one only the first part is looked at.

@@ -1,7 +1,7 @@
 //! Forks of a session: `/branch` and `--fork-session` copy the lines of a session into a new transcript, with their ids. The fork refers
 //! to the session in its place; the copies are not imported again.
 
-use super::file::TranscriptFile;
+use super::file::{TranscriptFile, has_line};
 use super::mapping::TranscriptBranch;
 use super::tree::{LineId, LinePlace, TranscriptTree, node};
 use super::{AGENT, FORM, TranscriptHeader, header};
@@ -45,7 +45,7 @@ pub(super) fn continued(
     let Some((other, of_other)) = original(path, own).filter(|_| depth < DEPTH) else {
         // The agent deleted it: the copies say where the fork, which is in the log, begins.
         let Some(at) = known else { return Ok(None) };
-        let copies = ids(path).map_err(io)?.into_iter().rfind(|(_, is_copy)| *is_copy);
+        let copies = ids(path, own.created).map_err(io)?.into_iter().rfind(|(_, is_copy)| *is_copy);
         let alone = TranscriptHeader { is_copied: false, ..own.clone() };
         let Some((last, _)) = copies else { return Ok(None) };
         let Some(mut found) = replay(path, &alone, last, requests, sink, quiet, depth)? else { return Ok(None) };
@@ -53,8 +53,8 @@ pub(super) fn continued(
         found.at = at;
         return Ok(Some(found));
     };
-    let theirs: HashSet<LineId> = ids(&other).map_err(io)?.into_iter().map(|(id, _)| id).collect();
-    let shared = ids(path).map_err(io)?.into_iter().take_while(|(id, _)| theirs.contains(id)).last();
+    let theirs: HashSet<LineId> = ids(&other, 0).map_err(io)?.into_iter().map(|(id, _)| id).collect();
+    let shared = ids(path, 0).map_err(io)?.into_iter().take_while(|(id, _)| theirs.contains(id)).last();
     let Some((last, _)) = shared else { return Ok(None) };
     let Some(mut found) = replay(&other, &of_other, last, requests, sink, quiet, depth)? else { return Ok(None) };
     // What is in the log already stays as it is.
@@ -187,8 +187,8 @@ impl ContinuedSession {
     }
 }
 
-/// The transcript that the first lines of another one were copied from: the one that they name, else the oldest with the same first
-/// line.
+/// The transcript that the first lines of another one were copied from: the one that they name, else the oldest that has the first
+/// line; of a session that was compacted, a fork has only what is behind the compaction.
 fn original(path: &Path, own: &TranscriptHeader) -> Option<(PathBuf, TranscriptHeader)> {
     let folder = path.parent()?;
     let read = |path: PathBuf| Some((path.clone(), header(&path).ok().filter(|it| !it.sidechain)?));
@@ -201,19 +201,25 @@ fn original(path: &Path, own: &TranscriptHeader) -> Option<(PathBuf, TranscriptH
     }
     let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let others = entries.filter(|other| other != path && other.extension().is_some_and(|it| it == "jsonl"));
-    let same = others.filter_map(read).filter(|(_, it)| it.first == own.first && it.session != own.session);
     let named = |it: &TranscriptHeader| own.forked_from.as_ref() == Some(&it.session);
-    let older = same.filter(|(_, it)| named(it) || it.created < own.created);
-    older.min_by_key(|(path, it)| (!named(it), it.created, path.clone()))
+    let mut older: Vec<_> = others
+        .filter_map(read)
+        .filter(|(_, it)| it.session != own.session && (named(it) || it.created < own.created))
+        .collect();
+    older.sort_by_key(|(path, it)| (!named(it), it.created, path.clone()));
+    let begins = older.iter().position(|(_, it)| it.first == own.first);
+    let at = begins.or_else(|| older.iter().position(|(path, _)| has_line(path, &own.first)))?;
+    Some(older.swap_remove(at))
 }
 
-/// The ids of the lines of the conversation, in order, and whether each says that it is a copy.
-fn ids(path: &Path) -> std::io::Result<Vec<(LineId, bool)>> {
+/// The ids of the lines of the conversation, in order, and whether each is a copy: it says so, or is older than its transcript.
+fn ids(path: &Path, created: u64) -> std::io::Result<Vec<(LineId, bool)>> {
     let (mut lines, mut ids, notes) = (LineReader::open(path)?, Vec::new(), Notes::default());
     while let Some(line) = lines.next()? {
         let SourceLine::Text { text, .. } = line else { continue };
         let Ok(object) = JsonObject::parse(&text, "", &notes) else { continue };
-        ids.extend(object.text("uuid").map(|uuid| (node(&uuid), object.has("forkedFrom"))));
+        let is_older = || object.text("timestamp").as_deref().and_then(moment).is_some_and(|at| at < created);
+        ids.extend(object.text("uuid").map(|uuid| (node(&uuid), object.has("forkedFrom") || is_older())));
         object.skip_all();
     }
     Ok(ids)

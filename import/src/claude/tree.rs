@@ -13,7 +13,8 @@ use crate::identity::IMPORTER;
 use crate::sink::{BatchWriter, ForkPoint, ImportSink, ReceiverGone, SourceItem};
 use annals_core::event::*;
 use annals_core::{AgentName, Digest, Event, ModelName, Seq, SessionId, StoredKey, Time};
-use std::collections::{HashMap, HashSet};
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A line's uuid, shortened.
 pub(super) type LineId = [u8; 16];
@@ -64,8 +65,14 @@ impl LineSettings {
 
 /// Names what a line says, without how it was stored.
 fn content_of(object: &JsonObject<'_>) -> LineId {
-    let fields =
-        ["type", "message", "attachment", "subtype"].map(|name| object.peeked(name).map_or("", |raw| raw.get()));
+    // What a compaction keeps is written once more without its usage.
+    let message = object.peeked("message").map(|raw| {
+        let fields: Option<BTreeMap<String, &RawValue>> = serde_json::from_str(raw.get()).ok();
+        let lasting = fields.iter().flatten().filter(|(name, _)| *name != "usage");
+        lasting.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join("\n")
+    });
+    let fields = ["type", "attachment", "subtype"].map(|name| object.peeked(name).map_or("", |raw| raw.get()));
+    let fields = [&fields[..], &[message.as_deref().unwrap_or_default()]].concat();
     node(&fields.join("\n"))
 }
 

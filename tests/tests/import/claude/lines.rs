@@ -97,6 +97,7 @@ async fn copies_of_lines_are_no_damage_and_other_lines_with_their_id_are() {
         ("u2", user("second")),
     ];
     lines[2].1["logicalParentUuid"] = json!("elsewhere");
+    lines[4].1["message"]["usage"] = json!({"input_tokens": 0, "output_tokens": 0});
     let (log, session, report) = imported(&lines).await;
     assert_eq!(said(&log, session).await, ["summary SUMMARY", "model one", "user second"]);
     assert_eq!(report.sessions.len(), 1, "no branch was abandoned: {report:#?}");
@@ -154,6 +155,47 @@ async fn a_transcript_with_copied_lines_is_a_fork_in_whatever_order_they_are_rea
     let log = memory();
     let report = run(&log, &write(&scratch(), "f.jsonl", &fork)).await;
     assert_eq!(said(&log, report.sessions[0].session).await.len(), 4);
+}
+
+#[tokio::test]
+async fn a_fork_of_a_compacted_session_has_only_what_is_behind_the_compaction() {
+    let lines = [
+        ("u1", user("first")),
+        ("a1", answer("one")),
+        ("b1", boundary("s1", &["a1"])),
+        ("s1", summary("SUMMARY")),
+        ("a1", answer("one")),
+        ("u2", user("second")),
+        ("a2", answer("two")),
+    ];
+    let original = transcript(&lines);
+    let mut own = lines.to_vec();
+    own.extend([("u3", user("third")), ("a3", answer("three"))]);
+    // No line says that it is a copy; what the program notes first of the fork is younger than the copies.
+    let begins = json!({"type": "queue-operation", "operation": "dequeue", "sessionId": "f", "timestamp": "2026-11-01T09:00:07.500Z"});
+    let copies = transcript(&own).split_inclusive('\n').skip(2).collect::<String>();
+    let fork = format!("{begins}\n{}", copies.replace(r#""sessionId":"s""#, r#""sessionId":"f""#));
+    for forward in [true, false] {
+        let (log, folder) = (memory(), scratch());
+        let paths = [write(&folder, "s.jsonl", &original), write(&folder, "f.jsonl", &fork)];
+        let mut sessions = [SessionId([0; 16]); 2];
+        for at in if forward { [0, 1] } else { [1, 0] } {
+            let report = run(&log, &paths[at]).await;
+            assert!(!report.has_bad_news(), "{report:#?}");
+            sessions[at] = report.sessions.last().unwrap().session;
+        }
+        let before = ["summary SUMMARY", "model one", "user second", "model two"];
+        assert_eq!(said(&log, sessions[0]).await, before);
+        assert_eq!(said(&log, sessions[1]).await, [&before[..], &["user third", "model three"]].concat());
+        let forked = events(&log, sessions[1]).await.into_iter().find_map(|(_, event)| match event {
+            Event::Session(SessionEvent::Forked(forked)) => Some(forked.parent),
+            _ => None,
+        });
+        assert_eq!(forked, Some(sessions[0]));
+        std::fs::remove_file(&paths[0]).unwrap();
+        let report = run(&log, &paths[1]).await;
+        assert!(!report.has_bad_news() && report.new_batches() == 0, "the agent deleted the original: {report:#?}");
+    }
 }
 
 #[tokio::test]
