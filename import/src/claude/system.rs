@@ -20,6 +20,10 @@ impl TranscriptBranch {
                 let error = object.object("error");
                 let status = error.as_ref().and_then(|error| error.number("status"));
                 let message = error.as_ref().and_then(|error| error.text("message")).unwrap_or_default();
+                let connection = error.as_ref().and_then(|error| error.object("connection"));
+                connection.iter().for_each(JsonObject::skip_all);
+                let cause = connection.and_then(|connection| connection.text("message"));
+                let message = cause.map_or(message.clone(), |cause| format!("{message} {cause}"));
                 error.iter().for_each(JsonObject::skip_all);
                 object.skip_all();
                 let failure = Failure {

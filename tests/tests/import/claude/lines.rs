@@ -199,6 +199,18 @@ async fn a_fork_of_a_compacted_session_has_only_what_is_behind_the_compaction() 
 }
 
 #[tokio::test]
+async fn why_a_connection_failed_is_in_the_failure() {
+    let error = json!({"message": "Connection error.", "connection": {"code": "ECONNRESET", "message": "The socket was closed."}});
+    let failed = json!({"type": "system", "subtype": "api_error", "error": error, "retryInMs": 500, "retryAttempt": 1});
+    let (log, session, _) = imported(&[("u1", user("hi")), ("e1", failed), ("a1", answer("one"))]).await;
+    let message = events(&log, session).await.into_iter().find_map(|(_, event)| match event {
+        Event::Step(StepEvent::RetryScheduled(retry)) => retry.error.message.inline().map(str::to_owned),
+        _ => None,
+    });
+    assert_eq!(message.as_deref(), Some("Connection error. The socket was closed."));
+}
+
+#[tokio::test]
 async fn a_summary_without_a_boundary_continues_the_session() {
     let mut lines = [("u1", user("first")), ("a1", answer("one")), ("s1", summary("SUMMARY")), ("u2", user("second"))];
     lines[2].1["parentUuid"] = Value::Null;
