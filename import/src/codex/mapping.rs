@@ -133,11 +133,10 @@ impl RolloutMapper {
             "turn_context" => self.turn(line, at, payload),
             "response_item" => self.item(line, at, payload),
             "token_usage_record" => {
-                let used = |name| payload.object(name).map(|usage| tokens(&usage));
-                let (usage, total) = (used("usage"), used("thread_token_usage"));
+                let usage = payload.object("usage").map(|usage| tokens(&usage));
                 let thread = payload.text("thread_id").filter(|thread| !thread.is_empty());
                 payload.skip_all();
-                self.total.record(usage, total);
+                self.total.record(usage);
                 // What a fork continues without a copy keeps the id of its thread.
                 match thread {
                     Some(thread) if thread != self.meta.id => self.spent_elsewhere(payload),

@@ -3,28 +3,33 @@
 use super::super::foreign::JsonObject;
 use annals_core::event::Usage;
 
-/// The total of the thread so far.
+/// What was counted of a thread so far. Codex counts by two ways: records of single answers, and totals of the thread, in which a
+/// compaction that the provider made is not.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ThreadTotal(Option<Usage>);
+pub(super) struct ThreadTotal {
+    /// The newest total.
+    total: Option<Usage>,
+    /// What was recorded since.
+    recorded: Usage,
+}
 
 impl ThreadTotal {
     /// What is new in a count: the total of the thread, the usage of its last answer. `None` if nothing is.
     pub fn count(&mut self, total: Option<Usage>, last: Option<Usage>) -> Option<Usage> {
+        let recorded = std::mem::take(&mut self.recorded);
         let Some(total) = total else { return last };
         // A total that is smaller starts anew: the thread was resumed or its window was full.
-        let added = match self.0.replace(total) {
+        let added = match self.total.replace(total) {
             Some(before) => minus(total, before).or(last),
             None => last,
         };
-        added.or(Some(total)).filter(|usage| *usage != Usage::default())
+        let added = added.unwrap_or(total);
+        minus(added, recorded).filter(|usage| *usage != Usage::default())
     }
 
-    /// Takes in the usage of one answer, with the total behind it if that is recorded.
-    pub fn record(&mut self, usage: Option<Usage>, total: Option<Usage>) {
-        self.0 = total.or_else(|| match (self.0, usage) {
-            (Some(before), Some(usage)) => Some(plus(before, usage)),
-            (before, usage) => before.or(usage),
-        });
+    /// Takes in the record of one answer, which the next count has, too.
+    pub fn record(&mut self, usage: Option<Usage>) {
+        self.recorded = plus(self.recorded, usage.unwrap_or_default());
     }
 }
 
@@ -79,7 +84,15 @@ mod tests {
         assert_eq!(total.count(tokens(0, 0), tokens(0, 0)), None);
         assert_eq!(total.count(tokens(300, 30), tokens(300, 30)), tokens(300, 30));
         assert_eq!(total.count(None, tokens(5, 5)), tokens(5, 5));
-        total.record(tokens(100, 10), None);
+        total.record(tokens(100, 10));
         assert_eq!(total.count(tokens(400, 40), tokens(100, 10)), None);
+        // A compaction is in no total.
+        total.record(tokens(5000, 1));
+        assert_eq!(total.count(tokens(400, 40), tokens(0, 0)), None);
+        total.record(tokens(200, 20));
+        assert_eq!(total.count(tokens(600, 60), tokens(200, 20)), None);
+        total.record(tokens(300, 30));
+        assert_eq!(total.count(tokens(900, 90), tokens(300, 30)), None);
+        assert_eq!(total.count(tokens(950, 95), tokens(50, 5)), tokens(50, 5), "one without a record");
     }
 }
