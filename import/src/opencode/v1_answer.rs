@@ -206,6 +206,7 @@ impl V1Answer {
         let (foreign, name) = (part.text("callID").unwrap_or_default(), part.text("tool").unwrap_or_default());
         let status = state.text("status").unwrap_or_default();
         state.skip(&["title", "time", "raw"]); // Titles are for display; the times of the batches suffice.
+        let native = part.json("metadata"); // Each update of a call has it again.
         let (metadata, input) = (state.object("metadata"), state.json("input"));
         let shown = metadata.as_ref().and_then(|metadata| metadata.text("output"));
         let structured = state.json("metadata").filter(|json| json.0.inline() != Some("{}"));
@@ -226,14 +227,7 @@ impl V1Answer {
             call.called = true;
             let (index, id) = (call.index, call.id.clone());
             let input = input.unwrap_or_else(|| annals_core::Json::received("{}"));
-            let called = ToolCalled {
-                index,
-                call: id,
-                name: name.clone(),
-                input,
-                hosted: false,
-                metadata: part.json("metadata"),
-            };
+            let called = ToolCalled { index, call: id, name: name.clone(), input, hosted: false, metadata: native };
             events.push(called.into());
         }
         let child = metadata.as_ref().and_then(|metadata| metadata.text("sessionId")).filter(|_| name == "task");

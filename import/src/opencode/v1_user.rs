@@ -25,6 +25,10 @@ impl OpenUserMessage {
                 part.object("time").iter().for_each(JsonObject::skip_all);
                 let (synthetic, ignored) = (part.flag("synthetic"), part.flag("ignored"));
                 let text = part.text("text").unwrap_or_default();
+                if synthetic {
+                    // Why the program wrote it.
+                    part.skip(&["metadata"]);
+                }
                 match (synthetic, ignored) {
                     (_, true) => part.note("text that is not sent to the model"),
                     (true, false) => self.synthetic.push(text),

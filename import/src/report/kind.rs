@@ -12,7 +12,8 @@ pub enum LossKind {
 }
 
 /// Names of settings, in any place of a record.
-const SETTINGS: [&str; 16] = [
+const SETTINGS: [&str; 17] = [
+    "a additional_tools item",
     "another working directory",
     "approval_policy",
     "effort",
@@ -32,13 +33,16 @@ const SETTINGS: [&str; 16] = [
 ];
 
 /// Names of what is not counted, in any place of a record.
-const DISPLAY: [&str; 26] = [
+const DISPLAY: [&str; 32] = [
     "account_scoped",
     "annotations",
     "caller",
     "context_management",
     "diagnostics",
     "entrypoint",
+    "guardian_history",
+    "hostsOwnTurn",
+    "isAbortedMidStream",
     "iterations",
     "logprobs",
     "madeBy",
@@ -47,6 +51,8 @@ const DISPLAY: [&str; 26] = [
     "queueSkipAttachments",
     "renderedBesideToolResult",
     "renderedInHumanTurn",
+    "retained_context",
+    "serverClassifierRequest",
     "session_kind",
     "slug",
     "stop_details",
@@ -55,6 +61,7 @@ const DISPLAY: [&str; 26] = [
     "the thread that it was forked from",
     "thinkingDisplay",
     "trigger_turn",
+    "turnCompanion",
     "usage of the session that it was forked from",
     "usage of the thread that it was forked from",
     "userType",
@@ -62,8 +69,10 @@ const DISPLAY: [&str; 26] = [
 ];
 
 /// Endings of names of fields that say when, where or by which id, and nothing that was said.
-const ATTRIBUTES: [&str; 14] =
-    ["Ms", "_ms", "At", "_at", "ID", "Id", "_id", "Index", "Origin", "Position", "Ref", "Source", "UUID", "Uuid"];
+const ATTRIBUTES: [&str; 15] = [
+    "Ms", "_ms", "At", "_at", "ID", "Id", "_id", "Index", "Origin", "Position", "Ref", "Source", "UUID", "Uuid",
+    "Uuids",
+];
 
 impl LossKind {
     /// The kind of a loss with this name: `RECORD.FIELD`, or `RECORD: what`.
@@ -102,6 +111,8 @@ mod tests {
             ("assistant.apiBlockIndex", LossKind::Display),
             ("attachment.attachment.delivery_id", LossKind::Display),
             ("assistant.permissionDecision", LossKind::Content),
+            ("assistant.isAbortedMidStream", LossKind::Display),
+            ("user.summarizedTurnPromptUuids", LossKind::Display),
             ("event_msg: usage of the thread that it was forked from", LossKind::Display),
             ("session_meta.base_instructions.provenance", LossKind::Display),
             ("attachment: file", LossKind::Content),
