@@ -97,11 +97,19 @@ impl Transcriber {
         facts.push(ChildSettled { child, outcome, result: result.into() });
     }
 
-    /// What is new of a message of the user: an input, and what the agent adds. Results settled their calls before.
-    pub(crate) fn user(&mut self, unit: &Unit, facts: &mut Facts) {
+    /// What is new of a `message` of the user: an input, and what the agent adds. Results settled their calls before.
+    pub(crate) fn user(&mut self, unit: &Unit, message: &Unit, facts: &mut Facts) {
         let (mut texts, mut attachments): (Vec<&str>, Vec<Attachment>) = (Vec::new(), Vec::new());
+        // Media that come with results, or with words of the agent alone, are not from the user.
+        let has_text = unit.items.iter().any(|item| matches!(item, WireItem::Text(_)));
+        let is_attached = !has_text
+            && message
+                .items
+                .iter()
+                .any(|item| matches!(item, WireItem::Result { .. } | WireItem::Context { key: "agent/context", .. }));
         for (item, pointer) in unit.items.iter().zip(&unit.pointers) {
             match item {
+                WireItem::Media(_) if is_attached => self.beside(item, pointer, facts),
                 WireItem::Text(text) => texts.push(text),
                 WireItem::Media(media) => attachments.push(media.clone()),
                 item => self.beside(item, pointer, facts),

@@ -18,19 +18,44 @@ const ADDED: [&str; 11] = [
     "current_datetime",
 ];
 
-/// How the first message of agents begins that is all theirs.
-const OPENINGS: [&str; 2] =
-    ["This is the Gemini CLI. We are setting up the context", "This is the Qwen Code. We are setting up the context"];
+/// How texts begin that are all the agent's.
+const OPENINGS: [&str; 9] = [
+    "This is the Gemini CLI. We are setting up the context",
+    "This is the Qwen Code. We are setting up the context",
+    "[Request interrupted by user",
+    "[Image: source: ",
+    "[Image: original ",
+    "<image name=[Image #",
+    "Called the Read tool with the following input:",
+    "Called the list tool with the following input:",
+    "Attached media from tool result:",
+];
+
+/// Texts that are all the agent's.
+const ALONE: [&str; 5] = [
+    "</image>",
+    "Image read successfully",
+    "PDF read successfully",
+    "Attached image(s) from tool result:",
+    "(attached media from previous tool call)",
+];
+
+/// What agents write before and behind a prompt that was sent while the model worked; behind it up to the end.
+const FRAMES: [(&str, &str); 3] = [
+    ("The user sent a new message while you were working:\n", "\n\nThis is how Claude Code surfaces messages"),
+    ("The user sent a new message while you were working:\n", "\n\nIMPORTANT: "),
+    ("The user sent the following message:\n", "\n\nPlease address this message and continue"),
+];
 
 /// Adds a text of a message in the user's place: reminders are parts of their own. `context` names a text that is all the agent's.
 pub(super) fn push(unit: &mut Unit, pointer: &str, text: String, context: impl Fn(&str) -> Option<&'static str>) {
-    let is_context = OPENINGS.iter().any(|start| text.trim_start().starts_with(start)) || continues(&text);
-    let opens = is_context.then_some("agent/context");
-    if let Some(key) = context(&text).or(opens) {
+    let bare = text.trim();
+    let is_all = OPENINGS.iter().any(|start| bare.starts_with(start)) || ALONE.contains(&bare) || continues(bare);
+    if let Some(key) = context(&text).or(is_all.then_some("agent/context")) {
         unit.push(pointer, WireItem::Context { key, text });
         return;
     }
-    let (before, prompt, behind) = split(&text);
+    let (before, prompt, behind) = framed(&text).unwrap_or_else(|| split(&text));
     let added = |text: &str| WireItem::Context { key: "agent/reminder", text: text.to_owned() };
     if before.is_empty() && behind.is_empty() {
         unit.push(pointer, WireItem::Text(text));
@@ -41,6 +66,15 @@ pub(super) fn push(unit: &mut Unit, pointer: &str, text: String, context: impl F
             unit.push(pointer, item.1);
         }
     }
+}
+
+/// A prompt that was sent while the model worked, with the words around it.
+fn framed(text: &str) -> Option<(&str, &str, &str)> {
+    FRAMES.iter().find_map(|(before, behind)| {
+        let from = text.len() - text.trim_start().strip_prefix(before)?.len();
+        let to = text.rfind(behind).filter(|to| *to >= from)?;
+        Some((text.get(..from)?, text.get(from..to)?, text.get(to..)?))
+    })
 }
 
 /// What the agent added before a prompt, the prompt, and what was added behind it.
@@ -111,6 +145,13 @@ mod tests {
         for (text, [before, prompt, behind]) in cases {
             assert_eq!(split(text), (before, prompt, behind), "{text}");
         }
+        let sent =
+            "The user sent a new message while you were working:\nand b\n\nThis is how Claude Code surfaces messages.";
+        assert_eq!(framed(sent).unwrap().1, "and b");
+        let mut unit = Unit::new(Speaker::User);
+        push(&mut unit, "/0", "[Request interrupted by user]".into(), |_| None);
+        push(&mut unit, "/0", "what is [Request interrupted by user]?".into(), |_| None);
+        assert!(matches!(&unit.items[..], [WireItem::Context { .. }, WireItem::Text(_)]), "{unit:?}");
         let mut unit = Unit::new(Speaker::User);
         push(&mut unit, "/0", "<reminder>a</reminder>\np".into(), |_| None);
         let added = WireItem::Context { key: "agent/reminder", text: "<reminder>a</reminder>\n".into() };

@@ -141,7 +141,7 @@ impl Thread {
             items.sort_unstable();
             let unknown = picked(unit, &items);
             match unit.speaker {
-                Speaker::User => self.transcriber.user(&unknown, facts),
+                Speaker::User => self.transcriber.user(&unknown, unit, facts),
                 Speaker::Assistant => {
                     let is_whole =
                         new.iter().enumerate().all(|(at, (part, of, _))| *of != number || !is_said(part) || open(&at));

@@ -152,6 +152,24 @@ async fn a_prompt_that_was_taken_back_is_an_undo() {
     assert_eq!(recorded.undone().await, 1);
 }
 
+#[tokio::test]
+async fn media_beside_a_result_is_no_prompt() {
+    let mut recorded = Recorded::begin().await;
+    recorded.send(&[user("see")]).await;
+    recorded.answer(vec![WireItem::Text("I look.".into()), call("c", "cat dot.png")]).await;
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aW1hZ2U="}});
+    let mut seen = result("c", "an image");
+    seen["content"].as_array_mut().unwrap().push(image.clone());
+    let messages = [user("see"), called("I look.", "c", "cat dot.png"), seen];
+    assert_eq!(recorded.send(&messages).await, (0, 0));
+    recorded.answer(vec![WireItem::Text("A dot.".into())]).await;
+    let alone = json!({"role": "user", "content": [image]});
+    let answer = json!({"role": "assistant", "content": "A dot."});
+    assert_eq!(recorded.send(&[&messages[..], &[answer, alone]].concat()).await, (0, 0));
+    let promoted = recorded.count(|event| matches!(event, Event::Input(InputEvent::Promoted(_)))).await;
+    assert_eq!(promoted, 2, "the first, and the picture without a word");
+}
+
 /// Numbers that are the same on every machine.
 struct Random(u64);
 
