@@ -71,8 +71,8 @@ pub(crate) fn read(
     let (protocol, _) = RecordedProtocol::of(path)?;
     let conversation = conversation(protocol, path, &json(body)?)?;
     let known: Vec<KnownPart> = view.history.selected().flat_map(|message| known_parts(message, blobs)).collect();
-    let new = parts(&conversation.units);
     let old: Vec<ConversationPart> = known.iter().map(|known| known.part.clone()).collect();
+    let new = parts(&conversation.units, || old.clone());
     let names: Vec<ConversationPart> = new.iter().map(|(part, ..)| part.clone()).collect();
     let alignment = align(&old, &names);
     let explained = Explained::of(&conversation.units, &new, &known, &alignment);

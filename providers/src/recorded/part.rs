@@ -3,6 +3,8 @@
 use super::conversation::{Speaker, Unit, WireItem};
 use annals_core::{Digest, canonical};
 use serde_json::Value;
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, HashSet};
 
 /// What kind of thing a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,26 +111,25 @@ impl ConversationPart {
     }
 }
 
-/// The parts of messages, each with its message and the items that it is made of.
-pub fn parts(units: &[Unit]) -> Vec<(ConversationPart, usize, Vec<usize>)> {
+/// The parts of messages, each with its message and the items that it is made of. Texts of one message of the user are one prompt, but for
+/// those that are prompts of their own among the parts that are `known`: agents join messages that follow each other.
+pub fn parts(
+    units: &[Unit],
+    known: impl FnOnce() -> Vec<ConversationPart>,
+) -> Vec<(ConversationPart, usize, Vec<usize>)> {
     let mut all = Vec::new();
+    let prompts: LazyCell<HashSet<Digest>, _> = LazyCell::new(|| {
+        let prompts = known().into_iter().filter(|part| part.kind == PartKind::Prompt);
+        prompts.map(|part| part.text).collect()
+    });
     for (number, unit) in units.iter().enumerate() {
-        let mut prompt: Option<(String, Vec<usize>, usize)> = None;
+        let mut prompts = prompts_of(unit, |part| prompts.contains(&part.text));
         for (at, item) in unit.items.iter().enumerate() {
             let part = match item {
-                // Texts of one message of the user are one prompt.
-                WireItem::Text(text) if unit.speaker == Speaker::User => {
-                    match &mut prompt {
-                        Some((whole, items, _)) => {
-                            whole.push_str("\n\n");
-                            whole.push_str(text);
-                            items.push(at);
-                        }
-                        None => {
-                            prompt = Some((text.clone(), vec![at], all.len()));
-                            // Kept in its place.
-                            all.push((ConversationPart::of(PartKind::Prompt, ""), number, Vec::new()));
-                        }
+                WireItem::Text(_) if unit.speaker == Speaker::User => {
+                    // A prompt is in the place of its first text.
+                    if let Some((part, items)) = prompts.remove(&at) {
+                        all.push((part, number, items));
                     }
                     continue;
                 }
@@ -145,11 +146,30 @@ pub fn parts(units: &[Unit]) -> Vec<(ConversationPart, usize, Vec<usize>)> {
             };
             all.push((part, number, vec![at]));
         }
-        if let Some((text, items, at)) = prompt
-            && let Some(place) = all.get_mut(at)
-        {
-            *place = (ConversationPart::of(PartKind::Prompt, &text), number, items);
-        }
     }
     all
+}
+
+/// The prompts of a message of the user, by the place of their first text.
+fn prompts_of(
+    unit: &Unit,
+    is_known: impl Fn(&ConversationPart) -> bool,
+) -> BTreeMap<usize, (ConversationPart, Vec<usize>)> {
+    let texts = unit.items.iter().enumerate().filter_map(|(at, item)| match item {
+        WireItem::Text(text) if unit.speaker == Speaker::User => Some((at, text.as_str())),
+        _ => None,
+    });
+    let texts: Vec<(usize, &str)> = texts.collect();
+    let prompt = |texts: &[(usize, &str)]| {
+        let whole = texts.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n\n");
+        (ConversationPart::of(PartKind::Prompt, &whole), texts.iter().map(|(at, _)| *at).collect::<Vec<usize>>())
+    };
+    let is_own = |text: &(usize, &str)| is_known(&ConversationPart::of(PartKind::Prompt, text.1));
+    let groups: Vec<&[(usize, &str)]> = match texts.as_slice() {
+        [] => Vec::new(),
+        all @ [_] => vec![all],
+        all if is_known(&prompt(all).0) => vec![all],
+        all => all.chunk_by(|one, next| !is_own(one) && !is_own(next)).collect(),
+    };
+    groups.into_iter().filter_map(|group| Some((group.first()?.0, prompt(group)))).collect()
 }

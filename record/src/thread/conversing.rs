@@ -9,7 +9,7 @@ use annals_core::event::{
     RevertCommitted, RevertStaged,
 };
 use annals_core::{ModelName, Seq};
-use annals_providers::recorded::{ConversationPart, PartKind, Speaker, Unit, WireConversation, WireItem, parts};
+use annals_providers::recorded::{ConversationPart, PartKind, Speaker, Unit, WireConversation, WireItem};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most changes of one event.
@@ -23,9 +23,9 @@ impl Thread {
     pub(super) async fn converse(&mut self, request: &RequestFacts) -> Result<(), ThreadError> {
         let RequestFacts { at, conversation, model, .. } = request;
         let at = *at;
-        let new = parts(&conversation.units);
-        let names: Vec<ConversationPart> = new.iter().map(|(part, ..)| part.clone()).collect();
         let is_linked = conversation.previous.is_some();
+        let new = self.parts_of(conversation, is_linked);
+        let names: Vec<ConversationPart> = new.iter().map(|(part, ..)| part.clone()).collect();
         let before = self.compare(&names, is_linked);
         let mut facts = Facts::from(self.next);
         self.rename_calls(&new, conversation, &before);

@@ -77,6 +77,18 @@ impl Thread {
         known
     }
 
+    /// The parts of a request, each with its message and the items that it is made of.
+    pub(super) fn parts_of(
+        &mut self,
+        conversation: &WireConversation,
+        is_linked: bool,
+    ) -> Vec<(ConversationPart, usize, Vec<usize>)> {
+        parts(&conversation.units, || {
+            let known = if is_linked { Vec::new() } else { self.known() };
+            known.into_iter().map(|known| known.part).collect()
+        })
+    }
+
     /// Compares parts of a request with the history.
     pub(super) fn compare(&mut self, new: &[ConversationPart], is_linked: bool) -> KnownConversation {
         // The provider has what a linked request does not repeat.
@@ -87,7 +99,8 @@ impl Thread {
 
     /// What a request has in common with the conversation.
     pub(crate) fn shared(&mut self, conversation: &WireConversation) -> CommonBeginning {
-        let new: Vec<ConversationPart> = parts(&conversation.units).into_iter().map(|(part, ..)| part).collect();
+        let new: Vec<ConversationPart> =
+            self.parts_of(conversation, false).into_iter().map(|(part, ..)| part).collect();
         let KnownConversation { known, alignment } = self.compare(&new, false);
         let main: Vec<&KnownPart> = known.iter().filter(|known| is_said(&known.part)).collect();
         let newest = self.newest_answer();

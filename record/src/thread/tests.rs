@@ -6,7 +6,7 @@ use crate::capture::{CaptureQueue, CapturedAnswer};
 use annals_core::event::{FilesEvent, InputEvent, Policy};
 use annals_core::{Seq, SessionKey};
 use annals_guard::redaction::Redactor;
-use annals_providers::recorded::{ConversationPart, DecodedAnswer, RecordedProtocol, WireItem, conversation, parts};
+use annals_providers::recorded::{ConversationPart, DecodedAnswer, RecordedProtocol, WireItem, conversation};
 use annals_providers::wire::Protocol;
 use annals_store::{MemoryLog, Slice};
 use serde_json::{Value, json};
@@ -45,7 +45,6 @@ impl Recorded {
         self.requests += 1;
         let body = json!({"model": "m", "max_tokens": 9, "system": "You are.", "messages": messages});
         let said = conversation(MESSAGES, "/v1/messages", &body).expect("a request");
-        let names: Vec<ConversationPart> = parts(&said.units).into_iter().map(|(part, ..)| part).collect();
         let text = BodyText::of(body.to_string().into_bytes());
         let facts = RequestFacts {
             id: self.requests,
@@ -58,12 +57,14 @@ impl Recorded {
             undecoded: None,
             compaction: annals_core::event::CompactionReason::Unknown,
             estimate: 0,
-            conversation: said,
+            conversation: said.clone(),
             model: ModelName("anthropic/m".to_owned()),
             protocol: MESSAGES.as_str(),
         };
         let mut redactor = PieceRedactor::new(Redactor::default());
         self.thread.request(facts, redactor.cut(&text)).await.expect("recorded");
+        let names: Vec<ConversationPart> =
+            self.thread.parts_of(&said, false).into_iter().map(|(part, ..)| part).collect();
         let now = self.thread.compare(&names, false);
         let new = now.alignment.of_new.iter().filter(|pairing| pairing.is_none_or(|pairing| !pairing.is_same)).count();
         (new, now.alignment.kept.iter().filter(|kept| !**kept).count())
@@ -150,6 +151,25 @@ async fn a_prompt_that_was_taken_back_is_an_undo() {
     recorded.answer(vec![WireItem::Text("y".into())]).await;
     assert_eq!(recorded.send(&[&first[..], &[user("c")]].concat()).await, (0, 0));
     assert_eq!(recorded.undone().await, 1);
+}
+
+#[tokio::test]
+async fn prompts_that_an_agent_joins_in_one_message_are_those_that_they_were() {
+    let mut recorded = Recorded::begin().await;
+    // Of an answer that was interrupted nothing is sent back.
+    assert_eq!(recorded.send(&[user("slow")]).await, (0, 0));
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let joined = json!({"role": "user", "content": [text("slow"), text("go on")]});
+    assert_eq!(recorded.send(std::slice::from_ref(&joined)).await, (0, 0));
+    recorded.answer(vec![WireItem::Text("x".into())]).await;
+    let answer = json!({"role": "assistant", "content": "x"});
+    let last = json!({"role": "user", "content": [text("a file"), text("see it")]});
+    assert_eq!(recorded.send(&[joined, answer.clone(), last.clone()]).await, (0, 0));
+    recorded.answer(vec![WireItem::Text("y".into())]).await;
+    let apart = [user("slow"), user("go on"), answer, last, json!({"role": "assistant", "content": "y"}), user("end")];
+    assert_eq!(recorded.send(&apart).await, (0, 0), "another provider is sent them apart");
+    let promoted = recorded.count(|event| matches!(event, Event::Input(InputEvent::Promoted(_)))).await;
+    assert_eq!(promoted, 4, "slow, go on, both texts of one prompt, end");
 }
 
 #[tokio::test]
