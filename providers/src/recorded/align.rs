@@ -46,10 +46,12 @@ fn is_beside(part: &ConversationPart) -> bool {
 /// Compares the parts of a body with those that are known. A part is found by the id of its call, else by its text in the longest
 /// common order; a text between two that are found in the place of one that is not was replaced.
 pub fn align(old: &[ConversationPart], new: &[ConversationPart]) -> Alignment {
-    let mut found = PartSearch { old, new, of_new: vec![None; new.len()], taken: vec![false; old.len()] };
+    let (of_new, taken, moved) = (vec![None; new.len()], vec![false; old.len()], vec![false; new.len()]);
+    let mut found = PartSearch { old, new, of_new, taken, moved };
     found.in_order();
     found.by_id();
     found.repeated();
+    found.inserted();
     found.moved();
     found.renamed();
     let undone = found.replaced();
@@ -61,6 +63,8 @@ struct PartSearch<'p> {
     new: &'p [ConversationPart],
     of_new: Vec<Option<Pairing>>,
     taken: Vec<bool>,
+    /// Whether each part of the body is elsewhere in what is known.
+    moved: Vec<bool>,
 }
 
 impl PartSearch<'_> {
@@ -128,6 +132,34 @@ impl PartSearch<'_> {
             };
             if let Some(of) = self.old.iter().position(|known| known.is(part)) {
                 self.pair_same(at, of);
+            }
+        }
+    }
+
+    /// Messages that the agent inserted before others, and summaries that it sends behind what stays: they are known elsewhere. Behind
+    /// everything that is known a prompt is another one.
+    fn inserted(&mut self) {
+        let (old, new) = (self.old, self.new);
+        let is_said =
+            |part: &ConversationPart| matches!(part.kind, PartKind::Prompt | PartKind::Text | PartKind::Summary);
+        let mut free: HashMap<[u8; 32], VecDeque<usize>> = HashMap::new();
+        for (of, part) in old.iter().enumerate().filter(|(of, part)| self.is_free(*of) && is_said(part)) {
+            free.entry(part.text.0).or_default().push_back(of);
+        }
+        for kind in [PartKind::Text, PartKind::Prompt] {
+            let last = self.of_new.iter().rposition(Option::is_some).unwrap_or_default();
+            for (at, part) in new.iter().enumerate().filter(|(_, part)| part.kind == kind) {
+                let may_move = kind == PartKind::Text || at < last;
+                let fits = |known: &ConversationPart| known.is(part) && (may_move || known.kind == PartKind::Summary);
+                let places = free.get_mut(&part.text.0).filter(|_| self.is_open(at));
+                let found = places.and_then(|places| {
+                    let found = places.iter().position(|of| old.get(*of).is_some_and(fits))?;
+                    places.remove(found)
+                });
+                if let (Some(of), Some(moved)) = (found, self.moved.get_mut(at)) {
+                    *moved = true;
+                    self.pair(at, of);
+                }
             }
         }
     }
@@ -202,7 +234,8 @@ impl PartSearch<'_> {
     fn anchors(&self) -> Vec<(usize, usize)> {
         let pairs = self.of_new.iter().enumerate().filter_map(|(at, pairing)| Some((at, pairing.as_ref()?.at)));
         let mut anchors: Vec<(usize, usize)> = Vec::new();
-        for (at, of) in pairs.filter(|(at, _)| self.new.get(*at).is_some_and(|part| !is_beside(part))) {
+        let stays = |at: usize| self.moved.get(at) == Some(&false);
+        for (at, of) in pairs.filter(|(at, _)| stays(*at) && self.new.get(*at).is_some_and(|part| !is_beside(part))) {
             if anchors.last().is_none_or(|(_, last)| *last < of) {
                 anchors.push((at, of));
             }
@@ -373,6 +406,15 @@ mod tests {
             ),
             ("summary as an answer", &["S s"], &["P did", "T s", "P b"], "- 0 -", &[], None),
             ("summary with words around it", &["S s"], &["P about s", "T x", "P b"], "0! - -", &[], None),
+            (
+                "inserted before others, known last",
+                &["P a", "T x", "P g", "T ok"],
+                &["P g", "T ok", "P a", "T x", "P b"],
+                "2 3 0 1 -",
+                &[],
+                None,
+            ),
+            ("a summary behind what stays", &["S s", "P a"], &["P a", "P s"], "1 0", &[], None),
             ("contexts move", &["K r", "P a", "T x"], &["P a", "T x", "K r", "P b"], "1 2 0 -", &[], None),
         ];
         for (name, old, new, pairs, left, undone) in cases {

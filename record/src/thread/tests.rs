@@ -173,6 +173,27 @@ async fn prompts_that_an_agent_joins_in_one_message_are_those_that_they_were() {
 }
 
 #[tokio::test]
+async fn messages_that_an_agent_inserts_before_others_are_new_once() {
+    let mut recorded = Recorded::begin().await;
+    let mut messages = vec![user("a")];
+    recorded.send(&messages).await;
+    recorded.answer(vec![WireItem::Text("x".into())]).await;
+    messages.extend([json!({"role": "assistant", "content": "x"}), user("b")]);
+    messages.splice(0..0, [user("inserted"), json!({"role": "assistant", "content": "ok"})]);
+    let mut appended = Vec::new();
+    for step in 0..4 {
+        let before = recorded.thread.next.0;
+        assert_eq!(recorded.send(&messages).await, (0, 0), "step {step}");
+        appended.push(recorded.thread.next.0 - before);
+        recorded.answer(vec![WireItem::Text(format!("answer {step}"))]).await;
+        messages.extend([json!({"role": "assistant", "content": format!("answer {step}")}), user(&format!("c{step}"))]);
+    }
+    assert_eq!(appended[1..], [appended[1]; 3], "each request adds its own prompt");
+    let promoted = recorded.count(|event| matches!(event, Event::Input(InputEvent::Promoted(_)))).await;
+    assert_eq!(promoted, 6, "a, inserted, b, c0, c1, c2");
+}
+
+#[tokio::test]
 async fn media_beside_a_result_is_no_prompt() {
     let mut recorded = Recorded::begin().await;
     recorded.send(&[user("see")]).await;
