@@ -51,15 +51,17 @@ impl Thread {
 
     /// The answer to a request for a summary.
     pub(super) fn summarised(&mut self, flight: &InFlight, answer: &DecodedAnswer, facts: &mut Facts) {
-        let Some(PendingSummary { reason, .. }) = self.summary.take() else { return };
-        let answer_cost = cost(&flight.prices, answer.usage);
+        let Some(PendingSummary { reason, usage: before, cost: paid, .. }) = self.summary.take() else { return };
+        let cost = cost(&flight.prices, answer.usage).saturating_add(paid);
+        // An agent may ask again, to have the summary checked.
+        let usage = before.map_or(answer.usage, |before| Some(sum(before, answer.usage.unwrap_or_default())));
         match &answer.error {
             Some(error) => {
-                facts.push(CompactionFailed { reason, error: error.clone(), usage: answer.usage, cost: answer_cost });
+                facts.push(CompactionFailed { reason, error: error.clone(), usage, cost });
             }
             None => {
                 let text = Some(answer_text(answer));
-                self.summary = Some(PendingSummary { reason, text, usage: answer.usage, cost: answer_cost });
+                self.summary = Some(PendingSummary { reason, text, usage, cost });
             }
         }
     }
@@ -204,6 +206,17 @@ fn behind(units: &[Unit], at: usize) -> impl Iterator<Item = &str> + Clone {
         WireItem::Text(text) | WireItem::Context { text, .. } => Some(text.as_str()),
         _ => None,
     })
+}
+
+/// The usage of two requests.
+fn sum(one: Usage, other: Usage) -> Usage {
+    Usage {
+        input: one.input.saturating_add(other.input),
+        output: one.output.saturating_add(other.output),
+        reasoning: one.reasoning.saturating_add(other.reasoning),
+        cache_read: one.cache_read.saturating_add(other.cache_read),
+        cache_write: one.cache_write.saturating_add(other.cache_write),
+    }
 }
 
 /// The text of an answer.

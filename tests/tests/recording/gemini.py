@@ -1,6 +1,6 @@
 """An agent without ids, in the form of the Gemini API: before each turn it asks a model how hard the prompt is. The argument is the
-number of the turn; the turns before are its history. With `compact` as a second argument the history is summarised before the turn, which begins
-with the summary."""
+number of the turn; the turns before are its history. With `compact` as a second argument the history is summarised, and the summary checked, before the turn, which
+begins with the summary."""
 
 import json
 import os
@@ -38,6 +38,8 @@ assert "complexity" in json.dumps(classified)
 if "compact" in sys.argv:
     distils = "You are responsible for distilling chat history into a structured XML <state_snapshot>."
     asks = contents[:-1] + [said("user", "Generate the <state_snapshot>.")]
+    summary = post("gemini-2.5-pro", asks, systemInstruction=said("user", distils))
+    asks += [summary["candidates"][0]["content"], said("user", "Is anything missing in the <state_snapshot>?")]
     summary = post("gemini-2.5-pro", asks, systemInstruction=said("user", distils))
     begin = said("user", "<session_context>\nA project.\n</session_context>")
     begin["parts"] += summary["candidates"][0]["content"]["parts"]

@@ -44,7 +44,7 @@ fn a_summary_of_an_agent_without_ids_continues_its_session() -> std::io::Result<
     annals_tests::needs!("python3");
     let complexity = || said(r#"{"complexity": 3}"#);
     let snapshot = "<state_snapshot>The user asked twice.</state_snapshot>";
-    let script = [complexity(), said("Answer 1."), complexity(), said(snapshot), said("Answer 2.")];
+    let script = [complexity(), said("Answer 1."), complexity(), said(snapshot), said(snapshot), said("Answer 2.")];
     let (annals, provider, store) = (Annals::new(), Provider::start(script)?, tempfile::tempdir()?);
     let at = store.path().to_string_lossy().into_owned();
     let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/gemini.py");
@@ -63,7 +63,9 @@ fn a_summary_of_an_agent_without_ids_continues_its_session() -> std::io::Result<
         assert_eq!(history.contains(text), there, "{text} in {history}");
     }
     let verified = ends(&annals, 0, &["verify", "@last", "--store", &at, "--requests", "--wire"]);
-    assert!(verified.contains("5 requests proved byte for byte"), "{verified}");
+    assert!(verified.contains("6 requests proved byte for byte"), "{verified}");
+    let usage: Value = serde_json::from_str(&annals.run(&["usage", "@last", "--store", &at, "--json"]).out)?;
+    assert_eq!((&usage["input"], &usage["output"]), (&json!(6 * 9), &json!(6 * 3)), "both answers count: {usage}");
     Ok(())
 }
 
@@ -103,6 +105,7 @@ fn a_conversation_that_the_provider_compacts_stays_one_session() -> std::io::Res
     for (text, there) in [("gAAAA-sealed", true), ("number 3 of", true), ("Answer 3.", true), ("Answer 2.", false)] {
         assert_eq!(history.contains(text), there, "{text} in {history}");
     }
+    assert_eq!(sessions[0]["turns"], json!(3), "the summary is no prompt: {sessions}");
     let verified = ends(&annals, 0, &["verify", "@last", "--store", &at, "--requests", "--wire"]);
     assert!(verified.contains("4 requests proved byte for byte"), "{verified}");
     Ok(())
