@@ -66,8 +66,13 @@ impl AgentIds {
 /// The agent that a request is of, by what it says of itself; `None` for one that is not known.
 pub(crate) fn agent(headers: &HeaderMap) -> Option<&'static str> {
     let program = text(headers, header::USER_AGENT).unwrap_or_default();
-    let starts =
-        [("claude-cli/", "claude-code"), ("codex", "codex"), ("opencode/", "opencode"), ("GeminiCLI", "gemini")];
+    let starts = [
+        ("claude-cli/", "claude-code"),
+        ("codex", "codex"),
+        ("opencode/", "opencode"),
+        ("GeminiCLI", "gemini"),
+        ("QwenCode/", "qwen"),
+    ];
     starts.into_iter().find(|(start, _)| program.starts_with(start)).map(|(_, agent)| agent)
 }
 

@@ -4,15 +4,15 @@ use annals_core::event::Purpose;
 use annals_providers::recorded::{Speaker, WireConversation, WireItem};
 
 /// Agents whose requests aside are known by their content.
-pub(crate) const KNOWN: [&str; 4] = ["claude-code", "codex", "opencode", "gemini"];
+pub(crate) const KNOWN: [&str; 5] = ["claude-code", "codex", "opencode", "gemini", "qwen"];
 
 /// What agents write when they ask for a summary of a conversation.
 const SUMMARISES: [&str; 6] = [
     "Your task is to create a detailed summary of",
     "CONTEXT CHECKPOINT COMPACTION",
     "Provide a detailed prompt for continuing our conversation above",
-    "anchored context summarization assistant",
-    "You are a context summarization agent.",
+    "context summarization assistant",
+    "context summarization agent",
     "distilling chat history into a structured XML <state_snapshot>",
 ];
 
@@ -99,6 +99,9 @@ mod tests {
         let summary =
             asked("CRITICAL: Respond with TEXT ONLY. Your task is to create a detailed summary of it", "You are");
         assert_eq!(purpose("claude-code", &summary, true), Some(Purpose::Summary));
+        let system = "You are a context summarization agent. You are given a conversation.";
+        let summary = asked("Here is the conversation so far:", system);
+        assert_eq!(purpose("opencode", &summary, true), Some(Purpose::Summary));
         let mut classifier = asked("list", "Rate the complexity");
         let schema = Json::received(r#"{"responseJsonSchema":{"type":"OBJECT"}}"#);
         classifier.options.controls.insert("generationConfig".to_owned(), schema);
