@@ -143,3 +143,38 @@ fn parallel_subagents_are_children_of_the_session_that_started_them() -> std::io
     assert!(verified.contains("5 requests proved byte for byte"), "{verified}");
     Ok(())
 }
+
+#[test]
+fn an_agent_that_names_its_session_to_one_provider_alone_has_one_session() -> std::io::Result<()> {
+    annals_tests::needs!("python3");
+    let message = |text: &str| {
+        let usage = json!({"input_tokens": 9, "output_tokens": 3});
+        let content = json!([{"type": "text", "text": text}]);
+        let body = json!({"id": "m", "type": "message", "role": "assistant", "content": content, "stop_reason": "end_turn", "usage": usage});
+        (200, "application/json", body.to_string())
+    };
+    let usage = json!({"input_tokens": 9, "output_tokens": 3, "total_tokens": 12});
+    let said =
+        json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Answer 2."}]});
+    let response = json!({"id": "r", "object": "response", "status": "completed", "output": [said], "usage": usage});
+    let response = (200, "application/json", response.to_string());
+    let script = || [message("Answer 1."), response.clone(), message("Answer 3."), message("Answer 4.")];
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/switching.py");
+    let one = |turn: &str| format!("python3 {agent} {turn}");
+    // In a recording each, and in one.
+    for recordings in [vec![one("0"), one("1"), one("2"), one("3")], vec![["0", "1", "2", "3"].map(one).join(" && ")]] {
+        let (annals, provider, store) = (Annals::new(), Provider::start(script())?, tempfile::tempdir()?);
+        let at = store.path().to_string_lossy().into_owned();
+        for command in &recordings {
+            let record = ["record", "--store", &at, "--upstream", &provider.url, "--", "sh", "-c", command];
+            let recorded = annals.run(&record);
+            assert_eq!(recorded.status, 0, "{}", recorded.remarks);
+        }
+        let sessions: Value = serde_json::from_str(&annals.run(&["sessions", "--all", "--store", &at, "--json"]).out)?;
+        let turns: Vec<_> = sessions.as_array().into_iter().flatten().map(|one| one["turns"].as_u64()).collect();
+        assert_eq!(turns, [Some(4)], "{sessions}");
+        let verified = ends(&annals, 0, &["verify", "@last", "--store", &at, "--requests", "--wire"]);
+        assert!(verified.contains("4 requests proved byte for byte"), "{verified}");
+    }
+    Ok(())
+}

@@ -20,10 +20,16 @@ impl RecordedThreads {
         let Placing { captured, protocol, conversation: asked, .. } = *placing;
         let agent = self.agent_of(captured);
         let speaks = asked.units.iter().any(|unit| unit.speaker == Speaker::Assistant);
-        let sessions: Vec<SessionId> = match Self::foreign(&captured.ids) {
-            Some(id) => self.earlier().await?.named.get(&(agent.clone(), id)).copied().into_iter().collect(),
-            // Without ids a conversation is known by its content: one that just begins continues none.
-            None if speaks => self.earlier().await?.newest.get(&agent).cloned().unwrap_or_default(),
+        let earlier = self.earlier().await?;
+        let id = Self::foreign(&captured.ids);
+        let named = id.and_then(|id| earlier.named.get(&(agent.clone(), id)).copied());
+        let sessions: Vec<SessionId> = match named {
+            Some(session) => vec![session],
+            // Without ids, or with ids that no session has, a conversation is known by its content: one that just begins continues none.
+            None if speaks => {
+                let newest = earlier.newest.get(&agent).into_iter().flatten().copied();
+                newest.filter(|session| captured.ids.session.is_none() || earlier.is_unnamed(*session)).collect()
+            }
             None => Vec::new(),
         };
         for session in sessions {
@@ -43,7 +49,7 @@ impl RecordedThreads {
             };
             let shared = thread.shared(asked);
             let continues = shared.same > 0 && (shared.is_all || shared.has_answer) || shared.has_newest;
-            if captured.ids.session.is_none() && !continues {
+            if named.is_none() && !continues {
                 continue;
             }
             let (mut ids, parent) = (captured.ids.clone(), thread.parent());
@@ -87,6 +93,11 @@ pub(super) struct EarlierSessions {
 }
 
 impl EarlierSessions {
+    /// Whether the agent gave a session no name.
+    fn is_unnamed(&self, session: SessionId) -> bool {
+        self.ids(session) == AgentIds::default()
+    }
+
     /// How the agent calls a session; nothing for one of an agent that has no names for its sessions.
     fn ids(&self, session: SessionId) -> AgentIds {
         let named = self.named.iter().find(|(_, known)| **known == session).map(|((_, id), _)| id.as_str());

@@ -35,18 +35,20 @@ impl Placing<'_> {
             && (is_anonymous || (own.session == ids.session && own.agent == ids.agent))
     }
 
-    /// How much of a conversation that waits for nothing the request begins with, if it continues that.
+    /// How much of a conversation that waits for nothing the request begins with, if it continues that. An agent may name its sessions
+    /// to some providers alone: then an answer that both have says so.
     fn continues(&self, known: &mut KnownThread) -> Option<usize> {
-        if !known.thread.in_flight.is_empty() {
+        let is_of = self.is_of(known);
+        if !known.thread.in_flight.is_empty() || (!is_of && self.is_keyed() && known.ids.session.is_some()) {
             return None;
         }
-        if let Some(previous) = &self.conversation.previous {
+        if let Some(previous) = self.conversation.previous.as_ref().filter(|_| is_of) {
             return known.thread.answered_as(previous).then_some(usize::MAX);
         }
         let shared = known.thread.shared(self.conversation);
         // Without ids of its agent the common beginning must contain an answer, or be all there was; or the newest answer is sent back.
-        let begins = shared.same > 0 && (self.is_keyed() || shared.is_all || shared.has_answer);
-        (begins || shared.has_newest).then_some(shared.same)
+        let begins = shared.same > 0 && (is_of && (self.is_keyed() || shared.is_all) || shared.has_answer);
+        (begins || is_of && shared.has_newest).then_some(shared.same)
     }
 }
 
@@ -64,11 +66,10 @@ impl RecordedThreads {
             };
             return Ok(Some((at, Purpose::Other)));
         }
-        let of_agent = self.threads.iter_mut().enumerate().filter(|(_, known)| placing.is_of(known));
-        let continued = of_agent
-            .filter_map(|(at, known)| Some((at, placing.continues(known)?)))
-            .max_by_key(|(at, same)| (*same, std::cmp::Reverse(*at)))
-            .map(|(at, _)| at)
+        let continued = (self.threads.iter_mut().enumerate())
+            .filter_map(|(at, known)| Some((at, placing.continues(known)?, placing.is_of(known))))
+            .max_by_key(|(at, same, is_of)| (*is_of, *same, std::cmp::Reverse(*at)))
+            .map(|(at, ..)| at)
             .or_else(|| self.summarised(placing));
         let main = self.of_agent(placing).find(|(_, known)| known.thread.has_turns()).map(|(at, _)| at);
         let purpose = self.purpose(placing, continued.or(main).is_some());
