@@ -214,9 +214,10 @@ impl RequestIndex {
 
     fn session(&mut self, record: &Record<'_>, event: &SessionEvent) {
         match event {
-            SessionEvent::Forked(_) => {
+            SessionEvent::Forked(forked) => {
                 self.requests.clear();
-                (self.waits, self.is_recording) = (false, false);
+                self.waits = false;
+                self.is_recording = forked.origin.as_ref().is_some_and(|origin| origin.form == Origin::WIRE);
                 self.unrecorded = UnrecordedAnswers::default();
                 self.returns.push(record.seq);
             }

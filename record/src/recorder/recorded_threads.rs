@@ -3,6 +3,7 @@
 mod beginning;
 mod earlier;
 mod files;
+mod forking;
 mod placing;
 mod postponed;
 

@@ -1,13 +1,14 @@
 //! A conversation that an earlier recording began: what the log has of it.
 
-use super::Thread;
+use super::{Thread, ThreadError};
 use crate::answer::answer;
 use crate::capture::{CaptureQueue, CapturedAnswer};
 use crate::facts::{OpenStep, Transcriber, WaitingCall};
 use annals_core::event::{
-    AnswerRecorded, ChildEvent, InputEvent, Purpose, RequestRecorded, StepEnded, StepEvent, ToolEvent,
+    AnswerRecorded, ChildEvent, InputEvent, ProcessAttached, ProcessInfo, Purpose, RequestRecorded, SessionForked,
+    StepEnded, StepEvent, ToolEvent,
 };
-use annals_core::{Blobs, Event, Record, Seq, SessionId, Text};
+use annals_core::{Blobs, Event, Record, Seq, SessionId, Text, Time};
 use annals_projections::{Projection, Recipe, estimate};
 use annals_providers::recorded::{RecordedProtocol, WireConversation, WireItem, their_id};
 use annals_store::{EventLog, ReadError};
@@ -134,6 +135,32 @@ impl Thread {
         thread.transcriber = std::mem::take(&mut collected.transcriber);
         thread.reopen(collected, &*blobs);
         Ok(Some(thread))
+    }
+
+    /// The place of its next event.
+    pub(crate) fn next(&self) -> Seq {
+        self.next
+    }
+
+    /// Whether an answer, a call or a summary is not complete.
+    pub(crate) fn is_open(&self) -> bool {
+        self.view.calls.step_open || self.summary.is_some() || self.transcriber.open.is_some()
+    }
+
+    /// Continues it as another session, which begins here.
+    pub(crate) async fn fork(
+        &mut self,
+        at: Time,
+        session: SessionId,
+        forked: SessionForked,
+        process: Option<ProcessInfo>,
+    ) -> Result<(), ThreadError> {
+        self.session = session;
+        self.transcriber.children.clear();
+        let attached = process.map(|process| ProcessAttached { process }.into());
+        self.append(at, [forked.into()].into_iter().chain(attached).collect()).await?;
+        self.before = (self.requests, self.usage);
+        Ok(())
     }
 
     /// What a recorder that was killed left open: calls may still get their results.

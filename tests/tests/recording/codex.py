@@ -1,6 +1,6 @@
 """An agent in the form of Codex 0.104, which names its session in every request but the one that asks the provider to compact it. The
 arguments are the file of its session, and the number of the turn; with `compact` the history is compacted before it, in a process that has said
-nothing before."""
+nothing before. SESSION is the name of the session."""
 
 import json
 import os
@@ -29,5 +29,5 @@ if "compact" in sys.argv:
     state["history"] = post("responses/compact", asked, {})["output"]
 state["history"].append(message("user", "input_text", f"Prompt number {turn} of the user"))
 asked = {"model": "gpt-5.2-codex", "instructions": "You are an agent.", "input": state["history"], "tools": TOOLS, "stream": False}
-state["history"] += post("responses", asked, {"session_id": "session-of-codex"})["output"]
+state["history"] += post("responses", asked, {"session_id": os.environ.get("SESSION", "session-of-codex")})["output"]
 json.dump(state, open(file, "w"))

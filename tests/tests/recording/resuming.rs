@@ -178,3 +178,52 @@ fn an_agent_that_names_its_session_to_one_provider_alone_has_one_session() -> st
     }
     Ok(())
 }
+
+#[test]
+fn a_session_that_an_agent_continues_under_another_name_is_forked() -> std::io::Result<()> {
+    annals_tests::needs!("python3");
+    let usage = json!({"input_tokens": 9, "output_tokens": 3, "total_tokens": 12});
+    let answered = |number: u64| {
+        let text = format!("Answer {number}.");
+        let said = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]});
+        let body = json!({"id": "r", "object": "response", "status": "completed", "output": [said], "usage": usage});
+        (200, "application/json", body.to_string())
+    };
+    let (annals, provider) = (Annals::new(), Provider::start([1, 2, 3, 4, 5].map(answered))?);
+    let (store, folder) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let at = store.path().to_string_lossy().into_owned();
+    let (agent, file) =
+        (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/codex.py"), folder.path().join("s.json"));
+    let one = format!("python3 {agent} {}", file.display());
+    let fork = format!("SESSION=other python3 {agent} {}.fork", file.display());
+    let commands = [
+        format!("{one} 1 && {one} 2"),
+        format!("cp {0} {0}.fork && {fork} 3 && {fork} 4", file.display()),
+        format!("{one} 3"),
+    ];
+    for command in &commands {
+        let record = ["record", "--store", &at, "--agent", "codex", "--upstream", &provider.url];
+        let recorded = annals.run(&[&record[..], &["--", "sh", "-c", command]].concat());
+        assert_eq!(recorded.status, 0, "{}", recorded.remarks);
+    }
+    let tree: Value = serde_json::from_str(&annals.run(&["tree", "--all", "--store", &at, "--json"]).out)?;
+    let depths: Vec<_> = tree.as_array().into_iter().flatten().map(|one| one["depth"].as_u64()).collect();
+    assert_eq!(depths, [Some(0), Some(1)], "{tree}");
+    let sessions: Value = serde_json::from_str(&annals.run(&["sessions", "--all", "--store", &at, "--json"]).out)?;
+    let fork = sessions.as_array().into_iter().flatten().find(|one| !one["fork"].is_null()).expect("a fork");
+    let fork = fork["id"].as_str().expect("an id");
+    let history = annals.run(&["history", fork, "--store", &at]).out;
+    for text in ["number 1 of", "Answer 2.", "Answer 3.", "number 4 of", "Answer 4."] {
+        assert!(history.contains(text), "{text} in {history}");
+    }
+    let when = annals.run(&["when", fork, "number 3 of", "--store", &at]).out;
+    assert!(when.contains("requests 1 to 2 carried it"), "{when}");
+    // What no event has is found in the bodies.
+    let option = annals.run(&["when", fork, "gpt-5.2-codex", "--store", &at]).out;
+    assert!(option.contains("requests 1 to 2 carried it"), "{option}");
+    let usage: Value = serde_json::from_str(&annals.run(&["usage", fork, "--store", &at, "--json"]).out)?;
+    assert_eq!(usage["input"], json!(2 * 9), "what it inherits was used by the other session: {usage}");
+    let verified = ends(&annals, 0, &["verify", "--store", &at, "--requests", "--wire"]);
+    assert!(verified.contains("5 requests proved byte for byte"), "{verified}");
+    Ok(())
+}

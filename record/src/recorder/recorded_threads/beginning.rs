@@ -13,7 +13,7 @@ use annals_runtime::host::Lease;
 use std::sync::Arc;
 
 /// The number of this mapping from requests to events.
-const MAPPING: u32 = 1;
+pub(super) const MAPPING: u32 = 1;
 /// Texts shorter than this are the prompt of a subagent only if they are all of it.
 const DISTINCT: usize = 12;
 

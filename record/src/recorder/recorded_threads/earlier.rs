@@ -3,12 +3,10 @@
 use super::placing::Placing;
 use super::{KnownThread, RecordedThreads};
 use crate::headers::AgentIds;
-use crate::thread::Thread;
 use annals_core::event::Origin;
 use annals_core::{AgentName, SessionId};
 use annals_projections::{Catalogue, CatalogueEntry};
-use annals_providers::recorded::{RecordedProtocol, Speaker, conversation};
-use serde_json::Value;
+use annals_providers::recorded::Speaker;
 use std::collections::HashMap;
 
 /// How many sessions of an agent without ids are compared with a request that continues one.
@@ -40,13 +38,7 @@ impl RecordedThreads {
                 tracing::info!(%session, "an earlier recording is continued by another process");
                 continue;
             };
-            // The agent may have gone to another provider since.
-            let read = |target: &str, body: &Value| conversation(RecordedProtocol::of(target)?.0, target, body);
-            let resumed = Thread::resume(self.log.clone(), session, &read).await;
-            let Some(mut thread) = resumed.map_err(|error| error.to_string())? else {
-                tracing::warn!(%session, "an earlier recording cannot be continued");
-                continue;
-            };
+            let Some(mut thread) = self.read_thread(session).await? else { continue };
             let shared = thread.shared(asked);
             let continues = shared.same > 0 && (shared.is_all || shared.has_answer) || shared.has_newest;
             if named.is_none() && !continues {
@@ -69,6 +61,11 @@ impl RecordedThreads {
             return Ok(Some(at));
         }
         Ok(None)
+    }
+
+    /// The newest sessions of an agent, of earlier recordings.
+    pub(super) async fn earlier_of(&mut self, agent: &str) -> Result<Vec<SessionId>, String> {
+        Ok(self.earlier().await?.newest.get(agent).cloned().unwrap_or_default())
     }
 
     /// The sessions of earlier recordings.

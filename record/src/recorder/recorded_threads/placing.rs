@@ -73,10 +73,14 @@ impl RecordedThreads {
             .or_else(|| self.summarised(placing));
         let main = self.of_agent(placing).find(|(_, known)| known.thread.has_turns()).map(|(at, _)| at);
         let purpose = self.purpose(placing, continued.or(main).is_some());
-        if continued.or(main).is_none()
-            && let Some(at) = self.resume(placing).await?
-        {
-            return Ok(Some((at, self.purpose(placing, true).unwrap_or(Purpose::Turn))));
+        if continued.or(main).is_none() {
+            let known = match self.resume(placing).await? {
+                Some(at) => Some(at),
+                None => self.fork(placing).await?,
+            };
+            if let Some(at) = known {
+                return Ok(Some((at, self.purpose(placing, true).unwrap_or(Purpose::Turn))));
+            }
         }
         let sidelong = purpose.filter(|purpose| continued.is_none() || *purpose != Purpose::Title);
         if let Some(purpose) = sidelong {
