@@ -14,15 +14,25 @@ next one the answer to the results of that, and so on; after the last step, and 
     slow SECONDS      a text that takes so long
     fail STATUS       the first attempt is refused with this status
     full TOKENS STEP   another step, and as many tokens of input are reported
+    think STEP        another step, after a thought
+    cut TEXT          a text whose connection breaks off in the middle, at the first attempt
+    raw TOOL JSON     a call of this tool with these arguments; a text where the agent has no such tool
+    edit FILE         a call of its tool for edits: `small` becomes `tiny`
+    write FILE TEXT   a call of its tool for writing
 
-With --bodies, each body is written to DIR/NUMBER.request and its answer to NUMBER.answer.
+A step may be several calls, between which stands `++`.
+
+With --bodies, each body is written to DIR/NUMBER.request, its answer to NUMBER.answer, and what was reported of it to a line of DIR/ledger.jsonl.
 """
-import argparse, gzip, hashlib, json, os, re, sys, threading, time
+import argparse, gzip, json, os, re, sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SHELL = [("exec", None), ("Bash", "command"), ("bash", "command"), ("exec_command", "cmd"), ("shell_command", "command"),
          ("shell", "command"), ("run_shell_command", "command")]
 READ = [("Read", "file_path"), ("read", "filePath"), ("read_file", "file_path")]
+EDIT = [("Edit", "file_path"), ("edit", "filePath"), ("replace", "file_path"), ("apply_patch", "input"), ("edit", "file_path")]
+WRITE = [("Write", "file_path"), ("write", "filePath"), ("write_file", "file_path")]
+PATCH = "*** Begin Patch\n*** Update File: %s\n@@\n-A small project.\n+A tiny project.\n*** End Patch\n"
 AGENT = [("Task", "prompt"), ("Agent", "prompt"), ("task", "prompt"), ("spawn_agent", "message"), ("invoke_agent", "prompt")]
 AGENT_EXTRA = {"Task": {"description": "Look", "subagent_type": "general-purpose"},
                "Agent": {"description": "Look", "subagent_type": "general-purpose"},
@@ -74,22 +84,54 @@ def decide(turns, tools, system, body):
 
 
 def call(verb, rest, tools):
-    table = {"shell": SHELL, "read": READ, "agent": AGENT}[verb]
+    """(name, arguments) of a call of one of the agent's tools, or None."""
+    if verb == "raw":
+        name, _, arguments = rest.partition(" ")
+        return (name, json.loads(arguments or "{}")) if name in tools else None
+    if verb == "wait":
+        return ("wait_agent", {"timeout_ms": 20000}) if "wait_agent" in tools else None
+    if "exec" in tools and verb == "edit":
+        return "exec", "text(await tools.apply_patch(%s));" % json.dumps(PATCH % rest)
+    table = {"shell": SHELL, "read": READ, "agent": AGENT, "edit": EDIT, "write": WRITE}[verb]
+    file, _, content = rest.partition(" ")
+    path = os.path.join(os.environ.get("PROJECT", os.getcwd()), file)
     for name, field in table:
-        if name in tools and field is None:
+        if name not in tools:
+            continue
+        if field is None:
             return name, "const done = await tools.exec_command({cmd: %s}); text(done.output ?? done);" % json.dumps(rest)
-        if name in tools:
-            args = {field: rest}
-            if name in ("Bash", "bash"):
-                args["description"] = "Runs a command"
-            if name == "Read" or name == "read":
-                args[field] = os.path.join(os.environ.get("PROJECT", os.getcwd()), rest)
-            if name == "shell":
-                args = {"command": ["bash", "-lc", rest]}
-            if verb == "agent":
-                args.update(AGENT_EXTRA[name])
-            return name, args
+        args = {field: rest}
+        if name in ("Bash", "bash"):
+            args["description"] = "Runs a command"
+        if verb == "read":
+            args[field] = path
+        if verb == "write":
+            args = {field: path, "content": content}
+        if verb == "edit":
+            camel = field == "filePath"
+            args = {field: path, "oldString" if camel else "old_string": "small", "newString" if camel else "new_string": "tiny"}
+            if name == "replace":
+                args["instruction"] = "Make it tiny"
+        if name == "shell":
+            args = {"command": ["bash", "-lc", rest]}
+        if verb == "agent":
+            args.update(AGENT_EXTRA[name])
+        if fields := properties(tools[name]):
+            # Tools of one name have other fields elsewhere.
+            args = {{"file_path": "path", "filePath": "path"}.get(one, one) if one not in fields else one: value for one, value in args.items()}
+            if name == "edit" and "edits" in fields:
+                args = {"path": path, "edits": [{"oldText": "small", "newText": "tiny"}]}
+        if name == "apply_patch":
+            return name, PATCH % rest
+        return name, args
     return None
+
+
+def properties(tool):
+    """The names of the arguments of a tool, in any protocol."""
+    tool = tool.get("function") or tool
+    schema = tool.get("input_schema") or tool.get("parameters") or tool.get("parametersJsonSchema") or {}
+    return list(schema.get("properties") or {})
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -161,7 +203,6 @@ class Handler(BaseHTTPRequestHandler):
             body = json.loads(raw or b"{}")
         except ValueError:
             return self.json({"error": {"message": "not JSON"}}, 400)
-        self.key = hashlib.sha256(raw).hexdigest()
         try:
             if path.endswith("/messages/count_tokens"):
                 self.json({"input_tokens": len(raw) // 4})
@@ -197,38 +238,59 @@ class Handler(BaseHTTPRequestHandler):
             body += piece
 
     def step(self, turns, tools, system, raw):
-        """(text or None, call or None, tokens); None if the request was refused."""
+        """(text, calls); None if the request was refused."""
         time.sleep(THINKS)
         verb, rest = decide(turns, tools, system, raw)
-        self.tokens, self.pause = len(raw) // 4, 0.0
+        self.tokens, self.pause, self.thought, self.breaks = len(raw) // 4, 0.0, None, False
         print(verb, flush=True)
-        if verb == "fail":
+        if verb in ("fail", "cut"):
+            status = int((re.match(r"\d+", rest) or ["529"])[0])
             with lock:
-                again = self.key in failed
-                failed.add(self.key)
+                again = (verb, rest) in failed
+                failed.add((verb, rest))
+            if verb == "cut":
+                self.breaks = not again
+                return (rest, [])
             if not again:
-                self.json({"type": "error", "error": {"type": "overloaded_error", "code": int(rest or 529), "status": "UNAVAILABLE", "message": "Overloaded"}}, int(rest or 529))
+                self.json({"type": "error", "error": {"type": "overloaded_error", "code": status, "status": "UNAVAILABLE", "message": "Overloaded"}}, status)
                 return None
-            return ("Recovered.", None)
+            return ("Recovered.", [])
         if verb == "full":
+            with lock:
+                again = rest in failed
+                failed.add(rest)
             tokens, verb, rest = (rest.split(" ", 2) + ["", ""])[:3]
-            self.tokens = int(tokens)
+            # After a compaction the prompt may be all that there is: it was full once.
+            self.tokens = self.tokens if again else int(tokens)
+        if verb == "think":
+            verb, _, rest = rest.partition(" ")
+            self.thought = "I consider what %s means." % verb
         if verb == "slow":
             self.pause = float(re.match(r"[\d.]*", rest)[0] or 5) / 20
-            return ("So this takes its time: " + " ".join("word%d" % at for at in range(20)), None)
-        if verb == "wait":
-            return ("I wait.", ("wait_agent", {"timeout_ms": 20000})) if "wait_agent" in tools else ("Nothing to wait for.", None)
-        if verb in ("shell", "read", "agent"):
-            found = call(verb, rest, tools)
-            if found:
-                return ("I use %s." % found[0], found)
-            return ("No tool for %s among %s." % (verb, ", ".join(sorted(tools)[:40])), None)
+            return ("So this takes its time: " + " ".join("word%d" % at for at in range(20)), [])
+        if verb in ("shell", "read", "agent", "edit", "write", "raw", "wait"):
+            found = []
+            for one in ("%s %s" % (verb, rest)).split("++"):
+                found.append(call(*(one.strip().split(" ", 1) + [""])[:2], tools))
+            if all(found):
+                return ("I use %s." % found[0][0], found)
+            return ("No tool for %s among %s." % (verb, ", ".join(sorted(map(str, tools))[:40])), [])
         text = rest if verb == "say" else "%s %s" % (verb, rest)
         # A subagent of Gemini CLI ends with a call.
-        return (text, ("complete_task", {"result": text})) if "complete_task" in tools else (text, None)
+        return (text, [("complete_task", {"result": text})] if "complete_task" in tools else [])
+
+    def ledger(self, calls, **tokens):
+        """Writes down what this answer says of itself."""
+        line = {"number": self.number, "path": self.path, "calls": len(calls), **tokens}
+        if self.server.bodies:
+            with lock, open(os.path.join(self.server.bodies, "ledger.jsonl"), "a") as file:
+                file.write(json.dumps(line) + "\n")
 
     def words(self, text):
-        for piece in re.findall(r"\S+\s*", text):
+        pieces = re.findall(r"\S+\s*", text)
+        for at, piece in enumerate(pieces):
+            if self.breaks and at == len(pieces) // 2:
+                raise BrokenPipeError
             if self.pause:
                 time.sleep(self.pause)
             yield piece
@@ -251,22 +313,26 @@ class Handler(BaseHTTPRequestHandler):
         said = self.step(turns, {t.get("name"): t for t in body.get("tools", [])}, system, raw)
         if said is None:
             return
-        text, found = said
-        blocks = [{"type": "text", "text": text}]
-        if found:
-            blocks.append({"type": "tool_use", "id": "toolu_%04d" % self.number, "name": found[0], "input": found[1]})
+        text, calls = said
+        blocks = [{"type": "thinking", "thinking": self.thought, "signature": "c2lnbmVk" * 4}] if self.thought else []
+        blocks.append({"type": "text", "text": text})
+        for at, (name, arguments) in enumerate(calls):
+            blocks.append({"type": "tool_use", "id": "toolu_%04d_%d" % (self.number, at), "name": name, "input": arguments})
         usage = {"input_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": self.tokens, "output_tokens": len(text) // 4 + 1}
         message = {"id": "msg_%04d" % self.number, "type": "message", "role": "assistant", "model": body.get("model"), "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
-        stop = "tool_use" if found else "end_turn"
+        stop = "tool_use" if calls else "end_turn"
+        self.ledger(calls, input=10, cache_read=self.tokens, output=usage["output_tokens"])
         if not body.get("stream"):
             return self.json({**message, "content": blocks, "stop_reason": stop})
         self.begin()
         self.event({"type": "message_start", "message": message}, "message_start")
         for index, block in enumerate(blocks):
-            empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
+            empty = {**block, **{"text": {"text": ""}, "thinking": {"thinking": "", "signature": ""}, "tool_use": {"input": {}}}[block["type"]]}
             self.event({"type": "content_block_start", "index": index, "content_block": empty}, "content_block_start")
             if block["type"] == "text":
                 deltas = ({"type": "text_delta", "text": word} for word in self.words(text))
+            elif block["type"] == "thinking":
+                deltas = [{"type": "thinking_delta", "thinking": block["thinking"]}, {"type": "signature_delta", "signature": block["signature"]}]
             else:
                 deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
             for delta in deltas:
@@ -299,25 +365,27 @@ class Handler(BaseHTTPRequestHandler):
             elif kind == "message" and item.get("role") == "assistant" and not (turns and False):
                 turns.append(("text", ""))
         compacts = bool(items) and items[-1].get("type") == "compaction_trigger"
-        self.tokens, self.pause = len(raw) // 4, 0.0
-        said = ("", None) if compacts else self.step(turns, tools, body.get("instructions") or "", raw)
+        self.tokens, self.pause, self.thought, self.breaks = len(raw) // 4, 0.0, None, False
+        said = ("", []) if compacts else self.step(turns, tools, body.get("instructions") or "", raw)
         if said is None:
             return
-        text, found = said
-        output = [{"type": "message", "id": "msg_%04d" % self.number, "status": "completed", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}]
-        if found:
-            item = {"type": "function_call", "id": "fc_%04d" % self.number, "call_id": "call_%04d" % self.number, "status": "completed", "name": found[0]}
-            if isinstance(found[1], str):
-                item.update(type="custom_tool_call", id="ctc_%04d" % self.number, input=found[1])
+        text, calls = said
+        output = [{"type": "reasoning", "id": "rs_%04d" % self.number, "summary": [{"type": "summary_text", "text": self.thought}], "encrypted_content": "gAAAAB" + "r" * 40}] if self.thought else []
+        output += [{"type": "message", "id": "msg_%04d" % self.number, "status": "completed", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}]
+        for at, (name, arguments) in enumerate(calls):
+            item = {"type": "function_call", "id": "fc_%04d_%d" % (self.number, at), "call_id": "call_%04d_%d" % (self.number, at), "status": "completed", "name": name}
+            if isinstance(arguments, str):
+                item.update(type="custom_tool_call", id="ctc_%04d_%d" % (self.number, at), input=arguments)
             else:
-                item["arguments"] = json.dumps(found[1])
-            if tools[found[0]].get("namespace"):
-                item["namespace"] = tools[found[0]]["namespace"]
+                item["arguments"] = json.dumps(arguments)
+            if tools[name].get("namespace"):
+                item["namespace"] = tools[name]["namespace"]
             output.append(item)
         if compacts:
             output = [{"type": "compaction", "id": "cmp_%04d" % self.number, "encrypted_content": "gAAAAB" + "c" * 200}]
         count = len(text) // 4 + 1
         usage = {"input_tokens": self.tokens, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": count, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": self.tokens + count}
+        self.ledger(calls, input=self.tokens, output=count)
         response = {"id": "resp_%04d" % self.number, "object": "response", "created_at": 0, "status": "completed", "model": body.get("model"), "output": output, "usage": usage}
         if not body.get("stream"):
             return self.json(response)
@@ -344,16 +412,19 @@ class Handler(BaseHTTPRequestHandler):
         said = self.step(turns, {t["function"]["name"]: t for t in body.get("tools") or []}, system, raw)
         if said is None:
             return
-        text, found = said
+        text, called = said
+        self.ledger(called, input=self.tokens, output=len(text) // 4 + 1)
         usage = {"prompt_tokens": self.tokens, "completion_tokens": len(text) // 4 + 1, "total_tokens": self.tokens + len(text) // 4 + 1}
-        calls = [{"index": 0, "id": "call_%04d" % self.number, "type": "function", "function": {"name": found[0], "arguments": json.dumps(found[1])}}] if found else None
-        finish = "tool_calls" if found else "stop"
+        calls = [{"index": at, "id": "call_%04d_%d" % (self.number, at), "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}} for at, (name, arguments) in enumerate(called)]
+        finish = "tool_calls" if calls else "stop"
         head = {"id": "chatcmpl-%04d" % self.number, "created": 0, "model": body.get("model")}
         if not body.get("stream"):
             message = {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
             return self.json({**head, "object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": finish}], "usage": usage})
         self.begin()
         head["object"] = "chat.completion.chunk"
+        if self.thought:
+            self.event({**head, "choices": [{"index": 0, "delta": {"role": "assistant", "content": None, "reasoning_content": self.thought}, "finish_reason": None}]})
         for word in self.words(text):
             self.event({**head, "choices": [{"index": 0, "delta": {"role": "assistant", "content": word}, "finish_reason": None}]})
         if calls:
@@ -380,25 +451,25 @@ class Handler(BaseHTTPRequestHandler):
         tools = {f["name"]: f for t in body.get("tools", []) for f in t.get("functionDeclarations", [])}
         schema = body.get("generationConfig", {}).get("responseJsonSchema") or body.get("generationConfig", {}).get("responseSchema")
         if schema:
-            self.tokens, self.pause = len(raw) // 4, 0.0
-            said = json.dumps(sample(schema)), None
+            self.tokens, self.pause, self.thought, self.breaks = len(raw) // 4, 0.0, None, False
+            said = json.dumps(sample(schema)), []
         else:
             said = self.step(turns, tools, system, raw)
         if said is None:
             return
-        text, found = said
+        text, calls = said
+        self.ledger(calls, input=self.tokens, output=len(text) // 4 + 1)
         usage = {"promptTokenCount": self.tokens, "candidatesTokenCount": len(text) // 4 + 1, "totalTokenCount": self.tokens + len(text) // 4 + 1}
-        chunks = [{"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": word}]}}]} for word in self.words(text)]
-        if found:
-            part = {"functionCall": {"name": found[0], "args": found[1], "id": "call_%04d" % self.number}}
-            chunks.append({"candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}}]})
+        thoughts = [{"text": self.thought, "thought": True}] if self.thought else []
+        called = [{"functionCall": {"name": name, "args": arguments, "id": "call_%04d_%d" % (self.number, at)}} for at, (name, arguments) in enumerate(calls)]
         last = {"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": "STOP"}], "usageMetadata": usage, "modelVersion": path.split("/")[-1].split(":")[0]}
         if "stream" not in path:
-            parts = [{"text": text}] + ([part] if found else [])
+            parts = [*thoughts, {"text": text}, *called]
             return self.json({**last, "candidates": [{**last["candidates"][0], "content": {"role": "model", "parts": parts}}]})
         self.begin()
-        for chunk in chunks + [last]:
-            self.event(chunk)
+        for part in (*thoughts, *({"text": word} for word in self.words(text)), *called):
+            self.event({"candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}}]})
+        self.event(last)
         self.end()
 
 

@@ -12,7 +12,8 @@ Exit status 1 if a check failed.
 import json, os, pathlib, select, shutil, signal, subprocess, sys, time
 
 HERE = pathlib.Path(__file__).resolve().parent
-PACKAGES = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "opencode": "opencode-ai", "gemini": "@google/gemini-cli"}
+PACKAGES = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "opencode": "opencode-ai", "gemini": "@google/gemini-cli",
+            "qwen": "@qwen-code/qwen-code", "pi": "@mariozechner/pi-coding-agent"}
 # What ends the installation where npm runs no scripts.
 AFTER = {"claude": "install.cjs", "opencode": "postinstall.mjs"}
 RESUMES = {
@@ -207,19 +208,23 @@ def export(tried, fixtures):
 
 
 def install(folder, names):
+    """Installs the newest versions, and prints them; gives the names of those that do not run."""
     folder.mkdir(parents=True, exist_ok=True)
+    # npm passes over versions that ask for a newer Node.js than the one that runs it.
+    environment = {**os.environ, "PATH": "%s:%s" % (folder / "node_modules/.bin", os.environ["PATH"])}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
     missing = []
     for name in ["node", *names]:
-        package = PACKAGES.get(name, "node@22")
-        if not (folder / "node_modules/.bin" / name).exists():
-            subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), package], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            if name in AFTER:
-                where = folder / "node_modules" / PACKAGES[name]
-                subprocess.run(["node", AFTER[name]], cwd=where, stdout=subprocess.DEVNULL) if where.is_dir() else None
-        environment = {**os.environ, "PATH": "%s:%s" % (folder / "node_modules/.bin", os.environ["PATH"])}
+        package = PACKAGES[name] + "@latest" if name in PACKAGES else "node@22"
+        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), package], **quiet)
+        if name in AFTER:
+            where = folder / "node_modules" / PACKAGES[name]
+            subprocess.run(["node", AFTER[name]], cwd=where, **quiet) if where.is_dir() else None
         try:
-            subprocess.run([str(folder / "node_modules/.bin" / name), "--version"], env=environment, check=True, timeout=60, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        except (OSError, subprocess.SubprocessError):
+            program = [str(folder / "node_modules/.bin" / name), "--version"]
+            told = subprocess.run(program, check=True, timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+            print("%s: %s" % (name, told.stdout.strip().splitlines()[-1]), flush=True)
+        except (OSError, subprocess.SubprocessError, IndexError):
             missing.append(name)
     return missing
 
@@ -233,7 +238,7 @@ def main():
         del arguments[at:at + 2]
         SHORT.extend(["--system-prompt", "You work in a test. Do what the prompt says.", "--tools", "Bash,Read,Agent"])
     annals, folder = pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1]).resolve()
-    names = arguments[2:] or list(PACKAGES)
+    names = arguments[2:] or list(RESUMES)
     missing = install(folder, names)
     lines, failed = [], False
     for name in [name for name in names if name not in missing]:
