@@ -37,6 +37,10 @@ pub(super) const HINTS: &[&str] = &[
     "contrase",
     "salt",
     "_pw",
+    "rootpw",
+    "adminpw",
+    "userpw",
+    "dbpw",
     "mdp",
     "mot de passe",
     "senha",
@@ -73,7 +77,24 @@ pub(super) const HINTS: &[&str] = &[
     "Токен",
     "令牌",
     "密钥",
+    "lozinka",
+    "kodeord",
+    "kata sandi",
+    "mật khẩu",
+    "รหัสผ่าน",
+    "كلمة المرور",
+    "كلمة السر",
+    "पासवर्ड",
 ];
+
+/// What may follow a word for password and belongs to it: Italian.
+const CONTINUED: [&str; 2] = [" d'ordine", " chiave"];
+
+/// Words before `key` in sentences and labels: `API key: ...`.
+const SPOKEN_KEYS: &str = "api secret private encryption signing license";
+
+/// Words that say that a line is about an account.
+const ACCOUNTS: &str = "user username login account email";
 
 /// The longest name and value, in bytes.
 const NAME: usize = 64;
@@ -99,7 +120,7 @@ pub(super) fn spans(text: &str, visit: &mut dyn FnMut(Range<usize>)) {
         if word.start() < after || in_placeholder {
             continue;
         }
-        let name = name_around(text, word.range());
+        let name = spoken_name(text, name_around(text, word.range()));
         after = name.end;
         if let Some(value) = assigned(text, name) {
             after = value.end;
@@ -133,11 +154,45 @@ fn name_around(text: &str, word: Range<usize>) -> Range<usize> {
     start.min(word.start)..end
 }
 
+/// A name with what belongs to it across a space: `API key`, `parola d'ordine`.
+fn spoken_name(text: &str, name: Range<usize>) -> Range<usize> {
+    let (before, rest) = (text.get(..name.start).unwrap_or_default(), text.get(name.end..).unwrap_or_default());
+    let named = text.get(name.clone()).unwrap_or_default();
+    if named.eq_ignore_ascii_case("key")
+        && let Some(before) = before.strip_suffix(' ')
+    {
+        let length = before.bytes().rev().take(NAME).take_while(u8::is_ascii_alphabetic).count();
+        let start = before.len() - length;
+        let word = before.get(start..).unwrap_or_default().to_ascii_lowercase();
+        // An access key alone may be one of the keyboard.
+        let is_secret_access = word == "access" && before.get(..start).is_some_and(|line| line.ends_with("ecret "));
+        if is_secret_access || has_word(SPOKEN_KEYS, &word) {
+            return start..name.end;
+        }
+    }
+    let continued = CONTINUED.iter().find(|continued| rest.starts_with(**continued));
+    match continued.filter(|_| named.to_ascii_lowercase().ends_with("parola")) {
+        Some(continued) => name.start..name.end + continued.len(),
+        None => name,
+    }
+}
+
+/// Whether the words before a name in its line are about an account: `user: me / pass: ...`.
+fn is_of_account(before: &str) -> bool {
+    let mut words = line_before(before).split(|c: char| !c.is_ascii_alphabetic());
+    words.any(|word| has_word(ACCOUNTS, &word.to_ascii_lowercase()))
+}
+
 /// The secret that is assigned to a name.
 fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let named = text.get(name.clone())?.trim_start_matches('-');
     // Most names are those of something else, and their values need not be read.
-    let class = class(named)?;
+    let class = match class(named)? {
+        Class::Perhaps if named.eq_ignore_ascii_case("pass") && is_of_account(text.get(..name.start)?) => {
+            Class::Password
+        }
+        class => class,
+    };
     let (value, place) = value_of(text, &name, named, class)?;
     is_secret(named, class, text.get(value.clone())?, place).then_some(value)
 }
@@ -151,7 +206,9 @@ fn value_of(text: &str, name: &Range<usize>, named: &str, class: Class) -> Optio
         return Some((value, ValuePlace::Quoted));
     }
     let closed = at.quote().is_some();
-    if closed && let Some(value) = at.behind_attribute().or_else(|| at.part_of_form(before)) {
+    if closed
+        && let Some(value) = at.behind_attribute().or_else(|| at.part_of_form(before)).or_else(|| at.of_input(before))
+    {
         return Some((value, ValuePlace::Quoted));
     }
     if (before.ends_with("| ") || before.ends_with("| `"))
@@ -190,7 +247,9 @@ fn value_of(text: &str, name: &Range<usize>, named: &str, class: Class) -> Optio
     let option =
         spaces > 0 && before.rsplit(char::is_whitespace).take(2).any(|word| word == "--name") && at.value_option();
     let takes_one = closed || is_setter(named, before) || before.ends_with('{');
-    let follows_verb = !closed && at.verb(spaces);
+    let asked = !closed && spaces > 0 && at.aim();
+    let is_label = named.to_ascii_lowercase().ends_with(" key");
+    let follows_verb = asked || !closed && at.verb(spaces) || is_label && at.separator();
     let dotted = spaces > 0 && before.ends_with('(') && at.takes(b". ");
     let found = follows_verb
         || dotted
@@ -239,6 +298,10 @@ fn value_of(text: &str, name: &Range<usize>, named: &str, class: Class) -> Optio
     // A number of JSON: without quotes a placeholder would be none.
     if closed && text.get(value.clone()).is_some_and(|value| value.bytes().all(|byte| byte.is_ascii_digit())) {
         return None;
+    }
+    // In an address there is no code.
+    if plain && class == Class::Password && before.ends_with(['?', '&']) {
+        return Some((value, ValuePlace::Quoted));
     }
     if follows_verb || columns {
         return Some((
@@ -315,10 +378,18 @@ fn begins_line(before: &str) -> bool {
         .strip_suffix([':', '-', '+'])
         .is_some_and(|place| !place.contains(' ') && place.rsplit([':', '-']).next().is_some_and(digits));
     let number = |word: &str| word.trim_end_matches([':', '-', '+', '|', '│']).chars().all(|c| c.is_ascii_digit());
+    // `Server:Certificate:Password`
+    let joined = line_before(before).trim_start().strip_suffix(':');
+    let path = joined.is_some_and(|path| path.split(':').all(is_word));
     place
+        || path
         || line
             .split_whitespace()
             .all(|word| number(word) || has_word(BEGINS, word) || word.contains('=') && !word.contains([';', '&', '?']))
+}
+
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// Whether white space precedes a name in its line, as in the body of a function.

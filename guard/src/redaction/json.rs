@@ -147,6 +147,10 @@ impl Redactor {
             let string = decoded(raw(token));
             let name = token.name.map(|name| pairs.get(&at).copied().unwrap_or(name));
             let name = name.and_then(|name| tokens.get(name)).map(|name| decoded(raw(name)));
+            let name = name.or_else(|| {
+                let of_list = containers.get(token.container)?.1.filter(|_| !token.is_name)?;
+                one_of_several(&decoded(raw(tokens.get(of_list)?))).map(Cow::Owned)
+            });
             let redacted = match name {
                 Some(name) if !raw(token).starts_with('"') => self.redact_number(&name, raw(token)),
                 Some(_) if kept.contains(&token.container) && is_replaceable(&string) => assigned_secret(),
@@ -202,6 +206,15 @@ impl Redactor {
             _ => redacted,
         }
     }
+}
+
+/// The name of one item of a list, if the name of the list is that of passwords or keys: `passwords`, `apiKeys`. Lists called
+/// `secrets` and `tokens` hold names and words, `accountKeys` public ones.
+fn one_of_several(name: &str) -> Option<String> {
+    let one = name.strip_suffix(['s', 'S'])?;
+    let joined = one.replace(['_', '-'], "").to_ascii_lowercase();
+    let is_key = ["apikey", "secretkey", "privatekey", "accesskey"].iter().any(|key| joined.ends_with(key));
+    (is_key || super::assigned::class(one) == Some(Class::Password)).then(|| one.to_owned())
 }
 
 /// A whole value that is replaced.

@@ -90,7 +90,16 @@ fn header(line: &str, begins: bool) -> Option<(char, usize, Vec<SecretColumn>)> 
 }
 
 fn columns(names: &[&str]) -> Vec<SecretColumn> {
-    let column = |(at, name): (usize, &&str)| Some(SecretColumn { at, name: (*name).to_owned(), class: class(name)? });
+    // With the name of an account `pass` means a password, not the result of a test.
+    let accounts = ["user", "username", "login", "email"];
+    let account = names.iter().any(|name| accounts.iter().any(|one| name.eq_ignore_ascii_case(one)));
+    let column = |(at, name): (usize, &&str)| {
+        let class = match class(name)? {
+            Class::Perhaps if account && name.eq_ignore_ascii_case("pass") => Class::Password,
+            class => class,
+        };
+        Some(SecretColumn { at, name: (*name).to_owned(), class })
+    };
     names.iter().enumerate().filter_map(column).collect()
 }
 

@@ -5,7 +5,7 @@ use crate::redaction::work;
 use std::ops::Range;
 
 /// The most white space around a separator, and the most backslashes before a quote.
-pub(super) const SPACE: usize = 20;
+pub(super) const SPACE: usize = 64;
 const ESCAPES: usize = 7;
 
 /// The longest value between quotes: longer than those without, since a key of several lines can be in quotes.
@@ -69,7 +69,7 @@ impl Cursor<'_> {
 
     /// The verb between a name and its value in a sentence.
     pub(super) fn verb(&mut self, spaces: usize) -> bool {
-        const VERBS: &str = "is: is was lautet: lautet ist: ist est: est es: es é è jest este är er to";
+        const VERBS: &str = "is: is was lautet: lautet ist: ist est: est es: es é è jest este är er je là adalah to";
         const JOINED: &str = "是 为 為 は";
         if JOINED.split_ascii_whitespace().any(|verb| self.takes(verb.as_bytes())) {
             return true;
@@ -82,6 +82,19 @@ impl Cursor<'_> {
             });
         self.at = if found { self.at } else { before };
         found
+    }
+
+    /// Whose secret is asked for, behind the name and its space: `password for 'https://me@host': `.
+    pub(super) fn aim(&mut self) -> bool {
+        let before = self.at;
+        if self.takes(b"for ") {
+            self.at = self.until(|byte| byte.is_ascii_whitespace(), 100).end;
+            if self.bytes.get(self.at.wrapping_sub(1)) == Some(&b':') && self.spaces() > 0 {
+                return true;
+            }
+        }
+        self.at = before;
+        false
     }
 
     /// Whether nothing but a remark follows in the line.

@@ -41,6 +41,19 @@ impl Cursor<'_> {
         self.takes(b">").then(|| self.text())
     }
 
+    /// The value of a field of a form: `<input type="password" value="...">`.
+    pub(super) fn of_input(&mut self, before: &str) -> Option<Range<usize>> {
+        if !before.ends_with("type=\"") && !before.ends_with("type='") {
+            return None;
+        }
+        let attribute = b" value=";
+        let tag = self.until(|byte| matches!(byte, b'>' | b'<' | b'\n'), VALUE);
+        let found = self.bytes.get(tag)?.windows(attribute.len()).position(|part| part == attribute)?;
+        let mut value = Cursor { bytes: self.bytes, at: self.at + found + attribute.len() };
+        let (quote, escapes) = value.quote()?;
+        Some(value.quoted(quote, escapes))
+    }
+
     /// A text of XML as far as the next tag, also as CDATA.
     fn text(&mut self) -> Range<usize> {
         let end = if self.takes(b"<![CDATA[") { b']' } else { b'<' };

@@ -40,7 +40,8 @@ const PASSES: &str = "DEFAULT BECOME SUDO WIFI ACCOUNT SERVICE KEYSTORE TRUSTSTO
 /// How names of passwords end.
 const PASSWORDS: &str = "PASSWORD PASSWORDS PASSWD PASSPHRASE PASSCODE PASSWORT KENNWORT PASSORT REQUIREPASS PWD PSK PASSWRD MOTDEPASSE MDP \
     CONTRASENA CONTRASEÑA CONTRASENYA SENHA WACHTWOORD HASŁO HASLO LÖSENORD LOSENORD PAROLA ПАРОЛЬ ПАРОЛЯ ПАРОЛЕМ ПАРОЛ 密码 密碼 \
-    口令 パスワード 비밀번호 ΚΩΔΙΚΌΣ ΣΥΝΘΗΜΑΤΙΚΌ HESLO JELSZÓ SALASANA ŞIFRE SIFRE ADGANGSKODE PASSORD סיסמה";
+    口令 パスワード 비밀번호 ΚΩΔΙΚΌΣ ΣΥΝΘΗΜΑΤΙΚΌ HESLO JELSZÓ SALASANA ŞIFRE SIFRE ADGANGSKODE PASSORD סיסמה \
+    ROOTPW ADMINPW USERPW DBPW LOZINKA KODEORD SANDI KHẨU รหัสผ่าน المرور السر पासवर्ड";
 
 /// How names of secrets end.
 const SECRETS: &str = "SECRET TOKEN CREDENTIAL CREDENTIALS CREDS GEHEIMNIS ТОКЕН 令牌 密钥";
@@ -52,7 +53,9 @@ pub(in crate::redaction) fn class(name: &str) -> Option<Class> {
     if let [.., "PRIVATE", "KEY", "ID"] = words.as_slice() {
         return Some(Class::Number);
     }
-    if let [.., "MOT", "DE", "PASSE"] = words.as_slice() {
+    if let [.., "MOT", "DE", "PASSE"] | [.., "PALAVRA", "PASSE"] | [.., "PAROLA", "D'ORDINE" | "CHIAVE"] =
+        words.as_slice()
+    {
         return Some(Class::Password);
     }
     let is_number = |word: &str| word.trim_start_matches('V').bytes().all(|byte| byte.is_ascii_digit());

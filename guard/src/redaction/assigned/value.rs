@@ -106,7 +106,7 @@ fn gives_itself_away(name: &str, variable: bool, value: &str, place: ValuePlace,
 
 /// A text is a secret unless it is a word of a parser or the name of a constant.
 fn is_text(class: Class, value: &str, shape: &Shape) -> bool {
-    let constant = !shape.small && value.contains('_') && !shape.is_drawn();
+    let constant = !shape.small && !shape.special && value.contains('_') && !shape.is_drawn();
     let words = class == Class::Token
         && !(shape.is_drawn() || is_one_long_word(value))
         && shape.digits < 2
