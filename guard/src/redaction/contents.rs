@@ -105,6 +105,17 @@ impl Redactor {
     }
 }
 
+/// How programs say that a file cannot be used.
+const ERRORS: [&str; 7] = [
+    "No such file or directory",
+    "Permission denied",
+    "Operation not permitted",
+    "Is a directory",
+    "Not a directory",
+    "Read-only file system",
+    "File exists",
+];
+
 /// Whether a text can be part of a placeholder.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
@@ -131,6 +142,10 @@ fn value(line: &str) -> Option<Range<usize>> {
     }
     let at = line.find(['=', ':'])?;
     let name = line.get(..at)?.trim().trim_matches(['"', '\'']).trim_start_matches("export ");
+    // A sentence, such as what is added to the output of a command, or what a program reports of a file.
+    if name.split(' ').count() > 3 || ERRORS.iter().any(|error| line.trim_end().ends_with(error)) {
+        return None;
+    }
     let rest = line.get(at + 1..)?;
     let inner = rest.trim_start();
     let start = line.len() - inner.len();

@@ -60,3 +60,11 @@ fn what_only_looks_like_such_a_setting_stays() {
         assert_eq!(Redactor::default().redact(text).text, text);
     }
 }
+
+#[test]
+fn of_a_file_kept_for_secrets_sentences_about_it_stay() {
+    let shown = "API=Xk29dkALq1\n/bin/bash: line 1: /home/me/.env: Permission denied\nCommand exited with code 1. The command \
+                 ran in a sandbox: it may change only the project\n";
+    let redacted = Redactor::default().redact_file("/home/me/.env", shown).text.into_owned();
+    assert_eq!(redacted, shown.replace("Xk29dkALq1", "[redacted:assigned-secret]"));
+}
