@@ -2,7 +2,7 @@
 
 use crate::{ImportOptions, ImportProgress, RecogniseError, SourceImportError, TextFile, import, sources};
 use annals_core::{ImportSecret, SessionId};
-use annals_store::exchange::{DamagedLog, Flaw, ImportError};
+use annals_store::exchange::{DamagedLog, Flaw, ImportError, VerifyReport, verify_file};
 use annals_store::{EventLog, MemoryLog};
 use std::collections::BTreeSet;
 use std::io;
@@ -17,6 +17,8 @@ pub struct FileLog {
     pub sessions: Vec<SessionId>,
     /// What is damaged in the file, one line each, with its path.
     pub remarks: Vec<String>,
+    /// What verifying it found, if it is an export that does not verify.
+    pub damage: Option<VerifyReport>,
 }
 
 /// A file cannot be read as sessions.
@@ -102,7 +104,7 @@ pub async fn open_file(
         }
         remarks.extend(report.damage.keys().map(|(path, what)| format!("{}: {what}", path.display())));
     }
-    Ok(FileLog { log, sessions, remarks })
+    Ok(FileLog { log, sessions, remarks, damage: None })
 }
 
 /// Where an export contradicts an earlier one in its file.
@@ -117,5 +119,10 @@ fn damaged(path: &Path) -> Result<FileLog, OpenFileError> {
     let at = |source| OpenFileError::File { path: path.to_owned(), source };
     let log = DamagedLog::load(TextFile::open_export(path).map_err(at)?).map_err(at)?;
     let sessions = log.subjects().to_vec();
-    Ok(FileLog { log: Arc::new(log), sessions, remarks: Vec::new() })
+    let report = verify_file(&mut TextFile::open_export(path).map_err(at)?, None, &mut |_| {}).map_err(at)?;
+    let damage = (!report.is_sound()).then_some(report);
+    let remark =
+        |_: &VerifyReport| format!("{}: the export is damaged; annals verify FILE shows where", path.display());
+    let remarks = damage.iter().map(remark).collect();
+    Ok(FileLog { log: Arc::new(log), sessions, remarks, damage })
 }

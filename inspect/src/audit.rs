@@ -21,7 +21,8 @@ pub struct SessionAudit {
 impl SessionAt {
     /// Verifies the session.
     pub async fn integrity(&self) -> Result<VerifyReport, ReadError> {
-        verify_session(self.log(), self.session, None, &mut |_| {}).await
+        let report = verify_session(self.log(), self.session, None, &mut |_| {}).await?;
+        Ok(report.in_file(self.file.as_deref()))
     }
 
     /// Verifies the session and counts what it contains. Damage is in the answer.

@@ -12,6 +12,7 @@ use annals_core::{Blobs, Event, Record, Seq, SessionId};
 use annals_projections::{Body, Catalogue, Message, Messages, Projection, SessionView, Spending, Transcript};
 use annals_store::cache::ViewCache;
 use annals_store::disk::StorePath;
+use annals_store::exchange::VerifyReport;
 use annals_store::views::Views;
 use annals_store::{EventLog, Head, Pages, ReadError, Slice};
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub struct Reader {
     folder: StorePath,
     /// The sessions that a file is about, without those that they only inherit from.
     subjects: Vec<SessionId>,
+    /// What verifying the file found, if it is damaged.
+    damage: Option<Arc<VerifyReport>>,
 }
 
 impl Reader {
@@ -40,7 +43,7 @@ impl Reader {
     pub fn new(log: Arc<dyn EventLog>, saved: Option<Arc<ViewCache>>, store: PathBuf) -> Self {
         let (blobs, views) = (log.blobs(), Views::new(log.clone(), saved.clone()));
         let folder = StorePath::from(std::path::absolute(&store).unwrap_or_else(|_| store.clone()));
-        Self { log, blobs, views, saved, store, folder, subjects: Vec::new() }
+        Self { log, blobs, views, saved, store, folder, subjects: Vec::new(), damage: None }
     }
 
     /// The same with a layer before its log.
@@ -57,6 +60,16 @@ impl Reader {
     /// The same, about these sessions.
     pub fn about(self, subjects: Vec<SessionId>) -> Self {
         Self { subjects, ..self }
+    }
+
+    /// The same from a file of which verifying found this damage.
+    pub fn damaged(self, damage: Option<VerifyReport>) -> Self {
+        Self { damage: damage.map(Arc::new), ..self }
+    }
+
+    /// What verifying the file found, if it is damaged.
+    pub fn damage(&self) -> Option<&VerifyReport> {
+        self.damage.as_deref()
     }
 
     /// The log itself.
@@ -86,7 +99,7 @@ impl Reader {
 
     /// A session up to a cut, for questions.
     pub fn session_at(&self, session: SessionId, until: Seq) -> SessionAt {
-        SessionAt::new(Arc::clone(&self.log), self.saved.clone(), session, until)
+        SessionAt::new(Arc::clone(&self.log), self.saved.clone(), session, until).in_file(self.damage.clone())
     }
 
     /// Where a session ends.

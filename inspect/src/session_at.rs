@@ -4,6 +4,7 @@ use super::{AskError, RequestIndex};
 use annals_core::{Blobs, Record, Seq, SessionId, Time};
 use annals_projections::{Body, Message, Projection, SessionView};
 use annals_store::cache::ViewCache;
+use annals_store::exchange::VerifyReport;
 use annals_store::views::{Leaf, Page, Views};
 use annals_store::{EventLog, ReadError, Slice};
 use serde::Serialize;
@@ -24,6 +25,8 @@ pub struct SessionAt {
     views: Views,
     cache: Option<Arc<ViewCache>>,
     leaf: u64,
+    /// What verifying the file found that the log was read from, if it is damaged.
+    pub(crate) file: Option<Arc<VerifyReport>>,
     /// Which session.
     pub session: SessionId,
     /// The first Seq that is not in view.
@@ -57,7 +60,12 @@ impl SessionAt {
     /// The past of `session` before `until`, helped by saved views if there are any.
     pub fn new(log: Arc<dyn EventLog>, cache: Option<Arc<ViewCache>>, session: SessionId, until: Seq) -> Self {
         let (blobs, views) = (log.blobs(), Views::new(Arc::clone(&log), cache.clone()));
-        Self { log, blobs, views, cache, leaf: LEAF, session, until }
+        Self { log, blobs, views, cache, leaf: LEAF, file: None, session, until }
+    }
+
+    /// The same, read from a file of which verifying found this damage.
+    pub(crate) fn in_file(self, file: Option<Arc<VerifyReport>>) -> Self {
+        Self { file, ..self }
     }
 
     /// The same, with indexes of `records` records per page. Answers do not depend on it, only their cost.

@@ -178,7 +178,7 @@ impl CommandContext {
         let file = open_file(path, secret, &mut shown_by(&bar)).await?;
         bar.clear();
         file.remarks.iter().for_each(|remark| self.remark(remark));
-        Ok(Reader::new(file.log, None, path.to_owned()).about(file.sessions))
+        Ok(Reader::new(file.log, None, path.to_owned()).about(file.sessions).damaged(file.damage))
     }
 
     /// Finds a session by name; a path to a file means the session in it.

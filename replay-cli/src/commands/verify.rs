@@ -78,7 +78,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         }
         None => {
             let reader = cli.reader().await?;
-            let report = verify_store(&**reader.log(), &mut show).await?;
+            let report = verify_store(&**reader.log(), &mut show).await?.in_file(reader.damage());
             requests.prove(args, &reader, &report).await?;
             let signed = args.signatures.compare(cli, &reader, None).await?;
             (report, "the store".to_owned(), signed)
@@ -116,6 +116,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
                 }
                 false => verify_session(&**reader.log(), session, args.head, &mut show).await?,
             };
+            let report = report.in_file(reader.damage());
             requests.prove(args, &reader, &report).await?;
             let signed = args.signatures.compare(cli, &reader, Some(session)).await?;
             (report, format!("session {session}"), signed)

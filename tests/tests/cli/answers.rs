@@ -221,6 +221,33 @@ fn an_altered_export_is_bad_news() {
     insta::assert_snapshot!(printed + "\n" + &replayed);
 }
 
+/// What belongs to no batch of the session: a missing end, other lines, a part of the export again.
+#[test]
+fn damage_of_a_file_is_bad_news_whoever_reads_it() {
+    let annals = Annals::with_fixtures();
+    let file = annals.file("damaged.annals.jsonl").to_string_lossy().into_owned();
+    assert_eq!(annals.run(&["export", "inventory tools", &file]).status, 0);
+    let text = std::fs::read_to_string(&file).expect("an export");
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    for (what, damaged) in [
+        ("no end", lines[..lines.len() - 1].concat()),
+        ("a word behind it", format!("{text}word\n")),
+        ("an empty line", format!("{text}\n")),
+        ("a part of it again", format!("{text}{}", lines[..3].concat())),
+        ("ends of lines", text.replace('\n', "\r\n")),
+    ] {
+        std::fs::write(&file, damaged).expect("writable");
+        for command in
+            [&["verify", &file][..], &["replay", &file], &["replay", &file, "--json"], &["verify", "--in", &file]]
+        {
+            assert_eq!(annals.run(command).status, 1, "{what}: {command:?}");
+        }
+        assert!(!annals.run(&["replay", &file]).out.contains("integrity verified"), "{what}");
+        let looked = annals.run(&["transcript", &file]);
+        assert!(looked.remarks.contains("the export is damaged; annals verify"), "{what}: {}", looked.remarks);
+    }
+}
+
 #[test]
 fn of_a_damaged_log_no_request_is_said_to_be_proved_or_missing() {
     let annals = Annals::with_fixtures();

@@ -190,6 +190,15 @@ impl VerifyReport {
         self.damage.is_empty() && self.more == 0
     }
 
+    /// The same with the damage of the file that the session was read from: what belongs to no batch of it, such as a missing end.
+    #[must_use]
+    pub fn in_file(self, file: Option<&Self>) -> Self {
+        match file {
+            Some(file) => Self { damage: file.damage.clone(), more: file.more, ..self },
+            None => self,
+        }
+    }
+
     /// Notes what a batch says is erased.
     pub(super) fn note_erasure(&mut self, batch: &Batch, blobs: &dyn Blobs) {
         for record in batch.records() {
