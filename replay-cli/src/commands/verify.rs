@@ -104,7 +104,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
                 let reader = cli.read_file(path).await?;
                 requests.prove(args, &reader, &report).await?;
             }
-            (report, what.clone(), None)
+            // The page is another thing that may be wrong.
+            let subject = if page.is_some() { format!("the export in {what}") } else { what.clone() };
+            (report, subject, None)
         }
         Some(_) if args.reveal.is_some() => return Err(CliError::RevealNeedsFile),
         Some(what) => {

@@ -268,6 +268,7 @@ fn a_page_that_is_not_the_one_of_its_export_is_told() {
             std::fs::write(&file, altered).unwrap();
             let verified = ends(&annals, 1, &["verify", &text(&file)]);
             assert!(verified.contains("the page was changed"), "{what}: {verified}");
+            assert!(verified.contains("✓ the export in "), "{what}: only that is intact: {verified}");
             let json: serde_json::Value =
                 serde_json::from_str(&annals.run(&["verify", &text(&file), "--json"]).out).unwrap();
             assert_eq!(json["page"], "differs");
