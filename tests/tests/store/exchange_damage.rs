@@ -2,7 +2,7 @@
 
 use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId, Time};
 use annals_store::conformance::material::{KEY, begin, draft, fork, session, story, synthetic, two};
-use annals_store::exchange::{ExportError, VerifyReport, export, verify_session, verify_store};
+use annals_store::exchange::{ExportError, VerifyReport, export, verify_file, verify_session, verify_store};
 use annals_store::{Boxed, EventLog, Head, LogLayer, MemoryLog, PageToken, ReadError, SessionListPage, Slice};
 use std::sync::Arc;
 
@@ -165,4 +165,15 @@ async fn a_session_that_is_not_all_there_is_not_exported_in_silence() {
     let gone = Damaged { log, harm: Harm::Gone(a, Seq(5)) };
     let refused = export(&gone, a, &mut out, &mut |_| {}).await;
     assert!(matches!(refused, Err(ExportError::Read(ReadError::Damaged { seq: Seq(5), .. }))), "{refused:?}");
+}
+
+/// A line takes memory for what is found in it, however short it is.
+#[test]
+fn few_lines_are_read_at_a_time() {
+    let mut read = Vec::new();
+    let report =
+        verify_file(&mut "\n".repeat(10_000).as_bytes(), None, &mut |progress| read.push(progress.done)).unwrap();
+    assert_eq!((report.damage.len() as u64 + report.more, read.last()), (10_000, Some(&10_000)));
+    let most = read.iter().zip([0].iter().chain(&read)).map(|(done, before)| done - before).max();
+    assert!(most < Some(5_000), "{read:?}");
 }
