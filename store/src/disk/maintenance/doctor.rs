@@ -115,6 +115,11 @@ pub enum CollectError {
     /// A Batch that cannot be read may name any blob: repair the store first.
     #[error("the store is damaged, and what cannot be read may name any blob; run a repair first")]
     Damaged,
+    /// A batch that only the second copy has may name any blob, and that copy cannot be opened, for example on a full disk.
+    #[error(
+        "blobs cannot be searched while the second copy (sled) cannot be used; free disk space and try again, or repair it: annals doctor --repair"
+    )]
+    SecondCopy,
     /// The disk refused.
     #[error("blobs could not be collected: {0}")]
     Io(#[from] io::Error),
@@ -277,7 +282,7 @@ impl StoreState {
             })
         });
         if broken.is_some() || self.sled().is_none() {
-            return Err(CollectError::Damaged);
+            return Err(CollectError::SecondCopy);
         }
         let Listing { blobs, unfinished } = self.blobs.list()?;
         let mut garbage = UnusedBlobs::default();
