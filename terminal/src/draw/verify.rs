@@ -26,7 +26,9 @@ pub fn report(
     let facts = [(report.sessions.len() as u64, "session"), (report.events, "event"), (report.blobs, "blob")];
     let facts = facts.into_iter().filter(|(count, _)| *count > 0).map(|(count, noun)| counted(count, noun));
     let facts: Vec<String> = facts.collect();
-    if report.is_sound() {
+    if report.is_sound() && facts.is_empty() {
+        writeln!(out, "{}", terminal.fitted(&format!("{subject}: no sessions, nothing to verify")))?;
+    } else if report.is_sound() {
         let line = terminal.fitted(&format!("✓ {subject}: {}, integrity verified", facts.join(", ")));
         writeln!(out, "{}{}", style.paint(Emphasis::Good, "✓"), line.trim_start_matches('✓'))?;
     } else {
@@ -70,6 +72,11 @@ pub fn report(
     let place =
         report.kept_in.map_or(String::new(), |KeptPlace { session, line }| format!(": session {session}, line {line}"));
     match (report.kept, head) {
+        // What is damaged does not show where the session ended.
+        (Some(KeptDigest::Head | KeptDigest::Before(_)), _) if !report.is_sound() => {
+            let line = format!("  a batch has the digest that you kept{place}, but the log is damaged");
+            writeln!(out, "{}", terminal.fitted(&line))?;
+        }
         (Some(KeptDigest::Head), _) => {
             let line = terminal.fitted(&format!("  matches the digest that you kept{place}"));
             writeln!(out, "{}", style.paint(Emphasis::Good, &line))?;

@@ -31,6 +31,7 @@ fn two_exports_of_one_session_that_contradict_each_other_are_damage_for_every_co
     let path = text(&file);
     let verified = ends(&annals, 1, &["verify", &path, "--head", &kept]);
     assert!(verified.contains("contradict each other"), "{verified}");
+    assert!(verified.contains("but the log is damaged") && !verified.contains("has grown since"), "{verified}");
     for command in ["replay", "transcript", "report", "history", "log", "export", "verify"] {
         let said = ends(&annals, 1, &[command, &path]);
         assert!(said.contains("contradict each other") && !said.contains("Yes."), "{command}: {said}");

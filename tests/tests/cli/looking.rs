@@ -137,3 +137,11 @@ fn a_lost_journal_is_told_in_few_lines_and_not_called_sound_before_it_is_repaire
     assert!(annals.run(&["doctor"]).out.contains("both copies are intact"));
     assert_eq!(annals.run(&["sessions"]).out, wanted);
 }
+
+#[test]
+fn of_an_empty_store_nothing_is_called_verified() {
+    let annals = Annals::new();
+    drop(annals_store::disk::DiskLog::open(&annals.store(), annals_store::disk::OpenMode::Create).expect("a store"));
+    let answer = annals.run(&["verify"]);
+    assert_eq!((answer.status, answer.out.trim()), (0, "the store: no sessions, nothing to verify"));
+}
