@@ -162,8 +162,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     let proved = !args.requests || requests.proofs.are_sound();
     let continues = signed.is_none_or(|signed| signed.problems.is_empty());
-    let is_altered = page == Some(ComparedPage::Differs);
-    Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues || !revealed.are_proved() || is_altered))
+    // Who changes a page can also change the version that it names.
+    let is_shown = page.is_none_or(|page| page == ComparedPage::Same);
+    Ok(Verdict::bad_if(!report.is_sound() || !proved || !continues || !revealed.are_proved() || !is_shown))
 }
 
 /// The export in a report does not decode: its bytes were changed, or the file was cut short.
