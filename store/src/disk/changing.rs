@@ -33,10 +33,13 @@ impl DiskLog {
     fn check_nothing_is_pending(&self) -> io::Result<()> {
         let (disk, layout) = (&*self.shared.disk, &self.shared.layout);
         if PendingErasure::load(disk, layout)?.is_some() {
-            return Err(io::Error::other("an earlier erasure is unfinished; open the store again to finish it"));
+            return Err(io::Error::other(
+                "an earlier erasure is unfinished; any command that writes finishes it once it can",
+            ));
         }
         if PendingFilling::exists(disk, layout)? {
-            let reason = "an earlier import of withheld texts is unfinished; open the store again to finish it";
+            let reason =
+                "an earlier import of withheld texts is unfinished; any command that writes finishes it once it can";
             return Err(io::Error::other(reason));
         }
         Ok(())

@@ -207,6 +207,10 @@ impl Opening<'_> {
         let mut report = OpeningReport::default();
         // In this order: the journal that is listed later has everything that the list of heads has.
         let (heads, checkpoint) = small_files(layout, &**disk, &mut report)?;
+        // It holds keys, so that another user cannot read it.
+        if !matches!(PendingErasure::load(&**disk, layout), Ok(None)) {
+            report.remarks.push(Remark::EraseUnfinished { reason: "an erasure is not finished".into() });
+        }
         let checkpoint = checkpoint.map(|checkpoint| checkpoint.next);
         let heads = heads.unwrap_or_default();
         let mut evidence = heads.next.max(checkpoint.unwrap_or(0)).min(POSITION_MAX);

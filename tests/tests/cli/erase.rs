@@ -369,3 +369,14 @@ fn an_expression_finds_what_json_escapes_and_what_is_left_is_said() {
     assert!(said.contains("still matches in event"), "{said}");
     assert!(!annals.run(&["transcript", "@last"]).out.contains("Done."));
 }
+
+#[test]
+fn commands_that_look_say_that_an_erasure_is_unfinished() {
+    let annals = store();
+    let unfinished = |command: &str| {
+        annals.run(&[command]).remarks.contains("erased texts are still in the store (an erasure is not finished)")
+    };
+    assert!(!unfinished("verify"));
+    std::fs::write(annals.store().join("erasing"), "").unwrap();
+    assert!(unfinished("verify") && unfinished("log"));
+}
