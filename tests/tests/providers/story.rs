@@ -180,7 +180,7 @@ impl Story {
         export(&*self.log, self.session.id(), &mut exported, &mut |_| {}).await?;
         let events = format!("{:?}", self.events().await?);
         for text in [String::from_utf8(exported)?, events, traces::all()] {
-            assert!(!text.contains(KEY) && !text.contains("planted"), "the key is told");
+            assert!(!text.contains(KEY) && !text.contains("planted"), "the key is shown");
         }
         Ok(())
     }

@@ -45,9 +45,9 @@ fn a_compaction_that_the_user_asked_for_is_manual_and_repeated_messages_are_no_l
         assert_eq!(one["context_messages"], json!([]), "{one}");
         assert_eq!(one["unmentioned"]["names"], json!(["src/lib.rs"]), "{one}");
         assert_eq!(one["unmentioned"]["instructions"], json!([PROMPT]), "{one}");
-        let told = recorded.ask(&["compactions", "@last"]).out;
-        assert!(told.contains("manual, completed") && told.contains("2,000 → 300 tokens"), "{told}");
-        assert!(!told.contains("Cargo.lock") && !told.contains("context update"), "{told}");
+        let answer = recorded.ask(&["compactions", "@last"]).out;
+        assert!(answer.contains("manual, completed") && answer.contains("2,000 → 300 tokens"), "{answer}");
+        assert!(!answer.contains("Cargo.lock") && !answer.contains("context update"), "{answer}");
     }
 }
 

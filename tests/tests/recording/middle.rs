@@ -58,8 +58,8 @@ fn every_question_has_the_same_numbers_for_recorded_requests() {
     assert_eq!((&stay["first"], &stay["last"]), (&json!(3), &json!(4)), "{when}");
     let usage = recorded.json(&["usage", "@last"]);
     assert_eq!(usage["unpriced"], 4, "{usage}");
-    let told = recorded.ask(&["what-if", "@last", "--set", "agent.system=TEXT"]);
-    assert!(told.remarks.contains("not counted as cached: 2 requests"), "{}{}", told.out, told.remarks);
+    let answer = recorded.ask(&["what-if", "@last", "--set", "agent.system=TEXT"]);
+    assert!(answer.remarks.contains("not counted as cached: 2 requests"), "{}{}", answer.out, answer.remarks);
 }
 
 #[test]
