@@ -160,7 +160,7 @@ fn an_agent_that_names_its_session_to_one_provider_alone_has_one_session() -> st
     let response = (200, "application/json", response.to_string());
     let script = || [message("Answer 1."), response.clone(), message("Answer 3."), message("Answer 4.")];
     let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/switching.py");
-    let one = |turn: &str| format!("python3 {agent} {turn}");
+    let one = |turn: &str| format!("python3 '{agent}' {turn}");
     // In a recording each, and in one.
     for recordings in [vec![one("0"), one("1"), one("2"), one("3")], vec![["0", "1", "2", "3"].map(one).join(" && ")]] {
         let (annals, provider, store) = (Annals::new(), Provider::start(script())?, tempfile::tempdir()?);
@@ -194,8 +194,8 @@ fn a_session_that_an_agent_continues_under_another_name_is_forked() -> std::io::
     let at = store.path().to_string_lossy().into_owned();
     let (agent, file) =
         (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/codex.py"), folder.path().join("s.json"));
-    let one = format!("python3 {agent} {}", file.display());
-    let fork = format!("SESSION=other python3 {agent} {}.fork", file.display());
+    let one = format!("python3 '{agent}' {}", file.display());
+    let fork = format!("SESSION=other python3 '{agent}' {}.fork", file.display());
     let commands = [
         format!("{one} 1 && {one} 2"),
         format!("cp {0} {0}.fork && {fork} 3 && {fork} 4", file.display()),

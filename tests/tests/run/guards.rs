@@ -165,10 +165,9 @@ fn a_prompt_is_durable_before_servers_of_tools_are_started() {
     let (store, copy) = (person.store(), person.folder().join("copy"));
     // A server that never answers, and keeps what the store has when it is started.
     let script = format!(
-        "cp -r '{}' '{}' && touch '{}'; exec cat > /dev/null",
+        "until cp -r '{0}' '{1}'; do rm -r '{1}'; done; touch '{1}/done'; exec cat > /dev/null",
         store.display(),
         copy.display(),
-        copy.join("done").display()
     );
     let config = fs::read_to_string(person.home().join(".config/annals/config.toml")).expect("a file");
     person.configure(&format!("{config}\n[mcp.slow]\ncommand = [\"sh\", \"-c\", {script:?}]\n"));
