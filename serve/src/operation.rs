@@ -3,7 +3,7 @@
 
 use crate::problem::ApiProblem;
 use crate::service::Service;
-use crate::work::{StoppedLog, WorkEnd, WorkKind, took_too_long};
+use crate::work::{StoppedLog, WorkEnd, WorkKind, WorkPlace, took_too_long};
 use annals_core::schema::of;
 use annals_core::{Seq, SessionId};
 use annals_inspect::SessionAt;
@@ -102,6 +102,8 @@ pub struct Question<Q> {
     pub reader: Reader,
     /// When to stop working.
     pub end: WorkEnd,
+    /// Where it is worked on.
+    pub place: Arc<WorkPlace>,
     /// What is in the path.
     pub path: PathArguments,
     /// What else was given.
@@ -261,21 +263,20 @@ where
     F: FnOnce(Question<Q>) -> W + Send + 'static,
     W: Future<Output = Result<T, ApiProblem>>,
 {
-    let permit = kind.places(&service).clone().acquire_owned().await.map_err(ApiProblem::unreadable)?;
+    let place = Arc::new(WorkPlace::take(kind.places(&service)).await.map_err(ApiProblem::unreadable)?);
     // Dropped with this future, when the client leaves.
     let (_client, client) = watch::channel(());
     let until = kind.limit().map(|limit| Instant::now() + limit);
     let end = WorkEnd::new(client, service.running.clone(), until);
     let handle = Handle::current();
     let answered = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
         handle.block_on(async {
             let ended = end.clone();
             let asked = async {
                 let store = service.store.now().await?;
                 let before = |log| Arc::new(StoppedLog { log, end: end.clone() }) as Arc<dyn EventLog>;
                 let reader = store.reader.clone().with_log(before);
-                ask(Question { service, store, reader, end, path, given }).await?.into_answer()
+                ask(Question { service, store, reader, end, place, path, given }).await?.into_answer()
             };
             tokio::select! {
                 answer = asked => answer,

@@ -8,10 +8,14 @@ use annals_store::{
 };
 use axum::http::StatusCode;
 use futures_util::StreamExt;
-use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep_until};
+
+/// How long work keeps its place while others wait.
+const TURN: Duration = Duration::from_millis(200);
 
 /// The kinds of work. Each has its own places, so that long work of one kind does not delay another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +87,53 @@ impl WorkEnd {
         if self.is_due() {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+/// A place for work of one kind. Long work that calls [`WorkPlace::share`] takes turns with what waits, so that no number of long
+/// questions keeps a short one waiting for their end.
+#[derive(Debug)]
+pub struct WorkPlace {
+    places: Arc<Semaphore>,
+    /// Taken since when; `None` while it waits for its next turn.
+    taken: Mutex<Option<(OwnedSemaphorePermit, Instant)>>,
+}
+
+impl WorkPlace {
+    /// Waits for one of these places, in the order of asking.
+    ///
+    /// # Errors
+    /// When the places are closed.
+    pub async fn take(places: &Arc<Semaphore>) -> Result<Self, AcquireError> {
+        let permit = places.clone().acquire_owned().await?;
+        Ok(Self { places: places.clone(), taken: Mutex::new(Some((permit, Instant::now()))) })
+    }
+
+    /// After each [`TURN`] gives the place to the work that waits longest, and blocks until it is taken again. True: the work was due to
+    /// end before.
+    ///
+    /// Called inside of a tokio runtime, on a thread that may block.
+    pub fn share(&self, end: &WorkEnd) -> bool {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.as_ref().is_some_and(|(_, since)| since.elapsed() < TURN) {
+            return false;
+        }
+        *taken = None;
+        let (given, next) = std::sync::mpsc::sync_channel(1);
+        let asking = self.places.clone().acquire_owned();
+        // A place that is not waited for any more is free again.
+        tokio::spawn(async move { asking.await.map(|permit| given.send(permit)) });
+        while !end.is_due() {
+            match next.recv_timeout(TURN) {
+                Ok(permit) => {
+                    *taken = Some((permit, Instant::now()));
+                    return false;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return true,
+            }
+        }
+        true
     }
 }
 
@@ -183,6 +234,22 @@ mod tests {
         assert!(other.is_due(), "the client has left");
         drop((client, server));
         assert!(!never.is_due(), "what is begun is finished");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn long_work_gives_its_place_to_what_waits_and_has_it_again() {
+        let ((client, of_client), (_server, of_server)) = (held(), held());
+        let end = WorkEnd::new(of_client, of_server, Some(Instant::now() + Duration::from_secs(60)));
+        let places = Arc::new(Semaphore::new(1));
+        let long = WorkPlace::take(&places).await.unwrap();
+        let shares = tokio::task::spawn_blocking(move || while !long.share(&end) {});
+        for _ in 0..3 {
+            let short = tokio::time::timeout(Duration::from_secs(60), WorkPlace::take(&places)).await;
+            drop(short.expect("a turn").unwrap());
+        }
+        drop(client);
+        shares.await.unwrap();
+        assert_eq!(places.available_permits(), 1);
     }
 
     #[tokio::test]

@@ -80,8 +80,8 @@ pub async fn sql(asked: Question<SqlAsked>) -> Result<AsJson<Vec<Value>>, ApiPro
     loop {
         tries += 1;
         let tables = SqlTables::open(&**asked.reader().log(), indexed.then_some(&place)).await?;
-        let end = asked.end.clone();
-        let tables = tables.limited(move || end.is_due())?;
+        let (end, place) = (asked.end.clone(), asked.place.clone());
+        let tables = tables.limited(move || place.share(&end) || end.is_due())?;
         let (mut rows, mut bytes) = (Vec::new(), 0);
         let answered = tables.query(&asked.given.query, |columns, row| {
             bytes += row.iter().map(SqlValue::bytes).sum::<usize>();
