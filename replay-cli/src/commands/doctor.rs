@@ -101,8 +101,9 @@ fn examine(
     let (disk, report) = ReadOnlyLog::open(dir).map_err(SharedError::from)?;
     let examination = disk.examine(progress).map_err(at)?;
     // Damage is in the examination.
-    let tail = report.remarks.into_iter().filter(|remark| matches!(remark, Remark::TailIgnored { .. }));
-    cli.report_opening(&OpeningReport { remarks: tail.collect(), ..OpeningReport::default() });
+    let other = |remark: &Remark| matches!(remark, Remark::TailIgnored { .. } | Remark::EraseUnfinished { .. });
+    let remarks = report.remarks.into_iter().filter(other).collect();
+    cli.report_opening(&OpeningReport { remarks, ..OpeningReport::default() });
     let garbage = if args.gc { Some(disk.garbage(AGE, progress)?) } else { None };
     Ok((examination, garbage))
 }

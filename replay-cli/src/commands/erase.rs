@@ -4,6 +4,7 @@ use crate::command_context::CommandContext;
 use crate::erasing;
 use crate::error::{CliError, Verdict};
 use crate::json;
+use crate::layout::plain;
 use crate::matching;
 use crate::style::counted;
 use annals_core::SessionId;
@@ -181,6 +182,9 @@ impl Erasing<'_> {
         let log = log.log();
         let reader = Reader::new(log.clone(), None, cli.place.dir().to_owned());
         let session = cli.find_session(&reader, self.session).await?;
+        if let Some(entry) = reader.catalogue().await?.sessions.get(&session) {
+            cli.remark(&plain(&format!("session {session}: \"{}\" of {}", entry.title, entry.directory)));
+        }
         let Common { with_ancestors, everywhere, .. } = *self.common;
         let plan = erasure::plan(&*log, session, &self.rules, ErasureScope { with_ancestors, everywhere }).await?;
         Ok((session, plan))

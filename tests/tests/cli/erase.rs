@@ -378,5 +378,5 @@ fn commands_that_look_say_that_an_erasure_is_unfinished() {
     };
     assert!(!unfinished("verify"));
     std::fs::write(annals.store().join("erasing"), "").unwrap();
-    assert!(unfinished("verify") && unfinished("log"));
+    assert!(unfinished("verify") && unfinished("log") && unfinished("doctor"));
 }
