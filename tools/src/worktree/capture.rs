@@ -5,12 +5,23 @@ use super::shadow::{Scratch, Shadow, forget};
 use annals_runtime::worktree::{Capture, FilesError, LARGEST_UNTRACKED, Skipped, Tree, WhySkipped};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
 /// How many files of a repository of its own are looked at, so that a changed one can be named.
 const REPOSITORY_FILES: usize = 2_000;
+
+/// The checksum at the end of an index.
+const CHECKSUM: u64 = 20;
+
+/// A capture that still holds while nothing differs from it.
+#[derive(Clone, Debug)]
+pub(super) struct LastCapture {
+    capture: Capture,
+    held: [Vec<u8>; 3],
+}
 
 /// What one look at the worktree found.
 struct WorktreeState {
@@ -36,6 +47,43 @@ impl Shadow {
 
     fn capture_once(&self) -> Result<Capture, FilesError> {
         self.gather_excludes()?;
+        let before = self.last_capture().clone();
+        if let Some(last) = before.filter(|last| last.held == self.what_it_holds_for())
+            && self.listed()?.is_empty()
+        {
+            return Ok(last.capture);
+        }
+        let capture = self.capture_all()?;
+        let held = self.what_it_holds_for();
+        *self.last_capture() = Some(LastCapture { capture: capture.clone(), held });
+        Ok(capture)
+    }
+
+    /// What besides the files of the worktree decides what is captured: the end of an index is its checksum.
+    fn what_it_holds_for(&self) -> [Vec<u8>; 3] {
+        let end = |path: &Path| -> std::io::Result<Vec<u8>> {
+            let mut file = fs::File::open(path)?;
+            let meta = file.metadata()?;
+            let modified = meta.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            file.seek(SeekFrom::Start(meta.len().saturating_sub(CHECKSUM)))?;
+            let mut end = format!("{} {} ", meta.len(), modified.as_nanos()).into_bytes();
+            file.read_to_end(&mut end)?;
+            Ok(end)
+        };
+        let rules = fs::read(&self.git.excludes).unwrap_or_default();
+        [rules, end(&self.git.directory.join("index")).unwrap_or_default(), end(&self.index).unwrap_or_default()]
+    }
+
+    fn last_capture(&self) -> MutexGuard<'_, Option<LastCapture>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the index does not have as it is in the worktree.
+    fn listed(&self) -> Result<Vec<u8>, FilesError> {
+        self.git.shadow("ls-files").args(["-z", "-m", "-o", "--exclude-standard"]).run()
+    }
+
+    fn capture_all(&self) -> Result<Capture, FilesError> {
         // Entries whose metadata changed but not their content are settled here once, not at every capture again.
         let refreshed = self.git.shadow("update-index").args(["-q", "--refresh"]).finish(None)?;
         if !matches!(refreshed.code, Some(0 | 1)) {
@@ -83,7 +131,7 @@ impl Shadow {
     }
 
     fn look(&self) -> Result<WorktreeState, FilesError> {
-        let listed = self.git.shadow("ls-files").args(["-z", "-m", "-o", "--exclude-standard"]).run()?;
+        let listed = self.listed()?;
         // Tracked files are captured independent of the rules.
         let forced = ["-z", "-c", "-i", "--exclude-standard"];
         let forced = Git::project(&self.root, "ls-files").args(forced).run()?;

@@ -1,5 +1,6 @@
 //! The shadow repository: captures of a git worktree, kept outside of it.
 
+use super::capture::LastCapture;
 use super::git::Git;
 use annals_runtime::Boxed;
 use annals_runtime::ports::StorePath;
@@ -8,7 +9,7 @@ use annals_runtime::worktree::{
 };
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Captures and restores the files of a git worktree with the user's `git` command.
 ///
@@ -41,6 +42,8 @@ pub(super) struct Shadow {
     pub(super) index: PathBuf,
     /// The project's objects.
     pub(super) objects: PathBuf,
+    /// The newest capture of this process.
+    pub(super) last: Arc<Mutex<Option<LastCapture>>>,
 }
 
 impl ShadowRepository {
@@ -100,7 +103,7 @@ impl Shadow {
         };
         let git = Git::keeping_in(&folder, root.clone());
         let exclude_files = users_excludes(&root)?.into_iter().chain([exclude]).collect();
-        Ok(Self { git, folder, root, location, exclude_files, index, objects })
+        Ok(Self { git, folder, root, location, exclude_files, index, objects, last: Arc::default() })
     }
 
     /// The same with its folder at a path.
