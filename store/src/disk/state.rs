@@ -45,7 +45,8 @@ pub struct Tuning {
     pub checkpoint_idle: Duration,
     /// sled's cache in bytes.
     pub sled_cache: u64,
-    /// sled's segment size in bytes: a quarter of it is the largest thing that sled keeps out of its own `blobs`.
+    /// The size in bytes of the segments of a sled that is made: a quarter of it is the largest thing that sled keeps out of its own
+    /// `blobs`, and closing it fills one.
     pub sled_segment: usize,
     /// The most bytes of the journal that readers keep in memory.
     pub read_room: u64,
@@ -68,7 +69,7 @@ impl Default for Tuning {
             checkpoint_every: 16_384,
             checkpoint_idle: Duration::from_secs(2),
             sled_cache: 16 << 20,
-            sled_segment: 8 << 20,
+            sled_segment: 1 << 20,
             read_room: 16 << 20,
             pack: true,
             quiet: Duration::from_millis(300),

@@ -100,6 +100,14 @@ fn make_private(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The segment size that a database was made with: sled opens it with no other.
+fn made_with(path: &Path) -> Option<usize> {
+    let kept = std::fs::read(path.join("conf")).ok()?;
+    let size =
+        String::from_utf8_lossy(&kept).lines().find_map(|line| line.strip_prefix("segment_size: ")?.parse().ok());
+    size.filter(|size: &usize| size.is_power_of_two() && (256..=16 << 20).contains(size))
+}
+
 impl SledTree {
     /// Opens or creates the database at a path in the folder of a store, also after the folder was moved. It is for the user
     /// alone with every umask, and no link in it is followed.
@@ -124,6 +132,7 @@ impl SledTree {
 
     /// Opens or makes the database.
     pub fn open(path: &Path, cache: u64, segment: usize) -> Result<Self, SledError> {
+        let segment = made_with(path).unwrap_or(segment);
         let config = sled::Config::new().path(path).cache_capacity(cache).segment_size(segment).flush_every_ms(None);
         for tries in 0.. {
             let config = config.clone();
