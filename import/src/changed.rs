@@ -70,6 +70,10 @@ fn is_ours(input: &InputId) -> bool {
 
 /// Whether a foreign session is `changed` itself, or a branch or sub-agent of it in the same file.
 pub fn is_of(changed: &SessionReport, agent: &str, foreign: &str) -> bool {
-    let rest = (changed.agent == agent).then(|| foreign.strip_prefix(changed.foreign.as_str())).flatten();
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['#', '/']))
+    changed.agent == agent && is_part_of(foreign, &changed.foreign)
+}
+
+/// Whether an id of a session names `whole`, or a branch or sub-agent of it.
+pub fn is_part_of(foreign: &str, whole: &str) -> bool {
+    foreign.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with(['#', '/']))
 }

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thread::{RolloutThread, ThreadReader};
 
-pub use library::{RolloutLibrary, has_rollout_name};
+pub use library::RolloutLibrary;
 pub use record::is_bare_header;
 
 /// The name of the agent in every `origin`.

@@ -6,7 +6,7 @@ use super::foreign::moment;
 use super::recognise::{ImportSource, RecogniseError, SourceForm, recognise};
 use super::{claude, opencode};
 use annals_core::Time;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -296,28 +296,12 @@ pub struct Selection {
 impl Selection {
     /// Whether a session is selected.
     pub fn takes(&self, listed: &ListedSession) -> bool {
-        self.agent.as_deref().is_none_or(|agent| agent == listed.agent)
-            && self.since.is_none_or(|since| listed.updated >= since)
+        self.takes_session(listed.agent, listed.updated)
     }
 
-    /// The sources of the selected sessions: one per file, oldest session first.
-    pub fn sources<'a>(&self, listed: impl IntoIterator<Item = &'a ListedSession>) -> Vec<ImportSource> {
-        let mut chosen: Vec<&ListedSession> = listed.into_iter().filter(|listed| self.takes(listed)).collect();
-        chosen.sort_by_key(|listed| listed.created);
-        let mut places: BTreeMap<PathBuf, usize> = BTreeMap::new();
-        let mut sources: Vec<ImportSource> = Vec::new();
-        for ListedSession { source, .. } in chosen {
-            let place = *places.entry(source.path.clone()).or_insert(sources.len());
-            match sources.get_mut(place) {
-                Some(before) => {
-                    if let (Some(only), Some(more)) = (&mut before.only, &source.only) {
-                        only.extend(more.iter().cloned());
-                    }
-                }
-                None => sources.push(source.clone()),
-            }
-        }
-        sources
+    /// Whether a session of an agent that changed last at this time is selected.
+    pub(super) fn takes_session(&self, agent: &str, updated: Time) -> bool {
+        self.agent.as_deref().is_none_or(|wanted| wanted == agent) && self.since.is_none_or(|since| updated >= since)
     }
 }
 

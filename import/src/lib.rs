@@ -42,11 +42,13 @@ mod lines;
 mod listing;
 mod open_file;
 mod opencode;
+mod plan;
 mod recognise;
 mod recovery;
 mod report;
 mod report_file;
 mod sink;
+mod state;
 mod text;
 mod utf8;
 
@@ -60,10 +62,12 @@ pub use kept_secret::kept_secret;
 pub use lines::{LINE_MAX, TORN};
 pub use listing::list_sessions;
 pub use open_file::{FileLog, OpenFileError, open_file};
+pub use plan::ImportPlan;
 pub use recognise::{ImportSource, RecogniseError, SourceForm, recognise};
 pub use report::{FilledSession, ImportOutcome, ImportReport, Loss, LossKind, PLACES_MAX, SessionReport};
 pub use report_file::{EXPORT_LINE, REPORT_BEGINNING};
 pub use sink::ReadSourceError;
+pub use state::{FileStamps, ImportState, PlannedSource, SessionPosition};
 pub use text::TextFile;
 
 use annals_core::{ImportSecret, SessionId};

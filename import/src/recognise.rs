@@ -6,6 +6,7 @@ use super::lines::{LineReader, SourceLine};
 use super::sink::{ImportSink, ReadSourceError};
 use super::text::{NOT_REGULAR, is_unmarked_utf16};
 use super::{claude, opencode};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The supported forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SourceForm {
     /// OpenCode's database, with sessions of both generations.
     OpenCodeDatabase,

@@ -1,5 +1,6 @@
 //! Sessions of other agents become logs of ours.
 
+mod again;
 mod claude;
 mod damage;
 mod follow;

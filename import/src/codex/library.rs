@@ -74,12 +74,22 @@ impl RolloutLibrary {
         self.files.iter().filter(is_other).map(|file| (file.path.as_path(), file.segment.as_str()))
     }
 
-    /// Whether a file is read with another one: a later part of its thread, or the compressed form of a file.
-    pub fn is_read_with_another(&self, path: &Path) -> bool {
+    /// The file that another one is read with: the first part of its thread, or the uncompressed form.
+    pub fn read_with(&self, path: &Path) -> Option<&Path> {
         match self.files.iter().find(|file| file.path == path) {
-            Some(file) => file.segment != file.thread && self.segment(&file.thread).is_some(),
-            None => is_compressed(path) && self.files.iter().any(|file| file.path == path.with_extension("")),
+            Some(file) if file.segment == file.thread => None,
+            Some(file) => self.segment(&file.thread),
+            None if is_compressed(path) => {
+                let plain = path.with_extension("");
+                self.files.iter().find(|file| file.path == plain).map(|file| file.path.as_path())
+            }
+            None => None,
         }
+    }
+
+    /// Whether a file is read with another one.
+    pub fn is_read_with_another(&self, path: &Path) -> bool {
+        self.read_with(path).is_some()
     }
 
     /// The names that a thread got, in order.
@@ -120,11 +130,6 @@ impl ThreadFile {
 fn is_rollout(path: &Path) -> bool {
     let name = path.to_string_lossy();
     ENDINGS.iter().any(|ending| name.ends_with(ending))
-}
-
-/// Whether a file has a name that Codex gives.
-pub fn has_rollout_name(path: &Path) -> bool {
-    ids(path).is_some()
 }
 
 fn is_compressed(path: &Path) -> bool {

@@ -18,16 +18,19 @@ use crate::style::{Emphasis, counted};
 use annals_core::Time;
 use annals_host::Signals;
 use annals_host::project::root;
-use annals_import::{ImportFollower, ImportOptions, ImportReport, ImportSource, Selection};
+use annals_import::{
+    ImportFollower, ImportOptions, ImportReport, ImportState, PlannedSource, Selection, SourceImportError,
+};
 use annals_inspect::reader::Reader;
+use annals_store::cache::ViewCache;
 use annals_store::{EventLog, OpenMode};
 use secrets::ImportSecrets;
 use service::ServiceKind;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
-use wanted::{NOTHING, Wanted};
+use std::time::{Duration, Instant};
+use wanted::{ListedSources, NOTHING, Wanted, save_state};
 
 /// Import sessions of OpenCode, Codex CLI and Claude Code.
 ///
@@ -86,6 +89,8 @@ impl Args {
 
 /// How often a follower looks.
 const ROUND: Duration = Duration::from_millis(1_000);
+/// How often it keeps what it has read.
+const SAVES: Duration = Duration::from_secs(60);
 
 /// Runs the command. Damage in a file is an answer, not an error: exit status 1, like a file that is refused while others are
 /// imported.
@@ -110,18 +115,23 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         agent: args.agent.clone(),
         since: args.since.map(|ms| Time(cli.style.now.millis().saturating_sub(ms))),
     };
-    let mut wanted = Wanted::of(args, &selection, cli);
     if args.dry_run || args.discover && !args.all && !args.follow {
+        let mut wanted = ListedSources::of(args, &selection, cli);
         wanted.list(cli, out).await?;
         let verdict = Verdict::bad_if(!wanted.refused.is_empty());
         wanted.say_refused(cli)?;
         return Ok(verdict);
     }
+    let mut wanted = Wanted::of(args, &selection, cli).await?;
     let refused = wanted.refused.iter().map(|(path, error)| (path.clone(), error.to_string())).collect();
-    let mut report = ImportReport { refused, ..ImportReport::default() };
+    let mut report = ImportReport { refused, sessions: std::mem::take(&mut wanted.known), ..ImportReport::default() };
     wanted.say_refused(cli)?;
     if wanted.sources.is_empty() && !args.follow {
-        cli.remark(NOTHING);
+        match report.sessions.is_empty() {
+            true => cli.remark(NOTHING),
+            false if !cli.style.json && !args.reports_to_stdout() => draw(&report, &cli.style, out)?,
+            false => {}
+        }
         if cli.style.json {
             json::object(out, &report.to_json())?;
         }
@@ -137,22 +147,26 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         ..ImportOptions::default()
     };
     let reader = cli.store(OpenMode::Create).await?;
-    let secrets = ImportSecrets::of(args.redact, reader.log(), &wanted.sources, cli)?;
+    let sources = wanted.sources.iter().map(|planned| &planned.source);
+    let secrets = ImportSecrets::of(args.redact, reader.log(), sources, cli)?;
     let log = secrets.log();
     let before = log.sessions().all().await?.len();
     let (mut signals, mut fuller) = (Signals::listen()?, Vec::new());
     let bar = Bar::new(cli.shows_progress(), "importing").counting(wanted.sessions(), !args.redact);
+    let indexed = cli.keep_indexed_in_import();
     let interrupted = tokio::select! {
-        imported = import_all(&log, &wanted.sources, &options, &bar, cli, &mut report) => {
+        imported = import_all(&log, &wanted.sources, &mut wanted.state, &options, &bar, cli, &mut report) => {
             fuller = imported?;
             false
         }
         _ = signals.next() => true,
     };
+    indexed.finish().await;
     if !interrupted {
         save_views(&reader, &report).await?;
     }
     bar.clear();
+    wanted.save_state(cli);
     secrets.report(&mut report);
     if let Some(remark) = secrets.remark() {
         cli.remark(&remark);
@@ -175,9 +189,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         draw(&report, &cli.style, out)?;
     }
     if args.follow {
-        let files = wanted.sources.iter().map(|source| source.path.clone()).collect();
-        let follower = ImportFollower::new(wanted.homes, files, selection, ImportOptions { prompts: false, ..options });
-        follow(follower, &log, &secrets, &mut signals, cli, out).await?;
+        let cache = wanted.kept_in(cli);
+        follow(wanted.follower(selection, options), cache.as_ref(), &log, &secrets, &mut signals, cli, out).await?;
     }
     Ok(Verdict::bad_if(report.has_bad_news() || unfilled))
 }
@@ -200,17 +213,21 @@ async fn save_views(reader: &Reader, report: &ImportReport) -> Result<(), CliErr
 /// that may have texts which the store was given without.
 async fn import_all(
     log: &Arc<dyn EventLog>,
-    sources: &[ImportSource],
+    sources: &[PlannedSource],
+    state: &mut ImportState,
     options: &ImportOptions,
     bar: &Bar,
     cli: &CommandContext,
     report: &mut ImportReport,
 ) -> Result<Vec<PathBuf>, CliError> {
     let (mut empty, mut fuller) = (Vec::new(), Vec::new());
-    for source in sources {
+    for planned in sources {
+        let source = &planned.source;
         match import_into(log, source, options, bar).await {
-            Ok(imported) if imported.sessions.is_empty() && imported.damage.is_empty() => empty.push(&source.path),
             Ok(imported) => {
+                state.imported(planned, &imported, &**log).await.map_err(SourceImportError::from)?;
+                let is_empty = imported.sessions.is_empty() && imported.damage.is_empty();
+                empty.extend(is_empty.then_some(&source.path));
                 fuller.extend(imported.is_fuller.then(|| source.path.clone()));
                 report.extend(imported);
             }
@@ -241,6 +258,7 @@ fn write_report(path: &Path, report: &ImportReport) -> Result<(), CliError> {
 /// Imports what changes, until interrupted.
 async fn follow(
     mut follower: ImportFollower,
+    cache: Option<&ViewCache>,
     log: &Arc<dyn EventLog>,
     secrets: &ImportSecrets,
     signals: &mut Signals,
@@ -250,8 +268,13 @@ async fn follow(
     out.flush()?;
     cli.remark("following (Ctrl-C ends it)");
     let _indexed = cli.keep_indexed();
+    let mut saved = Instant::now();
     loop {
         let mut report = follower.round(log, &mut |_| {}).await?;
+        if let Some(cache) = cache.filter(|_| saved.elapsed() >= SAVES) {
+            save_state(&mut follower.state, cache);
+            saved = Instant::now();
+        }
         if report.new_batches() > 0 || report.has_bad_news() {
             for session in &mut report.sessions {
                 session.title = session.title.take().map(|title| secrets.shown(&title));
@@ -261,7 +284,10 @@ async fn follow(
         }
         tokio::select! {
             () = tokio::time::sleep(ROUND) => {}
-            _ = signals.next() => return Ok(()),
+            _ = signals.next() => {
+                cache.into_iter().for_each(|cache| save_state(&mut follower.state, cache));
+                return Ok(());
+            }
         }
     }
 }

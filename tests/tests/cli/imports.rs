@@ -345,3 +345,25 @@ fn only_sessions_that_changed_are_shown() {
     2 sessions, 1 changed, 9 new events; 1 field was not imported (--report FILE lists it)
     ");
 }
+
+#[test]
+fn a_file_that_did_not_change_is_not_read_again() {
+    let annals = lived_in();
+    let path = annals.file("home/.codex/sessions/2026/11/21/rollout-1.jsonl");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    // Of the same length at the same time.
+    let write = |text: &str| {
+        let mut file = std::fs::File::create(&path).expect("a file");
+        std::io::Write::write_all(&mut file, text.as_bytes()).expect("a disk");
+        file.set_modified(old).expect("a time");
+    };
+    write(&text(CODEX));
+    assert_eq!(annals.run(&["import"]).status, 0);
+    write(&text(CODEX).replace("hello there", "HELLO THERE"));
+    let again = annals.run(&["import"]);
+    assert_eq!((again.status, again.out.as_str()), (0, "27 sessions, nothing new\n"), "{}", again.remarks);
+    let listed = json(&annals, &["import"]);
+    let codex = listed["sessions"].as_array().into_iter().flatten().find(|it| it["agent"] == "codex").expect("it");
+    assert_eq!((&codex["title"], &codex["new"]), (&"hello there".into(), &0.into()), "{codex}");
+    assert_eq!(annals.run(&["import", "--report", &annals.file("report").to_string_lossy()]).status, 1);
+}

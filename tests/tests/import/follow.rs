@@ -2,13 +2,18 @@
 
 use crate::import::harness::{copied, fixture, head, lines, memory, run, scratch, write};
 use annals_core::Time;
-use annals_import::{Homes, ImportFollower, ImportOptions, Selection, discover, recognise};
+use annals_import::{Homes, ImportFollower, ImportOptions, ImportPlan, ImportState, Selection, discover, recognise};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
 fn homes(folder: &TempDir) -> Homes {
     let home = folder.path().to_owned();
     Homes::of(|name| (name == "HOME").then(|| home.clone()))
+}
+
+fn following(folder: &TempDir) -> ImportFollower {
+    let (files, selection, options) = (Vec::new(), Selection::default(), ImportOptions::default());
+    ImportFollower { homes: homes(folder), files, selection, options, state: ImportState::default() }
 }
 
 /// A home with sessions of all three agents.
@@ -57,17 +62,16 @@ fn variables_say_where_agents_keep_their_sessions() {
 #[tokio::test]
 async fn what_is_chosen_is_imported() {
     let folder = lived_in();
-    let (listed, _) = discover(&homes(&folder));
-    let agent = Selection { agent: Some("opencode".into()), since: None };
-    let sources = agent.sources(&listed);
-    assert_eq!((sources.len(), sources[0].only.as_ref().unwrap().len()), (1, 25));
-    let since = Selection { agent: Some("opencode".into()), since: Some(Time(1_795_294_000_000)) };
-    let sources = since.sources(&listed);
-    assert_eq!(sources[0].only.as_ref().unwrap().len(), 4);
+    let chosen =
+        |selection: &Selection| ImportPlan::of(&homes(&folder), &[], selection, &mut ImportState::default()).sources;
+    let sources = chosen(&Selection { agent: Some("opencode".into()), since: None });
+    assert_eq!((sources.len(), sources[0].source.only.as_ref().unwrap().len()), (1, 25));
+    let sources = chosen(&Selection { agent: Some("opencode".into()), since: Some(Time(1_795_294_000_000)) });
+    assert_eq!(sources[0].source.only.as_ref().unwrap().len(), 4);
     let log = memory();
-    let report = annals_import::import(&log, &sources[0], &ImportOptions::default(), &mut |_| {}).await.unwrap();
+    let report = annals_import::import(&log, &sources[0].source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
     assert_eq!(report.sessions.len(), 4);
-    assert_eq!(Selection::default().sources(&listed).len(), 4);
+    assert_eq!(chosen(&Selection::default()).len(), 4);
 }
 
 #[tokio::test]
@@ -78,7 +82,7 @@ async fn following_imports_what_is_written_and_rests_otherwise() {
     let place = ".codex/sessions/2026/rollout-1.jsonl";
     write(&folder, place, &all[..20].concat());
     let log = memory();
-    let mut follower = ImportFollower::new(homes(&folder), Vec::new(), Selection::default(), ImportOptions::default());
+    let mut follower = following(&folder);
     let first = follower.round(&log, &mut |_| {}).await.unwrap();
     assert!(first.new_batches() > 5);
     let rest = follower.round(&log, &mut |_| {}).await.unwrap();
@@ -95,7 +99,7 @@ async fn following_imports_what_is_written_and_rests_otherwise() {
     assert_eq!(head(&log, session).await, head(&whole, session).await);
     // A Session that begins later is found.
     copied(&folder, "claude-code/one-turn.jsonl", ".claude/projects/-w/s.jsonl");
-    let mut follower = ImportFollower::new(homes(&folder), Vec::new(), Selection::default(), ImportOptions::default());
+    let mut follower = following(&folder);
     assert_eq!(follower.round(&log, &mut |_| {}).await.unwrap().sessions.len(), 2);
 }
 
@@ -109,7 +113,7 @@ async fn a_database_is_read_while_opencode_writes_it_and_only_what_changed_is_re
     writer.execute("DELETE FROM event WHERE aggregate_id = ?1 AND seq > 6", [id]).unwrap();
     writer.execute("UPDATE event_sequence SET seq = 6 WHERE aggregate_id = ?1", [id]).unwrap();
     let log = memory();
-    let mut follower = ImportFollower::new(homes(&folder), Vec::new(), Selection::default(), ImportOptions::default());
+    let mut follower = following(&folder);
     let first = follower.round(&log, &mut |_| {}).await.unwrap();
     assert_eq!(first.sessions.len(), 25);
     let short = first.sessions.iter().find(|it| it.foreign == id).unwrap();

@@ -4,8 +4,8 @@ use crate::import::harness::{copied, events, fixture, head, memory, run, scratch
 use annals_core::event::{ChildEvent, FilesEvent, SessionEvent, StepEvent};
 use annals_core::{Event, SessionId};
 use annals_import::{
-    Homes, ImportFollower, ImportOptions, ImportReport, LossKind, RecogniseError, Selection, discover, import,
-    recognise, sources,
+    Homes, ImportFollower, ImportOptions, ImportReport, ImportState, LossKind, RecogniseError, Selection, discover,
+    import, recognise, sources,
 };
 use annals_store::EventLog;
 use serde_json::{Value, json};
@@ -249,7 +249,9 @@ async fn a_follower_imports_a_file_that_was_rewritten_as_a_further_session() {
     let place = ".claude/projects/-w/s.jsonl";
     let path: &Path = &write(&folder, place, &text);
     let options = ImportOptions { follows: true, ..ImportOptions::default() };
-    let mut follower = ImportFollower::new(homes(&folder, &[]), Vec::new(), Selection::default(), options);
+    let (homes, files, selection, state) =
+        (homes(&folder, &[]), Vec::new(), Selection::default(), ImportState::default());
+    let mut follower = ImportFollower { homes, files, selection, options, state };
     let first = round(&mut follower, &log).await.sessions[0].session;
     let rewritten = text.replace("What does inventory.csv hold", "What is in inventory.csv");
     assert_ne!(rewritten, text);

@@ -3,7 +3,7 @@
 use crate::import::harness::{events, head, memory, run, scratch, view, write};
 use annals_core::event::{ChildEvent, FilesEvent, InputEvent, MessageEvent, SessionEvent, StepEvent, ToolEvent};
 use annals_core::{Event, SessionId};
-use annals_import::{Homes, ImportOptions, ImportReport, Selection, discover, import, sources};
+use annals_import::{Homes, ImportOptions, ImportReport, discover, import, sources};
 use annals_projections::{Body, Message};
 use annals_store::EventLog;
 use serde_json::{Value, json};
@@ -191,7 +191,7 @@ async fn compressed_rollouts_are_read_and_the_plain_file_counts_while_both_exist
     assert_eq!(prompts(&log, one).await, ["first", "second"]);
     std::fs::remove_file(path).unwrap();
     let log = memory();
-    let source = &Selection::default().sources(&discover(&homes).0)[0];
+    let source = &discover(&homes).0[0].source;
     import(&log, source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
     assert_eq!(prompts(&log, one).await, ["first"]);
 }

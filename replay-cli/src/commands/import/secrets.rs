@@ -22,10 +22,10 @@ impl ImportSecrets {
     ///
     /// # Errors
     /// When the configuration cannot be read, or an export of Annals would be redacted.
-    pub fn of(
+    pub fn of<'a>(
         redact: bool,
         log: &Arc<dyn EventLog>,
-        sources: &[ImportSource],
+        mut sources: impl Iterator<Item = &'a ImportSource>,
         cli: &CommandContext,
     ) -> Result<Self, CliError> {
         let config = cli.environment.config(&cli.environment.directory);
@@ -36,7 +36,7 @@ impl ImportSecrets {
         }
         let redactor = config?.redactor().unwrap_or_default();
         // The digests of its batches cover the text as it is.
-        if let Some(own) = sources.iter().find(|source| source.form == SourceForm::Annals) {
+        if let Some(own) = sources.find(|source| source.form == SourceForm::Annals) {
             return Err(ImportCommandError::Unredactable { path: own.path.clone() }.into());
         }
         Ok(Self::Replaced(Arc::new(RedactingLog::over(log.clone(), redactor.clone())), redactor))
