@@ -64,6 +64,9 @@ CONVENTIONS = {
 }
 TYPE = re.compile(r"^([ \t]*)(?:pub(?:\([^)]*\))?\s+)?(struct|enum|union|trait|type)\s+([A-Z]\w*)", re.MULTILINE)
 
+# What the fence of an example in a comment says.
+EXAMPLES = ("", "rust", "no_run", "should_panic", "compile_fail")
+
 UNSAFE = re.compile(r"\bunsafe\s*(\{|\(|fn\b|impl\b|trait\b|extern\b)|allow\(unsafe")
 
 
@@ -126,6 +129,19 @@ def references(crate):
                 yield f"{path}:{number}: refers to a document outside of the repository: {match.group()}"
 
 
+def unrun_examples(crate):
+    """Examples in the comments of a crate that says that it has none: `cargo test` does not run them."""
+    if "doctest = false" not in (crate.root / "Cargo.toml").read_text(encoding="utf-8"):
+        return
+    for path in crate.files("src"):
+        inside = False
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            fence = re.match(r"\s*//[/!] ?```(.*)", line)
+            if fence and not inside and fence[1].split(",")[0].strip() in EXAMPLES:
+                yield f"{path}:{number}: an example that no test runs; remove `doctest = false` from {crate.name}/Cargo.toml"
+            inside ^= bool(fence)
+
+
 def types(text):
     """The names of the types that a Rust file declares outside of its tests. Associated types are left out."""
     for match in TYPE.finditer(without_tests(code(text))):
@@ -154,7 +170,8 @@ def main():
     names = [crate.name for crate in members]
     problems = [*homonyms(members), *pages.problems()]
     for crate in members:
-        problems += [*arrows(crate, names), *sources(crate), *references(crate), *wording.problems(crate)]
+        problems += [*arrows(crate, names), *sources(crate), *references(crate)]
+        problems += [*unrun_examples(crate), *wording.problems(crate)]
     print("\n".join(problems) if problems else f"fine in {', '.join(names)}")
     return 1 if problems else 0
 
