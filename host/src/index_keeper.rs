@@ -41,7 +41,7 @@ impl HostContext {
         self.keep_indexed_each(ROUND)
     }
 
-    /// The same while an import appends: the index is then filled beside it.
+    /// The same while an import appends: the index is filled at the same time.
     pub fn keep_indexed_in_import(&self) -> IndexKeeper {
         self.keep_indexed_each(ROUND_OF_IMPORT)
     }

@@ -46,7 +46,7 @@ fn a_text_cannot_be_erased_without_a_key_to_commit_the_others() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(6))]
 
     /// Any part of any batch, twice: the digest stays, and what is erased is erased.
     #[test]

@@ -85,7 +85,7 @@ fn the_key_of_a_session_comes_with_the_whole_batch() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(6))]
 
     /// Any part of any batch: withheld, filled in from another part, then from the whole.
     #[test]

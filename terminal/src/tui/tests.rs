@@ -281,7 +281,7 @@ fn survives(happenings: Vec<Happening>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_key_and_no_size_panics(happenings in proptest::collection::vec(happening(140, 60), 1..60)) {

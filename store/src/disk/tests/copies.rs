@@ -57,7 +57,7 @@ async fn both_copies_serve(tuning: Tuning) {
         }
         let (log, report) = DiskLog::open_with(dir.path(), OpenMode::Existing, tuning, disk()).unwrap();
         assert_eq!(report.remarks, vec![]);
-        for page in [1, 5, 33, 200, 1024] {
+        for page in [1, 33, 1024] {
             assert!(all_pages(&log, material::session(1), page).await == first, "pages of {page}, packed: {packed}");
         }
         assert_eq!(log.remarks(), vec![]);
