@@ -165,6 +165,11 @@ impl Config {
         self.settings.text(&["small_model"]).map(ModelName::from)
     }
 
+    /// Whether questions on a terminal first import what agents wrote.
+    pub fn refresh(&self) -> bool {
+        self.settings.flag(&["refresh"]).unwrap_or(true)
+    }
+
     /// Whether untitled sessions are given a title.
     pub fn titles(&self) -> bool {
         self.settings.flag(&["titles"]).unwrap_or(false)

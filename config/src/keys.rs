@@ -11,6 +11,7 @@ use key::key;
 const COMMANDS: &str = "it would run a command";
 const OWN_RULES: &str = "a project cannot say what is erased; put it into your own configuration";
 const OWN_PROJECTS: &str = "only your own configuration has rules by project";
+const OWN_IMPORTS: &str = "only your own configuration may say when sessions are imported";
 const OWN_KEY: &str = "only your own configuration may say what is signed with your key";
 const LIMITS: &str = "it could lift the limits of calls";
 const CONFINES: &str = "it could let commands do or see more";
@@ -54,6 +55,12 @@ pub const KEYS: &[ConfigKey] = &[
         "The time zone of the date that models see, such as Europe/Lisbon; by default the machine's.",
     ),
     key("titles", ValueKind::Flag, "Whether a model writes titles for untitled sessions."),
+    key(
+        "refresh",
+        ValueKind::Flag,
+        "Whether questions on a terminal first import what agents wrote since the last import; true by default. Your own file only.",
+    )
+    .for_project(Project::Never(OWN_IMPORTS)),
     key("catalog", ValueKind::Added, "Files in the format of models.dev, merged over the built-in list of models.")
         .for_project(Project::Trusted(REDIRECTS)),
     key("permissions", ValueKind::Rules, "Rules [action, resource, effect] for every agent; the last match wins.")

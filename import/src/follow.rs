@@ -43,7 +43,7 @@ impl ImportFollower {
         let mut report = ImportReport::default();
         // What is not looked into was named by the first import. A file that is not recognised may be one whose first line is being
         // written.
-        for planned in ImportPlan::of(homes, files, selection, state).sources {
+        for planned in ImportPlan::of(homes, files, selection, state, false).sources {
             match import(log, &planned.source, options, progress).await {
                 Ok(imported) if imported.sessions.is_empty() => {
                     report.extend(imported);

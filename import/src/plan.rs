@@ -22,14 +22,15 @@ pub struct ImportPlan {
 
 impl ImportPlan {
     /// Of the selected sessions below `homes`, and of files that were named.
-    pub fn of(homes: &Homes, named: &[PathBuf], selection: &Selection, state: &mut ImportState) -> Self {
+    /// `again`: also what did not change, if reading it again has something to report, such as damage.
+    pub fn of(homes: &Homes, named: &[PathBuf], selection: &Selection, state: &mut ImportState, again: bool) -> Self {
         let (mut files, errors) = homes.files();
         files.extend(named.iter().cloned());
         let mut plan = Self { errors, ..Self::default() };
         let (mut unchanged, mut found) = (Vec::new(), Vec::new());
         for path in files {
             let Some(stamps) = FileStamps::of(&path) else { continue };
-            if let Some(form) = state.unchanged(&path, &stamps) {
+            if let Some(form) = state.unchanged(&path, &stamps, again) {
                 unchanged.extend(form.map(|form| (path, form)));
                 continue;
             }

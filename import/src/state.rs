@@ -130,21 +130,27 @@ pub struct ImportState {
 }
 
 impl ImportState {
-    /// What a store keeps; nothing where that is missing, damaged, or about sessions that the log does not have.
+    /// What a store keeps; nothing where that is missing or damaged.
+    pub fn kept(cache: &ViewCache) -> Self {
+        let (session, fold) = KEPT;
+        let files = cache
+            .nearest(session, fold, Seq::ZERO)
+            .and_then(|saved| serde_json::from_slice::<BTreeMap<String, KnownSource>>(&saved.bytes).ok());
+        let files = files.unwrap_or_default().into_iter().map(|(path, file)| (path.into(), file));
+        Self { files: files.collect(), is_changed: false }
+    }
+
+    /// The same without files of sessions that the log does not have, or not as far.
     ///
     /// # Errors
     /// When the log cannot be read.
     pub async fn load(cache: &ViewCache, log: &dyn EventLog) -> Result<Self, ReadError> {
-        let (session, fold) = KEPT;
-        let Some(saved) = cache.nearest(session, fold, Seq::ZERO) else { return Ok(Self::default()) };
-        let Ok(files) = serde_json::from_slice::<BTreeMap<String, KnownSource>>(&saved.bytes) else {
-            return Ok(Self::default());
-        };
+        let mut state = Self::kept(cache);
         let heads = log.sessions().all().await?;
         let heads: HashMap<SessionId, Seq> = heads.into_iter().map(|it| (it.session, it.head.next)).collect();
         let is_there = |it: &KnownSession| heads.get(&it.session).is_some_and(|next| *next >= it.next);
-        let files = files.into_iter().filter(|(_, file)| file.sessions.iter().all(is_there));
-        Ok(Self { files: files.map(|(path, file)| (path.into(), file)).collect(), is_changed: false })
+        state.files.retain(|_, file| file.sessions.iter().all(is_there));
+        Ok(state)
     }
 
     /// Keeps it in a store, if it changed.
@@ -156,7 +162,7 @@ impl ImportState {
             return Ok(());
         }
         let keeps = |(path, file): &(&PathBuf, &KnownSource)| {
-            file.is_complete && file.stamps.is_settled && path.to_str().is_some() && path.exists()
+            file.stamps.is_settled && path.to_str().is_some() && path.exists()
         };
         let files: BTreeMap<_, _> = self.files.iter().filter(keeps).collect();
         let (session, fold) = KEPT;
@@ -164,9 +170,16 @@ impl ImportState {
         cache.put(session, fold, &Saved { seq: Seq::ZERO, digest: Digest::of(&bytes), bytes })
     }
 
+    /// Whether nothing was imported from the agents on this machine.
+    pub fn is_empty(&self) -> bool {
+        self.files.values().all(|file| file.sessions.is_empty())
+    }
+
     /// The form of a file that is still as it was when it was read; `Some(None)`: it is not for this program.
-    pub(super) fn unchanged(&self, path: &Path, stamps: &FileStamps) -> Option<Option<SourceForm>> {
-        self.files.get(path).filter(|file| file.stamps.is_same(stamps)).map(|file| file.form)
+    /// `again`: and reading it again reports nothing.
+    pub(super) fn unchanged(&self, path: &Path, stamps: &FileStamps, again: bool) -> Option<Option<SourceForm>> {
+        let file = self.files.get(path).filter(|file| file.stamps.is_same(stamps));
+        file.filter(|file| file.is_complete || !again).map(|file| file.form)
     }
 
     /// Where the sessions of a file were when it was read.

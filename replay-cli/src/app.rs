@@ -16,6 +16,7 @@ use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter, is_unsafe};
 use crate::pager::PagedOutput;
 use crate::parent;
+use crate::refresh;
 use crate::style::Emphasis;
 use annals_config::Environment;
 use annals_core::Time;
@@ -69,6 +70,9 @@ struct Global {
     /// Show diagnostics on stderr; -vv shows more. $ANNALS_LOG sets a filter.
     #[arg(long, short = 'v', action = ArgAction::Count, global = true, help_heading = "Everywhere")]
     verbose: u8,
+    /// Do not import what agents wrote since the last import before a question on a terminal is answered.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    no_refresh: bool,
     /// Do not use a pager.
     #[arg(long, global = true, help_heading = "Everywhere")]
     no_pager: bool,
@@ -241,6 +245,10 @@ impl App {
                 if let Some(renamed) = self.command.as_ref().and_then(Command::renamed).filter(|_| cli.shows_progress())
                 {
                     cli.remark(&renamed);
+                }
+                let asks = self.command.as_ref().is_none_or(Command::asks_of_sessions);
+                if asks && paged && !global.no_refresh && !global.json && global.file.is_none() {
+                    refresh::run(&cli).await;
                 }
                 let mut out = EscapingWriter::new(out, form);
                 let answer: Pin<Box<dyn Future<Output = _> + '_>> = match &self.command {

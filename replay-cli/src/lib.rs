@@ -18,6 +18,7 @@ mod import_secret;
 mod matching;
 mod parent;
 mod project_scope;
+mod refresh;
 mod session_choice;
 #[cfg(feature = "testing")]
 #[doc(hidden)]

@@ -144,6 +144,36 @@ impl Command {
         }
     }
 
+    /// Whether it is a question about sessions, which begins with what is new.
+    pub(super) const fn asks_of_sessions(&self) -> bool {
+        matches!(
+            self,
+            Self::Sessions(_)
+                | Self::Search(_)
+                | Self::Sql(_)
+                | Self::Tree(_)
+                | Self::Usage(_)
+                | Self::Audit(_)
+                | Self::Tui(_)
+                | Self::Replay(_)
+                | Self::Transcript(_)
+                | Self::Log(_)
+                | Self::Show(_)
+                | Self::History(_)
+                | Self::Context(_)
+                | Self::Requests(_)
+                | Self::Why(_)
+                | Self::When(_)
+                | Self::Diff(_)
+                | Self::Cache(_)
+                | Self::Compactions(_)
+                | Self::Files(_)
+                | Self::Blame(_)
+                | Self::Report(_)
+                | Self::Copy(_)
+        )
+    }
+
     /// Whether the answer is data whose exact bytes matter, or a program for a shell.
     pub(super) fn gives_bytes(&self) -> bool {
         match self {

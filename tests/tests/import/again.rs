@@ -31,7 +31,7 @@ fn settle(path: &Path) {
 /// Imports what changed; gives the files that were read, and how many sessions were known without.
 async fn again(folder: &TempDir, log: &Arc<dyn EventLog>, cache: &ViewCache) -> (Vec<PathBuf>, usize) {
     let mut state = ImportState::load(cache, &**log).await.unwrap();
-    let plan = ImportPlan::of(&homes(folder), &[], &Selection::default(), &mut state);
+    let plan = ImportPlan::of(&homes(folder), &[], &Selection::default(), &mut state, true);
     assert!(plan.errors.is_empty(), "{:?}", plan.errors);
     for planned in &plan.sources {
         let report = import(log, &planned.source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
@@ -85,7 +85,7 @@ async fn of_a_database_only_sessions_that_changed_are_read() {
         .unwrap();
     settle(&path);
     let mut state = ImportState::load(&cache, &*log).await.unwrap();
-    let plan = ImportPlan::of(&homes(&folder), &[], &Selection::default(), &mut state);
+    let plan = ImportPlan::of(&homes(&folder), &[], &Selection::default(), &mut state, true);
     assert_eq!(plan.sources[0].source.only.as_ref().map(|only| only.len()), Some(1));
     assert_eq!(plan.known.len(), sessions - 1);
 }

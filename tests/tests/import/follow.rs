@@ -62,8 +62,9 @@ fn variables_say_where_agents_keep_their_sessions() {
 #[tokio::test]
 async fn what_is_chosen_is_imported() {
     let folder = lived_in();
-    let chosen =
-        |selection: &Selection| ImportPlan::of(&homes(&folder), &[], selection, &mut ImportState::default()).sources;
+    let chosen = |selection: &Selection| {
+        ImportPlan::of(&homes(&folder), &[], selection, &mut ImportState::default(), true).sources
+    };
     let sources = chosen(&Selection { agent: Some("opencode".into()), since: None });
     assert_eq!((sources.len(), sources[0].source.only.as_ref().unwrap().len()), (1, 25));
     let sources = chosen(&Selection { agent: Some("opencode".into()), since: Some(Time(1_795_294_000_000)) });

@@ -101,3 +101,34 @@ fn ctrl_c_is_for_the_pager_while_it_has_the_terminal() {
     replay.expect("left: x");
     assert_eq!(replay.ended(), 0);
 }
+
+#[test]
+fn a_question_on_a_terminal_shows_what_agents_wrote_since_the_import() {
+    annals_tests::needs!("python3");
+    let mut person = Person::new();
+    person.set("PAGER", "cat");
+    let folder = person.home().join(".claude/projects/-x");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let write = |turns| std::fs::write(folder.join("a.jsonl"), transcript(turns)).expect("a file");
+    let asked = |args: &[&str]| {
+        let mut screen = Terminal::open(&person, args);
+        assert_eq!(screen.ended(), 0, "{}", screen.shown());
+        screen.shown()
+    };
+    write(2);
+    assert_eq!(person.annals(&["import"]).status, Some(0));
+    write(3);
+    // Not where somebody else reads the answer.
+    let before = events(&person);
+    assert!(!person.annals(&["sessions"]).remarks.contains("imported"));
+    assert!(!asked(&["sessions", "--no-refresh"]).contains("imported"));
+    assert_eq!(events(&person), before);
+    let shown = asked(&["history", "@last"]);
+    assert!(shown.contains("new events of 1 session") && shown.contains("prompt 2"), "{shown}");
+    assert!(!asked(&["history", "@last"]).contains("imported"), "nothing is new");
+    write(4);
+    let config = person.home().join(".config/annals/config.toml");
+    std::fs::create_dir_all(config.parent().expect("a folder")).expect("a folder");
+    std::fs::write(config, "refresh = false\n").expect("a file");
+    assert!(!asked(&["usage"]).contains("imported"));
+}

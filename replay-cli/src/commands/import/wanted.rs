@@ -66,7 +66,7 @@ impl Wanted {
             }
             cli.close().await?;
         }
-        let ImportPlan { sources, mut known, errors } = ImportPlan::of(&homes, &[], selection, &mut state);
+        let ImportPlan { sources, mut known, errors } = ImportPlan::of(&homes, &[], selection, &mut state, true);
         for session in &mut known {
             session.title = titles.remove(&session.session);
         }

@@ -241,6 +241,7 @@ fn guards() -> Vec<Row> {
             .asked("we say pa55word-of-the-house"),
         not_sent("redaction.patterns", "[redaction.patterns]\nown = \"own-[0-9]{6}\"\n", "own-123456")
             .asked("see own-123456"),
+        part("refresh", "refresh = false\n", |it| it.refresh().to_string(), "false"),
         part("retention", "[retention]\n\"tool:bash\" = \"90d\"\n", |it| format!("{:?}", it.retention()), "bash"),
         part(
             "sign.automatically",
