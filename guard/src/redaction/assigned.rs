@@ -4,94 +4,32 @@
 //! what holds both, and it is a secret unless it is plainly something else (a type, a variable, a placeholder of documentation).
 //! Each name and each value is looked at once and in bounded length, so the time is linear in the text.
 
+mod context;
 mod cursor;
+mod distant;
 mod elements;
+mod fields;
+mod languages;
 mod name;
+mod opening;
 mod phrase;
+mod place;
+mod sentence;
 mod value;
 
+pub(super) use languages::HINTS;
 pub(super) use name::{Class, class};
 pub(super) use value::{ValuePlace, is_secret};
 
 use super::placeholder::placeholders;
-use super::words::has_word;
+use super::words::{has_word, is_word_like};
 use super::work;
 use aho_corasick::{AhoCorasick, MatchKind};
-use cursor::Cursor;
+use context::line_before;
+use place::Named;
+use sentence::{spoken_name, value_before};
 use std::ops::Range;
 use std::sync::LazyLock;
-
-/// Words of which every name of a secret contains one, in lower case.
-pub(super) const HINTS: &[&str] = &[
-    "pass",
-    "pwd",
-    "secret",
-    "token",
-    "key",
-    "credential",
-    "creds",
-    "auth",
-    "_pat",
-    "psk",
-    "kennwort",
-    "contrase",
-    "salt",
-    "_pw",
-    "rootpw",
-    "adminpw",
-    "userpw",
-    "dbpw",
-    "mdp",
-    "mot de passe",
-    "senha",
-    "wachtwoord",
-    "hasło",
-    "haslo",
-    "lösenord",
-    "losenord",
-    "parola",
-    "heslo",
-    "jelszó",
-    "salasana",
-    "şifre",
-    "sifre",
-    "adgangskode",
-    "пароль",
-    "Пароль",
-    "ПАРОЛЬ",
-    "пароля",
-    "паролем",
-    "парол",
-    "Парол",
-    "密码",
-    "密碼",
-    "口令",
-    "パスワード",
-    "비밀번호",
-    "κωδικός",
-    "Κωδικός",
-    "συνθηματικό",
-    "סיסמה",
-    "geheimnis",
-    "токен",
-    "Токен",
-    "令牌",
-    "密钥",
-    "lozinka",
-    "kodeord",
-    "kata sandi",
-    "mật khẩu",
-    "รหัสผ่าน",
-    "كلمة المرور",
-    "كلمة السر",
-    "पासवर्ड",
-];
-
-/// What may follow a word for password and belongs to it: Italian.
-const CONTINUED: [&str; 2] = [" d'ordine", " chiave"];
-
-/// Words before `key` in sentences and labels: `API key: ...`.
-const SPOKEN_KEYS: &str = "api secret private encryption signing license";
 
 /// Words that say that a line is about an account.
 const ACCOUNTS: &str = "user username login account email";
@@ -99,10 +37,6 @@ const ACCOUNTS: &str = "user username login account email";
 /// The longest name and value, in bytes.
 const NAME: usize = 64;
 const VALUE: usize = 512;
-
-/// What may precede a name in a line in which nothing else does: commands that set variables, marks of lists and differences.
-const BEGINS: &str = "export set setx ENV ARG - + > declare local readonly env -e --env -x -rx -gx let Environment= \
-    config:set # // ; $ % * • run docker";
 
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let builder = &mut AhoCorasick::builder();
@@ -122,10 +56,7 @@ pub(super) fn spans(text: &str, visit: &mut dyn FnMut(Range<usize>)) {
         }
         let name = spoken_name(text, name_around(text, word.range()));
         after = name.end;
-        if let Some(value) = assigned(text, name) {
-            after = value.end;
-            visit(value);
-        }
+        after = assigned(text, name, visit).unwrap_or(after);
     }
 }
 
@@ -151,30 +82,14 @@ fn name_around(text: &str, word: Range<usize>) -> Range<usize> {
     while end > word.end && matches!(bytes.get(end - 1), Some(b'.' | b'-')) {
         end -= 1;
     }
-    start.min(word.start)..end
-}
-
-/// A name with what belongs to it across a space: `API key`, `parola d'ordine`.
-fn spoken_name(text: &str, name: Range<usize>) -> Range<usize> {
-    let (before, rest) = (text.get(..name.start).unwrap_or_default(), text.get(name.end..).unwrap_or_default());
-    let named = text.get(name.clone()).unwrap_or_default();
-    if named.eq_ignore_ascii_case("key")
-        && let Some(before) = before.strip_suffix(' ')
+    // The method that sets it: `password.set("...")`.
+    let named = text.get(word.end..end).unwrap_or_default();
+    if bytes.get(end) == Some(&b'(')
+        && let Some(method) = distant::METHODS.iter().find(|method| named.ends_with(**method))
     {
-        let length = before.bytes().rev().take(NAME).take_while(u8::is_ascii_alphabetic).count();
-        let start = before.len() - length;
-        let word = before.get(start..).unwrap_or_default().to_ascii_lowercase();
-        // An access key alone may be one of the keyboard.
-        let is_secret_access = word == "access" && before.get(..start).is_some_and(|line| line.ends_with("ecret "));
-        if is_secret_access || has_word(SPOKEN_KEYS, &word) {
-            return start..name.end;
-        }
+        end -= method.len();
     }
-    let continued = CONTINUED.iter().find(|continued| rest.starts_with(**continued));
-    match continued.filter(|_| named.to_ascii_lowercase().ends_with("parola")) {
-        Some(continued) => name.start..name.end + continued.len(),
-        None => name,
-    }
+    start.min(word.start)..end
 }
 
 /// Whether the words before a name in its line are about an account: `user: me / pass: ...`.
@@ -183,216 +98,80 @@ fn is_of_account(before: &str) -> bool {
     words.any(|word| has_word(ACCOUNTS, &word.to_ascii_lowercase()))
 }
 
-/// The secret that is assigned to a name.
-fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
-    let named = text.get(name.clone())?.trim_start_matches('-');
+/// Visits the secrets that are assigned to a name, and gives where they end.
+fn assigned(text: &str, name: Range<usize>, visit: &mut dyn FnMut(Range<usize>)) -> Option<usize> {
+    let (before, rest) = (text.get(..name.start)?, text.get(name.end..)?);
+    let flag = text.get(name.clone())?;
+    let named = flag.trim_start_matches('-');
+    // `-PapiKey=...`
+    let define = flag.strip_prefix("-P").or_else(|| flag.strip_prefix("-D"));
+    let named = define.filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase())).unwrap_or(named);
     // Most names are those of something else, and their values need not be read.
     let class = match class(named)? {
-        Class::Perhaps if named.eq_ignore_ascii_case("pass") && is_of_account(text.get(..name.start)?) => {
-            Class::Password
-        }
+        Class::Perhaps if named.eq_ignore_ascii_case("pass") && is_of_account(before) => Class::Password,
         class => class,
     };
-    let (value, place) = value_of(text, &name, named, class)?;
-    is_secret(named, class, text.get(value.clone())?, place).then_some(value)
-}
-
-/// Where the value of a name is.
-fn value_of(text: &str, name: &Range<usize>, named: &str, class: Class) -> Option<(Range<usize>, ValuePlace)> {
-    let bytes = text.as_bytes();
-    let before = text.get(..name.start)?;
-    let mut at = Cursor { bytes, at: name.end };
-    if let Some(value) = at.element(before).or_else(|| at.of_property_list()) {
-        return Some((value, ValuePlace::Quoted));
-    }
-    let closed = at.quote().is_some();
-    if closed
-        && let Some(value) = at.behind_attribute().or_else(|| at.part_of_form(before)).or_else(|| at.of_input(before))
-    {
-        return Some((value, ValuePlace::Quoted));
-    }
-    if (before.ends_with("| ") || before.ends_with("| `"))
-        && let Some(value) = (Cursor { bytes, at: at.at }).cell()
-    {
-        return Some((value, ValuePlace::Code { ends_line: true }));
-    }
-    // `std::string password{"..."}`, `$config{password} = "..."`.
-    let brace = at.peek(0) == Some(b'{') && matches!(at.peek(1), Some(b'"' | b'\'')) && at.takes(b"{");
-    let _ = at.takes(b"[]") || at.takes(b"]") || before.ends_with('{') && at.takes(b"}");
-    // `${NAME:-value}` and `${NAME:value}`: what is taken where the variable is not set.
-    if before.ends_with("${") && [b":-".as_slice(), b":=", b"-", b"=", b":"].into_iter().any(|sign| at.takes(sign)) {
-        return Some((at.until(|byte| matches!(byte, b'}' | b'$' | b'"' | b'\n'), VALUE), ValuePlace::Data));
-    }
-    if closed {
-        at.default_of_block(b'{', b"default");
-    } else if !at.default_of_block(b':', b"Default") && !at.default_of_block(b':', b"default") {
-        at.accessors();
-    }
-    let spaces = at.spaces();
-    let first = at.peek(0);
-    // `arn:...:secret:name`
-    if first == Some(b':') && !closed && before.ends_with(':') {
-        return None;
-    }
-    let flag = bytes.get(name.start) == Some(&b'-') && !closed || spaces > 0 && sets(before);
-    let slash = first == Some(b':') && before.ends_with(" /");
-    let next_is_quote = matches!(first, Some(b'\'' | b'"'));
-    // `PASSWORD 'x'`, `:password "x"`, `set(PASSWORD "x")`.
-    let juxtaposed = spaces > 0
-        && next_is_quote
-        && !closed
-        && (class == Class::Password
-            || ["{:", " :", ",:", "(:", "set(", "set "].iter().any(|end| before.ends_with(end)));
-    let compared = matches!(bytes.get(at.at..at.at + 2), Some(b"==" | b"!="));
-    let option =
-        spaces > 0 && before.rsplit(char::is_whitespace).take(2).any(|word| word == "--name") && at.value_option();
-    let takes_one = closed || is_setter(named, before) || before.ends_with('{');
-    let asked = !closed && spaces > 0 && at.aim();
-    let is_label = named.to_ascii_lowercase().ends_with(" key");
-    let follows_verb = asked || !closed && at.verb(spaces) || is_label && at.separator();
-    let dotted = spaces > 0 && before.ends_with('(') && at.takes(b". ");
-    let found = follows_verb
-        || dotted
-        || option
-        || brace
-        || juxtaposed
-        || spaces > 0 && at.type_before_value()
-        || !closed && at.type_after_colons()
-        || at.separator()
-        || spaces > 0 && flag
-        || at.pair()
-        || (takes_one || first != Some(b',')) && at.argument(takes_one);
-    let columns = !found
-        && (spaces >= 2
-            || spaces == 0 && !closed && at.peek(1).is_some_and(|next| !next.is_ascii_whitespace()) && at.takes(b",")
-            || spaces > 0 && at.takes(b"|") && at.spaces() > 0
-            || text.get(name.end..at.at).is_some_and(|gap| gap.contains('\t')));
-    if !(found || columns && begins_line(before)) {
-        return None;
-    }
-    at.takes(b"--body ");
-    let spaces = spaces + at.spaces();
-    let colon = first == Some(b':');
-    let plain = matches!(first, Some(b'=' | b'%')) && spaces == 0 && !closed;
-    if colon {
-        at.takes(b"!!str ");
-        if at.block() {
-            return Some((at.until(|byte| byte.is_ascii_whitespace(), VALUE), ValuePlace::Data));
+    let secret =
+        |value: &Range<usize>, place| is_secret(named, class, text.get(value.clone()).unwrap_or_default(), place);
+    let mut end = None;
+    let first = Named::of(text, &name, named, class)?.value();
+    let further = std::iter::once_with(|| Named::of(text, &name, named, class)).flatten().flat_map(Named::further);
+    for (mut value, place) in first.into_iter().chain(further) {
+        if end.is_some() {
+            break;
         }
-        at.skip_type();
+        loop {
+            if secret(&value, place) {
+                visit(value.clone());
+                end = Some(value.end);
+            }
+            match changed(text, &value) {
+                Some(next) => value = next,
+                None => break,
+            }
+        }
     }
-    at.wrapper();
-    if let Some((quote, escapes)) = at.quote() {
-        return Some((at.quoted(quote, escapes), ValuePlace::Quoted));
+    if let Some(value) = value_above(before).filter(|value| end.is_none() && secret(value, ValuePlace::Data)) {
+        visit(value);
     }
-    let line = begins_line(before);
-    let sign = matches!(first, Some(b'=' | b':'));
-    let value = at.bare(line && sign);
-    let ends_line = at.ends_line(value.end);
-    let next = bytes.get(value.end).copied();
-    let rest = text.get(value.end..).unwrap_or_default().trim_start_matches([' ', '\t']);
-    // A call, an index, or a type that a value follows.
-    if matches!(next, Some(b'(' | b'[' | b'{' | b'<' | b'`')) || colon && rest.starts_with('=') || compared {
-        return None;
+    let earlier = value_before(before, rest).filter(|value| end.is_none() && secret(value, ValuePlace::Sentence));
+    if let Some(value) = earlier.filter(|value| text.get(value.clone()).is_some_and(is_mixed)) {
+        visit(value);
     }
-    // A number of JSON: without quotes a placeholder would be none.
-    if closed && text.get(value.clone()).is_some_and(|value| value.bytes().all(|byte| byte.is_ascii_digit())) {
-        return None;
-    }
-    // In an address there is no code.
-    if plain && class == Class::Password && before.ends_with(['?', '&']) {
-        return Some((value, ValuePlace::Quoted));
-    }
-    if follows_verb || columns {
-        return Some((
-            value,
-            if follows_verb && !is_spoken(class) { ValuePlace::Code { ends_line } } else { ValuePlace::Sentence },
-        ));
-    }
-    let configured = named.contains('-')
-        || named.contains('.') && !has_word("self this cls ctx cfg config", named.split('.').next()?);
-    let variable = !named.chars().any(char::is_lowercase);
-    let terminated = matches!(next, Some(b',' | b')' | b';' | b']' | b'}')) && !before.ends_with(';') && !variable;
-    let data = flag
-        || option
-        || slash
-        || plain && (!terminated || before.ends_with(['?', '&', ';']))
-        || sign && ends_line && line && (colon || configured || variable || !is_indented(before));
-    Some((value, if data { ValuePlace::Data } else { ValuePlace::Code { ends_line } }))
+    end
 }
 
-/// Whether sentences give values of a class: passwords and tokens.
-fn is_spoken(class: Class) -> bool {
-    !matches!(class, Class::Perhaps | Class::Number)
+/// The value in the line before the one with its name, as lists of variables have it: `- value: x`, `  name: PASSWORD`.
+fn value_above(before: &str) -> Option<Range<usize>> {
+    let start = (before.len().saturating_sub(VALUE)..before.len()).find(|at| before.is_char_boundary(*at))?;
+    let (lines, last) = before.get(start..)?.rsplit_once('\n')?;
+    let field = |line: &str, name: &str| line.trim_start_matches([' ', '-', '\t']).strip_prefix(name).map(str::len);
+    field(last, "name: ").or_else(|| field(last, "key: "))?;
+    let line = lines.rsplit('\n').next()?;
+    let length = field(line, "value: ")?;
+    let end = start + lines.len();
+    let value = before.get(end - length..end)?.trim_end();
+    let inner = value.trim_matches(['"', '\'']);
+    let open = value.len() - value.trim_start_matches(['"', '\'']).len();
+    Some(end - length + open..end - length + open + inner.len())
 }
 
-/// Whether a method of this name takes a secret: `.password("...")`, `setClientSecret("...")`.
-fn is_setter(name: &str, before: &str) -> bool {
-    let last = name.rsplit('.').next().unwrap_or_default();
-    let builder = (name.starts_with('.') || before.ends_with('.'))
-        && !["get", "fetch", "find", "read", "load"].iter().any(|begin| last.starts_with(begin));
-    let class = class(last);
-    let of_method = name.contains('.') && class == Some(Class::Password)
-        || builder && matches!(class, Some(Class::Secret | Class::Token));
-    of_method || ["set", "with"].iter().any(|begin| last.starts_with(begin))
+/// Whether a value differs from words with a number behind them, such as names of algorithms.
+fn is_mixed(value: &str) -> bool {
+    value.len() >= 8
+        && (!is_word_like(value)
+            || value.bytes().all(|byte| byte.is_ascii_digit())
+            || value.matches('-').count() > 2
+            || value.bytes().any(|byte| byte.is_ascii_digit()) && value.bytes().any(|byte| byte.is_ascii_uppercase())
+            || value.contains(['!', '@', '#', '*', '^', '~', '%', '&', '+', '=']))
 }
 
-/// Whether a command that sets variables precedes a name: `ENV NAME value`, `set -gx NAME value`.
-fn sets(before: &str) -> bool {
-    [
-        "ENV ",
-        "#define ",
-        "setx ",
-        "setenv ",
-        "SetEnv ",
-        "proxy_set_header ",
-        "fastcgi_param ",
-        "set -gx ",
-        "set -x ",
-        "set -Ux ",
-        "set -Ugx ",
-        "secret set ",
-        "configure set ",
-        "set -g ",
-        "config set ",
-    ]
-    .iter()
-    .any(|end| before.ends_with(end))
-}
-
-/// The line before a name, in bounded length.
-fn line_before(before: &str) -> &str {
-    let start = before.len().saturating_sub(NAME);
-    let start = (start..=before.len()).find(|at| before.is_char_boundary(*at)).unwrap_or_default();
-    let line = before.get(start..).unwrap_or_default();
-    line.rsplit(['\n', '\r']).next().unwrap_or_default()
-}
-
-/// Whether only what may precede an assignment precedes it in its line: `export`, the number of a line, the place of a match.
-fn begins_line(before: &str) -> bool {
-    let line = line_before(before);
-    let line = line.rsplit("\\n").next().unwrap_or_default().trim();
-    // `config/prod.sh:12:`, `12-`
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let place = line
-        .strip_suffix([':', '-', '+'])
-        .is_some_and(|place| !place.contains(' ') && place.rsplit([':', '-']).next().is_some_and(digits));
-    let number = |word: &str| word.trim_end_matches([':', '-', '+', '|', '│']).chars().all(|c| c.is_ascii_digit());
-    // `Server:Certificate:Password`
-    let joined = line_before(before).trim_start().strip_suffix(':');
-    let path = joined.is_some_and(|path| path.split(':').all(is_word));
-    place
-        || path
-        || line
-            .split_whitespace()
-            .all(|word| number(word) || has_word(BEGINS, word) || word.contains('=') && !word.contains([';', '&', '?']))
-}
-
-fn is_word(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-/// Whether white space precedes a name in its line, as in the body of a function.
-fn is_indented(before: &str) -> bool {
-    line_before(before).starts_with([' ', '\t'])
+/// The value that follows another one in the description of a change: `"..." -> "..."`.
+fn changed(text: &str, value: &Range<usize>) -> Option<Range<usize>> {
+    const CHANGES: [&str; 4] = ["\" -> \"", "' to '", "\" to \"", "' -> '"];
+    let rest = text.get(value.end..)?;
+    let start = value.end + CHANGES.iter().find(|change| rest.starts_with(**change))?.len();
+    let length =
+        text.get(start..)?.bytes().take(VALUE).take_while(|byte| !matches!(byte, b'"' | b'\'' | b'\n')).count();
+    Some(start..start + length)
 }

@@ -195,7 +195,7 @@ fn mixed(text: &str) -> bool {
 /// Credentials of a header: drawn, or in base64 a user and a password.
 fn credentials(text: &str) -> bool {
     let pair = || super::encoded::decoded(text.trim_end_matches('=')).is_some_and(|pair| pair.contains(':'));
-    text.len() >= 16 && (mixed(text) || !is_word_like(text)) || pair()
+    text.len() >= 16 && mixed(text) || !is_word_like(text) || pair()
 }
 
 /// Neither a variable nor a placeholder word of documentation, and no longer than passwords are: a bound on the characters in an

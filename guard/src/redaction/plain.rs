@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 /// Sequences of terminals, also as escapes in source code; spaces, invisible characters, signs and quotes beyond ASCII.
 static ODD: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"(?:\x1b|\\x1b|\\033|\\e|\\u001[bB])(?:\[[0-9;:?]{0,40}[A-Za-z]|\]8;[^\x07\x1b\n]{0,500}(?:\x07|\x1b\\))",
+        r"(?:\x1b|\\x1b|\\033|\\e|\\u001[bB])(?:\[[0-9;:?]{0,40}[A-Za-z]|\]8;[^\x07\x1b\n]{0,500}(?:\x07|\x1b\\))|\\u00(?:20|a0)",
         r"|[\u{a0}\u{ad}\u{1680}\u{2000}-\u{200f}\u{2028}-\u{202f}\u{205f}-\u{2064}\u{3000}\u{feff}]",
-        r"|[\u{ff1a}\u{ff1d}\u{2018}-\u{201f}\u{ab}\u{bb}\u{300c}\u{300d}\u{ff02}\u{2192}\u{21d2}]",
+        r"|[\u{ff08}\u{ff09}\u{ff0c}\u{ff1b}\u{3001}\u{3002}\u{ff1a}\u{ff1d}\u{2018}-\u{201f}\u{ab}\u{bb}\u{300c}\u{300d}\u{ff02}\u{2192}\u{21d2}]",
     ))
     .ok()
 });
@@ -64,6 +64,11 @@ fn replacement(odd: &str) -> &'static str {
     match odd {
         "\u{ff1a}" => ": ",
         "\u{ff1d}" => "=",
+        "\u{ff08}" => "(",
+        "\u{ff09}" => ")",
+        "\u{ff0c}" | "\u{3001}" => ", ",
+        "\u{3002}" => ". ",
+        "\u{ff1b}" => "; ",
         "\u{2192}" | "\u{21d2}" => "=>",
         "\u{2018}" | "\u{2019}" | "\u{201a}" | "\u{201b}" => "'",
         "\u{201c}" | "\u{201d}" | "\u{201e}" | "\u{201f}" | "\u{ab}" | "\u{bb}" | "\u{300c}" | "\u{300d}"

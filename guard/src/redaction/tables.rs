@@ -1,5 +1,7 @@
 //! Columns of secrets: tables of psql, MySQL and Markdown, CSV and its relatives, and rows that are inserted into a database.
 
+mod html;
+
 use super::assigned::{Class, ValuePlace, class, is_secret};
 use super::contents::content;
 use super::work;
@@ -27,10 +29,14 @@ struct SecretColumn {
     class: Class,
 }
 
+/// The separators of columns; a space is two or more.
+const SEPARATORS: [char; 8] = ['|', '│', '┃', '║', '\t', ';', ',', ' '];
+
 /// Visits the secrets in columns.
 pub(super) fn spans(text: &str, visit: &mut dyn FnMut(Range<usize>)) {
     inserted(text, visit);
     copied(text, visit);
+    html::spans(text, visit);
     let mut lines = lines(text).peekable();
     let mut before_is_empty = true;
     while let Some((start, whole)) = lines.next() {
@@ -39,16 +45,26 @@ pub(super) fn spans(text: &str, visit: &mut dyn FnMut(Range<usize>)) {
         before_is_empty = line.trim().is_empty() || line.starts_with("```") || line.starts_with("$ ");
         let Some((separator, count, columns)) = header else { continue };
         let _ = start;
+        // A table of AsciiDoc has an empty line behind its header.
+        if separator == '|' && lines.peek().is_some_and(|(_, line)| line.trim().is_empty()) {
+            lines.next();
+        }
         while let Some((start, whole)) = lines.peek().copied() {
             let (offset, line) = if skipped > 0 { content(whole) } else { (0, whole.trim_end_matches(['\n', '\r'])) };
-            let is_rule =
-                !line.is_empty() && line.chars().all(|c| matches!(c, '-' | '+' | '|' | ':' | '=' | ' ' | '─' | '┼'));
+            let of_rule = |c| matches!(c, '-' | '+' | '|' | ':' | '=' | ' ' | '\u{2500}'..='\u{257f}');
+            let is_rule = !line.is_empty() && line.chars().all(of_rule);
             if !is_rule {
-                let cells = cells(line, separator);
+                // Tables of terminals have a heavier line around their header.
+                let separator = if separator == '┃' && !line.contains('┃') { '│' } else { separator };
+                let mut cells = cells(line, separator);
+                if separator == ' ' && count > 2 && cells.len() != count {
+                    cells = by_blanks(line, 1);
+                }
                 if cells.len() != count {
                     break;
                 }
-                secrets(line, &cells, &columns, &mut |span| {
+                let place = if separator == ' ' { ValuePlace::Sentence } else { ValuePlace::Quoted };
+                secrets(line, &cells, &columns, place, &mut |span| {
                     visit(start + offset + span.start..start + offset + span.end);
                 });
             }
@@ -70,15 +86,21 @@ fn header(line: &str, begins: bool) -> Option<(char, usize, Vec<SecretColumn>)> 
     if line.len() > HEADER {
         return None;
     }
-    for separator in ['|', '\t', ';', ','] {
-        if !line.contains(separator) {
+    for separator in SEPARATORS {
+        if !line.contains(separator) || separator == ' ' && !line.contains("  ") {
             continue;
         }
         let cells = cells(line, separator);
         let names: Vec<&str> = cells.iter().filter_map(|cell| line.get(cell.clone())).map(unquoted).collect();
+        let option = separator == ' ' && names.iter().any(|name| name.starts_with('-'));
         // Arguments and lists of code have spaces behind their commas.
         let spaced = matches!(separator, ',' | ';') && names.len() > 1 && line.contains(&format!("{separator} "));
-        if names.len() < 2 || names.len() > COLUMNS || spaced && !begins || !names.iter().all(|name| is_column(name)) {
+        if names.len() < 2
+            || names.len() > COLUMNS
+            || spaced && !begins
+            || option
+            || !names.iter().all(|name| is_column(name))
+        {
             continue;
         }
         let columns: Vec<SecretColumn> = columns(&names);
@@ -112,6 +134,10 @@ fn is_column(text: &str) -> bool {
         && text.len() <= 40
         && text.split(' ').count() <= 4
         && text.chars().all(legal)
+        && !text.ends_with('.')
+        && !text.starts_with('#')
+        // Names have few digits, values many.
+        && text.bytes().filter(u8::is_ascii_digit).count() < 3
         && text.contains(char::is_alphabetic)
         && !begins.iter().any(|begin| text.starts_with(begin))
 }
@@ -122,6 +148,9 @@ fn unquoted(cell: &str) -> &str {
 
 /// Where the cells of a line are. Quotes of CSV hold separators; the outer bars of a table separate nothing.
 fn cells(line: &str, separator: char) -> Vec<Range<usize>> {
+    if separator == ' ' {
+        return by_blanks(line, 2);
+    }
     let (mut cells, mut start, mut quoted) = (Vec::new(), 0, None);
     work::count(line.len());
     for (at, c) in line.char_indices() {
@@ -138,7 +167,7 @@ fn cells(line: &str, separator: char) -> Vec<Range<usize>> {
         }
     }
     cells.push(start..line.len());
-    if separator == '|' {
+    if matches!(separator, '|' | '│' | '┃' | '║') {
         let blank = |cell: Option<&Range<usize>>| {
             cell.is_some_and(|cell| line.get(cell.clone()).is_some_and(|cell| cell.trim().is_empty()))
         };
@@ -152,12 +181,34 @@ fn cells(line: &str, separator: char) -> Vec<Range<usize>> {
     cells
 }
 
+/// The cells of a line with so many blanks between them.
+fn by_blanks(line: &str, least: usize) -> Vec<Range<usize>> {
+    let (mut cells, mut at): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
+    work::count(line.len());
+    for word in line.split(' ') {
+        let end = at + word.len();
+        match cells.last_mut() {
+            _ if word.is_empty() => {}
+            Some(last) if at - last.end < least => last.end = end,
+            _ => cells.push(at..end),
+        }
+        at = end + 1;
+    }
+    cells
+}
+
 /// Visits the secrets of a row.
-fn secrets(row: &str, cells: &[Range<usize>], columns: &[SecretColumn], visit: &mut dyn FnMut(Range<usize>)) {
+fn secrets(
+    row: &str,
+    cells: &[Range<usize>],
+    columns: &[SecretColumn],
+    place: ValuePlace,
+    visit: &mut dyn FnMut(Range<usize>),
+) {
     for SecretColumn { at, name, class } in columns {
         let Some(cell) = cells.get(*at) else { continue };
         let value = unquoted(row.get(cell.clone()).unwrap_or_default());
-        if is_secret(name, *class, value, ValuePlace::Quoted) {
+        if is_secret(name, *class, value, place) {
             let start = cell.start + row.get(cell.clone()).and_then(|cell| cell.find(value)).unwrap_or_default();
             visit(start..start + value.len());
         }
@@ -176,7 +227,8 @@ fn inserted(text: &str, visit: &mut dyn FnMut(Range<usize>)) {
             let Some(length) = tuple_end(text.get(at..).unwrap_or_default()) else { break };
             let end = at + length;
             let row = text.get(at + 1..end - 1).unwrap_or_default();
-            secrets(row, &cells(row, ','), &columns, &mut |span| visit(at + 1 + span.start..at + 1 + span.end));
+            let place = ValuePlace::Quoted;
+            secrets(row, &cells(row, ','), &columns, place, &mut |span| visit(at + 1 + span.start..at + 1 + span.end));
             let rest = text.get(end..).unwrap_or_default();
             at = end + rest.len() - rest.trim_start_matches([',', ' ', '\n', '\r', '\t']).len();
         }
@@ -215,7 +267,7 @@ fn copied(text: &str, visit: &mut dyn FnMut(Range<usize>)) {
                 break;
             }
             let from = all.end() + start;
-            secrets(row, &cells, &columns, &mut |span| visit(from + span.start..from + span.end));
+            secrets(row, &cells, &columns, ValuePlace::Quoted, &mut |span| visit(from + span.start..from + span.end));
         }
     }
 }

@@ -44,14 +44,19 @@ pub(super) fn has_word(list: &str, word: &str) -> bool {
 pub(super) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before_is_small = false;
-    for c in name.chars() {
+    let mut chars = name.chars();
+    let mut before_is_capital = false;
+    while let Some(c) = chars.next() {
         let separates = matches!(c, '_' | '-' | '.' | ' ' | ':' | '/');
-        if separates || c.is_uppercase() && before_is_small {
+        // `DBSecret` has two words, `IDs` has one.
+        let begins = before_is_capital && chars.clone().take(2).filter(|next| next.is_lowercase()).count() == 2;
+        if separates || c.is_uppercase() && (before_is_small || begins) {
             words.push(String::new());
         }
         if !separates && let Some(word) = words.last_mut() {
             word.extend(c.to_uppercase());
         }
+        before_is_capital = c.is_uppercase();
         // `s3Key` has two words.
         before_is_small = c.is_lowercase() || before_is_small && c.is_ascii_digit();
     }

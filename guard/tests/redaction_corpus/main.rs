@@ -4,6 +4,7 @@ mod containers_by_hand;
 mod generated;
 mod grammar;
 mod labelled;
+mod shapes;
 
 use annals_guard::redaction::Redactor;
 use serde::Deserialize;

@@ -39,6 +39,15 @@ pub(super) fn is_phrase(value: &str, variable: bool) -> bool {
     (digits || small && words.len() >= 4) && (known || !about(OF_SENTENCES))
 }
 
+/// Whether a text is a password of at least four small words, joined by dashes, and no term such as `first-come-first-served`.
+pub(super) fn is_joined_phrase(value: &str) -> bool {
+    let words = || value.split('-');
+    let word = |word: &str| word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    value.starts_with("correct-horse-")
+        || words().count() >= 4
+            && words().all(|one| word(one) && !has_word(OF_SENTENCES, one) && !has_word(OF_LABELS, one))
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_phrase;

@@ -1,7 +1,7 @@
 //! Whether what is assigned to the name of a secret is one.
 
-use super::name::Class;
-use super::phrase::is_phrase;
+use super::name::{Class, class as name_class, is_password_word};
+use super::phrase::{is_joined_phrase, is_phrase};
 use crate::redaction::environment::{is_number, is_path};
 use crate::redaction::words::{has_word, is_word_like, words};
 use std::collections::BTreeSet;
@@ -17,6 +17,10 @@ pub(in crate::redaction) enum ValuePlace {
     Code { ends_line: bool },
     /// In a sentence: `the password is ...`.
     Sentence,
+    /// Behind a name in its line, with other words between them.
+    Near,
+    /// Behind a label that words precede, at the end of the line: `Refresh token: ...`.
+    Label,
 }
 
 /// The shortest password and the shortest word that a program made, in bytes.
@@ -36,7 +40,7 @@ const ABOUT: &str = "access auth authorization refresh token tokens password pas
     request context helper factory builder unauthorized forbidden denied encoded sensitive case";
 
 /// Parts of placeholders that documentation uses for a secret.
-const STANDS_FOR: &str = "... … xxxx **** your example changeme change-me change_me placeholder dummy insert replace redacted -here _here \
+const STANDS_FOR: &str = ":%s =%s ... … xxxx **** your example changeme change-me change_me placeholder dummy insert replace redacted -here _here \
     todo foobar lorem fixme not-set secrets. process.env .environ";
 
 /// How references to a secret that is kept elsewhere begin.
@@ -64,7 +68,8 @@ pub(in crate::redaction) fn is_secret(name: &str, class: Class, value: &str, pla
     if is_number(value) {
         let counts = value.len() >= LONG && shape.digits == value.len();
         return match class {
-            _ if place == ValuePlace::Sentence => counts,
+            Class::Password if place == ValuePlace::Near => counts,
+            _ if matches!(place, ValuePlace::Sentence | ValuePlace::Label) => counts,
             Class::Password => !value.contains('.'),
             Class::Secret | Class::Token => counts && matches!(place, ValuePlace::Quoted | ValuePlace::Data),
             Class::Perhaps | Class::Number => false,
@@ -75,27 +80,79 @@ pub(in crate::redaction) fn is_secret(name: &str, class: Class, value: &str, pla
         Class::Perhaps if !gives_itself_away(name, variable, value, place, &shape) => return false,
         _ => {}
     }
-    let drawn_digits = if class == Class::Password { 2 } else { 5 };
-    if shape.digits < drawn_digits && repeats_its_name(name, value) {
+    let drawn_digits = if class == Class::Password && certain { 2 } else { 5 };
+    // `private_key: "_DSAPrivateKey"`, a type.
+    let (of_value, of_name) = (words(value), words(name));
+    let is_type = class != Class::Password
+        && shape.digits == 0
+        && !shape.special
+        && of_value.len() > of_name.len()
+        && of_value.ends_with(&of_name);
+    if is_type {
+        return false;
+    }
+    // `generate_private_key: x25519_generate_private_key`
+    let is_code = matches!(place, ValuePlace::Code { .. });
+    let longer = is_code && name.len() >= LONG && value.len() > name.len() && value.ends_with(name);
+    if longer || shape.digits < drawn_digits && repeats_its_name(name, value) {
         return false;
     }
     match place {
         ValuePlace::Quoted => is_text(class, value, &shape),
         ValuePlace::Data => is_data(name, class, value, &shape),
         ValuePlace::Code { ends_line } => is_no_code(class, value, ends_line, &shape),
-        ValuePlace::Sentence => {
-            let irregular = shape.letters > 0 && (shape.digits >= 2 || shape.special);
-            irregular || shape.is_drawn() || is_one_long_word(value)
-        }
+        ValuePlace::Near => looks_drawn(value, &shape),
+        ValuePlace::Label => is_stated(value, &shape) || is_no_code(class, value, true, &shape),
+        ValuePlace::Sentence => is_stated(value, &shape),
     }
+}
+
+/// A value in a sentence is a secret if it is neither a word nor an expression.
+fn is_stated(value: &str, shape: &Shape) -> bool {
+    let irregular = shape.letters > 0 && (shape.digits >= 2 || shape.special);
+    let constant = !shape.small && !shape.special && value.contains('_');
+    let name = constant || is_expression(value) && shape.digits < 3 && !shape.is_drawn();
+    !name && (irregular || shape.is_drawn() || is_one_long_word(value) || is_joined_phrase(value))
+}
+
+/// Whether a value can be nothing but drawn: its letters do not follow each other as in words, also those between digits, or it has
+/// letters, digits and signs of passwords, or is of many words.
+fn looks_drawn(value: &str, shape: &Shape) -> bool {
+    let number = value.trim_end_matches(|c: char| c.is_ascii_digit());
+    // `HMACSHA256`
+    let term = !shape.small && !has_digits(number) && number.len() < value.len();
+    let signs = value.contains(['!', '@', '#', '%', '^', '&', '*', '~', '?', '+', '=']);
+    let drawn = shape.drawn && shape.letters >= 4 && !term && (shape.digits > 0 || shape.letters >= LONG);
+    // The hash of a commit.
+    let hash = value.len() == 40 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let constant = !shape.small && value.contains('_');
+    let code =
+        hash || constant || is_expression(value) || value.contains(['(', '[', '{', '<', '/', ':', '\\', '`', '$']);
+    drawn && !code
+        || signs && shape.letters > 0 && shape.digits > 1 && !code
+        || !hash
+            && value.len() >= 32
+            && shape.cased
+            && shape.digits >= 3
+            && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
+        || !code
+            && value.len() >= 24
+            && shape.digits >= 4
+            && shape.letters >= 4
+            && !value.contains(['-', '_', '.', ':'])
+        || is_joined_phrase(value)
 }
 
 /// Whether a value behind a name such as `auth` or `APP_KEY` is none but a secret.
 fn gives_itself_away(name: &str, variable: bool, value: &str, place: ValuePlace, shape: &Shape) -> bool {
+    // `NAME_PAT = "[a-z]+"`
+    if name.ends_with("PAT") && value.contains(['[', '(', '\\', '*']) {
+        return false;
+    }
     let mixed = shape.letters > 0 && shape.digits > 0;
     let ends =
         place == ValuePlace::Quoted || place == ValuePlace::Code { ends_line: true } || place == ValuePlace::Data;
-    let mail = name == "pass"
+    let mail = name.eq_ignore_ascii_case("pass")
         && mixed
         && (place == ValuePlace::Quoted || shape.cased && ends && !value.contains(['.', '/', '_']));
     let long = value.len() >= 16 && (mixed || shape.is_drawn());
@@ -106,17 +163,24 @@ fn gives_itself_away(name: &str, variable: bool, value: &str, place: ValuePlace,
 
 /// A text is a secret unless it is a word of a parser or the name of a constant.
 fn is_text(class: Class, value: &str, shape: &Shape) -> bool {
-    let constant = !shape.small && !shape.special && value.contains('_') && !shape.is_drawn();
+    let constant = !shape.small
+        && !shape.special
+        && (value.contains('_') || value.contains('-') && shape.digits < 2)
+        && !shape.is_drawn();
     let words = class == Class::Token
         && !(shape.is_drawn() || is_one_long_word(value))
         && shape.digits < 2
         && value.split('-').count() < 3
-        && !value.contains(['!', '@', '#', '*', '^', '~']);
+        && !value.contains(['!', '@', '#', '*', '^', '~', '&', '?', ';', '%', '|']);
     !constant && !words
 }
 
 /// Data is a secret unless it is an expression of the language that the data is for.
 fn is_data(name: &str, class: Class, value: &str, shape: &Shape) -> bool {
+    // `--secret CLIENT_SECRET`
+    if shape.digits == 0 && is_name_of_words(value) && name_class(value).is_some() {
+        return false;
+    }
     // Such names are of configurations, rarely of code.
     let variable = !name.chars().any(char::is_lowercase);
     let configured = variable || name.contains(['-', '.']);
@@ -145,8 +209,10 @@ fn is_no_code(class: Class, value: &str, ends_line: bool, shape: &Shape) -> bool
     let constant = identifier && value.contains('_') && !value.contains(|c: char| c.is_ascii_lowercase());
     let people = class == Class::Password && ends_line;
     match shape.digits {
-        _ if shape.is_drawn() || ends_line && is_one_long_word(value) => true,
+        // Abbreviations in capitals do not read like words.
         _ if constant => false,
+        _ if class != Class::Token && is_joined_phrase(value) => true,
+        _ if shape.is_drawn() || ends_line && is_one_long_word(value) => true,
         _ if !identifier && shape.digits == 0 => {
             people && (value.contains(['!', '@', '#', '*', '^', '~']) || value.split('-').count() >= 3)
         }
@@ -226,15 +292,16 @@ fn is_placeholder(value: &str) -> bool {
         inner.is_some_and(|inner| is_word_like(inner) || inner.contains(['{', '$', ' ']))
     });
     let part = |part: &str| {
-        part.split_once(['{', '<']).is_some_and(|(_, rest)| {
-            rest.split_once(['}', '>']).is_some_and(|(inner, _)| {
-                inner.is_empty() || name(inner.trim_matches(['{', '.', ' '])) && is_word_like(inner)
+        [('{', '}'), ('<', '>')].into_iter().any(|(open, close)| {
+            part.split_once(open).and_then(|(_, rest)| rest.split_once(close)).is_some_and(|(inner, _)| {
+                inner.is_empty() || inner.len() > 2 && name(inner.trim_matches(['{', '.', ' '])) && is_word_like(inner)
             })
         })
     };
     // In a long drawn key a short word turns up by accident.
     let is_long_key = value.len() >= 40 && !value.contains(['-', '_', '.', '<', '*', ' ']);
     of_shell
+        || small.contains("abcdefghijklmnopqrstuvwxyz")
         || framed
         || part(value)
         || !is_long_key && STANDS_FOR.split_ascii_whitespace().any(|part| small.contains(part))
@@ -251,7 +318,9 @@ fn is_elsewhere(value: &str) -> bool {
             && part.bytes().filter(u8::is_ascii_digit).count() < 3
     };
     let number = value.strip_prefix("0x").or_else(|| value.strip_prefix('#'));
+    let path = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     value.contains("://")
+        || value.contains("::") && value.trim_start_matches('$').split("::").all(path)
         || number.is_some_and(|number| number.len() <= 8 && number.bytes().all(|byte| byte.is_ascii_hexdigit()))
         || is_path(value)
         || REFERENCES.split_ascii_whitespace().any(|begin| value.starts_with(begin))
@@ -263,7 +332,10 @@ fn is_validation(value: &str) -> bool {
     let rule = |part: &str| {
         part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_:,".contains(&byte))
     };
-    value.contains('|') && value.split('|').all(rule)
+    // A repetition in a grammar.
+    let repeated = value.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('*');
+    repeated.is_some_and(|rest| rest.len() < value.len() && rest.bytes().all(|byte| byte.is_ascii_lowercase()))
+        || value.contains('|') && value.split('|').all(rule)
 }
 
 /// Whether a word in a value is one of its name, or one that says what secrets are: `settings.api_key`, `app-db-credentials`.
@@ -282,7 +354,9 @@ fn is_one_long_word(value: &str) -> bool {
 fn repeats_its_name(name: &str, value: &str) -> bool {
     let of_name: Vec<String> = name.split(|c: char| !c.is_alphabetic()).flat_map(words).collect();
     let mut of_value = value.split(|c: char| !c.is_alphabetic()).flat_map(words).peekable();
-    of_value.peek().is_some() && of_value.all(|word| has_word(ABOUT, &word.to_lowercase()) || of_name.contains(&word))
+    of_value.peek().is_some()
+        && of_value
+            .all(|word| has_word(ABOUT, &word.to_lowercase()) || of_name.contains(&word) || is_password_word(&word))
 }
 
 /// Whether a value without quotes is a name, a path of names or a call: `config.token`, `Secret::new`, `read(x)`.
@@ -298,6 +372,7 @@ fn is_expression(value: &str) -> bool {
     let names = |separator: &str| head.contains(separator) && head.split(separator).all(name);
     let path = |head: &str| head.split(['.', ':', '!']).all(|part| part.is_empty() || name(part));
     names(".") && few_digits
+        || value.starts_with('$') && value.contains("->")
         || head.contains("::") && path(head)
         || names("->")
         || value.ends_with([')', ']', '}', '>', '(', '[', '{', '<', '?']) && head.len() < value.len() && path(head)

@@ -1,6 +1,7 @@
 //! Passwords where commands, statements and calls take them without a name next to them, and in sentences.
 
 use super::{Format, mixed, password};
+use crate::redaction::assigned::{Class, ValuePlace, is_secret};
 
 /// The kind of a password among the words of a command.
 const COMMAND: &str = "command-password";
@@ -21,7 +22,7 @@ pub(super) const COMMANDS: &[Format] = &[
     (
         COMMAND,
         &["curl", "wget"],
-        r#"\b(?:curl|wget)\b[^\n;|&\\]{0,300}?\s(?:-u|--user)[\s=]{1,4}["']?[^\s:"'\\]{1,100}:([^\s"'\\$<][^\s"'\\]{3,200})"#,
+        r#"\b(?:curl|wget)\b[^\n;|&\\]{0,300}?\s(?:-u|--user|--proxy-user)[\s=]{1,4}["']?[^\s:"'\\]{1,100}:([^\s"'\\$<][^\s"'\\]{3,200})"#,
         password,
     ),
     (
@@ -204,6 +205,11 @@ pub(super) fn in_a_sentence(text: &str) -> bool {
     let special = text.trim_end_matches('.').bytes().any(|byte| b"!@#$%^&*".contains(&byte));
     let time = text.bytes().all(|byte| byte.is_ascii_digit() || b"-:T.Z+".contains(&byte));
     chosen(text) && !time && (special || digits >= 2 && text.bytes().any(|byte| byte.is_ascii_lowercase()))
+}
+
+/// A password behind the name of an account.
+pub(super) fn beside_account(text: &str) -> bool {
+    password(text) && is_secret("password", Class::Password, text, ValuePlace::Sentence)
 }
 
 /// The word behind a name and a file: neither an option nor a file.

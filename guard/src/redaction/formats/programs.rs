@@ -1,6 +1,6 @@
 //! Passwords in the words of further programs, in their settings, and in what is piped into them.
 
-use super::commands::{chosen, in_a_sentence};
+use super::commands::{beside_account, chosen};
 use super::{Format, any, mixed, password};
 
 const COMMAND: &str = "command-password";
@@ -21,7 +21,9 @@ pub(super) const PROGRAMS: &[Format] = &[
         r#"\b(?:7z[ar]?|rar|unrar)\s[^\n;|&\\]{0,100}?\s-p["']?([^\s"'\\$<-][^\s"'\\]{5,200})"#,
         chosen,
     ),
-    (COMMAND, &["/p:"], r#"\s/p:["']?([^\s"'\\$<%][^\s"'\\]{5,200})"#, chosen),
+    (COMMAND, &["/p:"], r#"\s/p:["']?([^\s"'\\$<%][^\s"'\\]{5,200})"#, |text| {
+        chosen(text) || beside_account(text) && !text.contains('=')
+    }),
     (
         COMMAND,
         &["net use", "net user"],
@@ -90,7 +92,7 @@ pub(super) const PROGRAMS: &[Format] = &[
     (
         SETTING,
         &["bindpw", "rootpw", "rootbindpw", "auth_pass"],
-        r#"(?m)(?:^|\\n|\t)\s{0,8}(?:bindpw|rootpw|rootbindpw|auth_pass)\s{1,8}["']?([^\s"'\\{$<]{6,200})"#,
+        r#"(?m)(?:^|\\n|\t)\s{0,8}(?:bindpw|rootpw|rootbindpw|auth_pass)\s{1,8}(?:--[a-z]+\s{1,4})?["']?([^\s"'\\{$<-][^\s"'\\{$<]{5,200})"#,
         password,
     ),
     (SETTING, &["insecure-password"], r#"\binsecure-password\s{1,4}([^\s"'<]{6,100})"#, password),
@@ -112,7 +114,7 @@ pub(super) const PROGRAMS: &[Format] = &[
         "told-password",
         &["login", "user", "account"],
         r#"(?i)\b(?:login|user(?:name)?|account)\s{0,2}[:=]\s{0,4}[^\s/"']{1,80}\s{1,4}/\s{1,4}([^\s"',;<>]{6,100})"#,
-        in_a_sentence,
+        beside_account,
     ),
     (
         "told-password",
@@ -131,8 +133,8 @@ pub(super) const PROGRAMS: &[Format] = &[
     (
         "mail-password",
         &["PASS "],
-        r#"(?i)\buser\s{1,4}\S{1,80}\s[^\n]{0,40}\n?\s{0,4}PASS\s{1,4}([^\s"']{6,100})"#,
-        in_a_sentence,
+        r#"(?i)\buser\s{1,4}\S{1,80}\s[^\n]{0,40}\n?(?:[0-9]{3}[^\n]*\n)?\s{0,4}PASS\s{1,4}([^\s"'`]{6,100})"#,
+        beside_account,
     ),
     (
         "cookie",
@@ -183,5 +185,5 @@ pub(super) const PROGRAMS: &[Format] = &[
 
 /// A password behind the name of an account: no port, path or number.
 fn account(text: &str) -> bool {
-    chosen(text) && !text.contains(['/', ':', '=', '.', ','])
+    (chosen(text) || beside_account(text)) && !text.contains(['/', ':', '=', '.', ','])
 }
