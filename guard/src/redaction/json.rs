@@ -244,7 +244,7 @@ fn kept_in_manifests<'t>(
 }
 
 /// What pairs of a name and a value call them, in any case.
-const NAMES: [&str; 5] = ["name", "key", "variable", "parameterkey", "field"];
+const NAMES: [&str; 7] = ["title", "label", "name", "key", "variable", "parameterkey", "field"];
 const VALUES: [&str; 4] = ["value", "val", "parametervalue", "content"];
 
 /// Of the strings called `value` in an object, the place of the string called `name` or `key` in it: together they are a

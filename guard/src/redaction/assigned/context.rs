@@ -55,7 +55,7 @@ pub(super) fn is_setter(name: &str, before: &str) -> bool {
 
 /// Whether a command that sets variables precedes a name: `ENV NAME value`, `set -gx NAME value`, `npm config set app:NAME value`.
 pub(super) fn sets(before: &str) -> bool {
-    const ONE: &str = "ENV #define setx setenv SetEnv proxy_set_header fastcgi_param";
+    const ONE: &str = "ENV #define setx setenv SetEnv proxy_set_header fastcgi_param set-header add-header";
     const TWO: [(&str, &str); 8] = [
         ("secret", "set"),
         ("secrets", "set"),

@@ -24,7 +24,7 @@ impl Cursor<'_> {
     /// that returns it, or the last word of the line.
     pub(super) fn near(&mut self, spaces: usize) -> Option<(Range<usize>, bool)> {
         // The end of a text that holds the name: `get('[name=password]').type('...')`.
-        let _ = self.takes(b"]'") || self.takes(b"]\"");
+        let _ = self.takes(b"]'") || self.takes(b"]\"") || matches!(self.peek(1), Some(b')')) && self.takes(b"'");
         let ends = |byte: u8| matches!(byte, b'"' | b'\'' | b'`' | b';' | b'|' | b'&');
         let gap = self.until(|byte| ends(byte) || matches!(byte, b'{' | b'}' | b'\n'), NEAR);
         let returned = self.until(ends, NEAR);

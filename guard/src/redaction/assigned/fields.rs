@@ -11,7 +11,8 @@ const BLOCK: usize = 240;
 const TYPE: usize = 48;
 
 /// Names of the field that has the value of the one before: `{"name": "...", "value": "..."}`. The longest first.
-const VALUE_FIELDS: [&str; 10] = [
+const VALUE_FIELDS: [&str; 11] = [
+    "exact",
     "defaultvalue",
     "default_value",
     "parametervalue",

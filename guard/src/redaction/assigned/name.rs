@@ -75,7 +75,11 @@ pub(in crate::redaction) fn class(name: &str) -> Option<Class> {
         return Some(Class::Password);
     }
     // `next_token`, `cache_key`; a secret or a password is none of these.
-    let is_public = |word: &&str| has_word(PUBLIC, word) && (*word != "NEXT" || before.len() == 1);
+    let is_public = |word: &&str| {
+        has_word(PUBLIC, word)
+            && (*word != "NEXT" || before.len() == 1)
+            && (!matches!(*word, "INPUT" | "OUTPUT") || last == "TOKEN")
+    };
     if !(last == "SECRET" && prior != "PUBLIC") && last != "PASS" && before.iter().rev().take(2).any(is_public) {
         return None;
     }

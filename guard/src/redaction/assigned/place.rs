@@ -175,7 +175,14 @@ impl<'t> Named<'t> {
             return Some(ValueLink::Option);
         }
         let is_key = named.to_ascii_lowercase().ends_with(" key");
-        if !closed && at.skip_to_statement(line_before(before), spaces, is_spoken(class)) || is_key && at.separator() {
+        if !closed
+            && at.skip_to_statement(
+                if named.to_lowercase().starts_with("has") { named } else { line_before(before) },
+                spaces,
+                is_spoken(class),
+            )
+            || is_key && at.separator()
+        {
             return Some(ValueLink::Verb);
         }
         // `with password ...`: a sentence or a statement; `password ...`: a line of settings.

@@ -16,7 +16,7 @@ const SPOKEN_KEYS: &str = "api secret private encryption signing license account
     cipher decryption recovery client shared ssh integration";
 
 /// Verbs between a name and its value.
-const VERBS: &str = "is was wurde lautet ist war heißt est était es still be remains equals bleibt era é è jest är er je là adalah to olarak είναι ito sono";
+const VERBS: &str = "is was now wurde lautet ist war heißt est était es still be remains equals bleibt era é è jest är er je là adalah to olarak είναι ito sono";
 
 /// Words that introduce a name of which the value follows: `with password ...`.
 const GIVEN: &str = "with using and mit und avec et con y com e met en z i с и";

@@ -139,7 +139,7 @@ pub(super) const COMMANDS: &[Format] = &[
         CALL,
         &["BasicAuth", "basic_auth", "NetworkCredential", "login", "getConnection", "PasswordAuthentication"],
         r#"(?i)\b(?:set_?basic_?auth|(?:http_?)?basic_?auth|NetworkCredential|login|getConnection|PasswordAuthentication)\(\s{0,8}(?:[a-z_.]{1,40},\s{0,4})?\\{0,7}["'][^"'\n]{1,80}["'],\s{0,4}(?:Some\()?\\{0,7}["']([^"'\s\\]{8,100})\\{0,7}["']"#,
-        chosen,
+        |text| chosen(text) || beside_account(text),
     ),
     (CALL, &["auth"], r#"\bauth\s{0,2}=\s{0,2}\(["'][^"'\n]{1,80}["'],\s{0,4}["']([^"'\s\\]{8,100})["']\)"#, chosen),
     (

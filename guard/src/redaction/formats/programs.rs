@@ -72,8 +72,17 @@ pub(super) const PROGRAMS: &[Format] = &[
     // What a command reads from its standard input.
     (
         PIPED,
-        &["--password-stdin", "chpasswd", "cryptsetup", "passphrase-fd", "kinit", "smbpasswd", "secret create"],
-        r#"\b(?:echo|printf)\s{1,4}(?:-n\s{1,4}|'%s'\s{1,4})?["']?(?:[a-z_][a-z0-9_-]{0,40}:)?([^\s"'\\$<|-][^"'\\|\n]{4,200}?)["']?\s{0,4}\|[^\n]{0,60}?(?:--password-stdin|chpasswd|cryptsetup|passphrase-fd|kinit|smbpasswd|secret create)"#,
+        &[
+            "--password-stdin",
+            "chpasswd",
+            "cryptsetup",
+            "passphrase-fd",
+            "kinit",
+            "smbpasswd",
+            "secret create",
+            "secret put",
+        ],
+        r#"\b(?:echo|printf)\s{1,4}(?:-n\s{1,4}|'%s'\s{1,4})?["']?(?:[a-z_][a-z0-9_-]{0,40}:)?([^\s"'\\$<|-][^"'\\|\n]{4,200}?)["']?\s{0,4}\|[^\n]{0,60}?(?:--password-stdin|chpasswd|cryptsetup|passphrase-fd|kinit|smbpasswd|secret create|secret put)"#,
         password,
     ),
     (
@@ -85,7 +94,7 @@ pub(super) const PROGRAMS: &[Format] = &[
     (
         PIPED,
         &["send"],
-        r#"(?i)(?:password|passphrase)[^\n]{0,40}\n\s{0,8}(?:exp_)?send\s{1,4}(?:--\s{1,4})?["']([^"'$\n\\]{6,200}?)\\{1,2}[rn]["']"#,
+        r#"(?i)(?:password|passphrase|token|secret|key)[^\n]{0,40}\n\s{0,8}(?:exp_)?send\s{1,4}(?:--\s{1,4})?["']([^"'$\n\\]{6,200}?)\\{1,2}[rn]["']"#,
         password,
     ),
     // Settings of one word and a value.
