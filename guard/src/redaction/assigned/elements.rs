@@ -175,7 +175,7 @@ fn names_a_setting(before: &str) -> bool {
         let start = attribute.len().checked_sub(name.len());
         start.and_then(|start| attribute.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(name.as_bytes()))
     };
-    NAMING.iter().any(|name| end(name))
+    NAMING.iter().any(end)
 }
 
 /// Whether a text ends with the begin of a tag and the prefix of a namespace: `<db:`.
