@@ -24,7 +24,7 @@ pub(crate) struct SavedSafety {
 }
 
 impl SavedSafety {
-    pub(crate) const VERSION: FoldVersion<'static> = FoldVersion { name: "safety", version: 1 };
+    pub(crate) const VERSION: FoldVersion<'static> = FoldVersion { name: "safety", version: 2 };
 
     /// Counts a record, and notes the folders that it was judged by.
     pub(crate) fn count(
@@ -40,7 +40,7 @@ impl SavedSafety {
             asked.borrow_mut().push((directory.to_owned(), project.clone()));
             project
         };
-        let scope = SafetyScope { session, inherited: true, blobs, root: &noted };
+        let scope = SafetyScope { session, inherited: false, blobs, root: &noted };
         self.counts.apply(&mut self.calls, record, &scope);
         self.projects.extend(asked.into_inner());
     }
@@ -52,7 +52,7 @@ impl SavedSafety {
 }
 
 impl SessionAt {
-    /// What was allowed in this session up to here, in numbers; resumed from a saved fold where the store keeps views.
+    /// What was allowed in this session up to here, in numbers, without what a fork inherits; resumed from a saved fold where the store keeps views.
     /// `root` gives the folder of the project that a directory belongs to.
     pub async fn safety(&self, root: &dyn Fn(&str) -> PathBuf) -> Result<SafetySummary, ReadError> {
         let apply = |saved: &mut SavedSafety, record: &Record<'_>| self.count_safety(saved, record, root);
@@ -67,6 +67,6 @@ impl SessionAt {
     }
 
     fn safety_scope<'a>(&'a self, root: &'a dyn Fn(&str) -> PathBuf) -> SafetyScope<'a> {
-        SafetyScope { session: self.session, inherited: true, blobs: self.blobs(), root }
+        SafetyScope { session: self.session, inherited: false, blobs: self.blobs(), root }
     }
 }
