@@ -37,8 +37,8 @@ pub(crate) struct CompactionRequest<'a> {
     pub(crate) model: &'a ModelProfile,
     pub(crate) limits: ContextLimits,
     pub(crate) reason: CompactionReason,
-    /// The estimate of the request that needs it in tokens, 0 when unknown.
-    pub(crate) due: u64,
+    /// The estimate of the request that needs it in tokens; `None` where the user asked.
+    pub(crate) due: Option<u64>,
 }
 
 /// Runs the compaction that the user asked for.
@@ -54,7 +54,7 @@ async fn asked_for(runner: &Runner) -> Result<(), Stop> {
     let model = model.ok_or_else(|| RunError::UnknownModel(selected.model.clone()))?;
     let rate = runner.lane.token_rate(&selected.model).await?;
     let limits = runner.shared.settings.compaction.limits(&model).at_rate(rate);
-    let due = CompactionRequest { selected, model: &model, limits, reason: CompactionReason::Manual, due: 0 };
+    let due = CompactionRequest { selected, model: &model, limits, reason: CompactionReason::Manual, due: None };
     match summarise(runner, due).await? {
         CompactionAttempt::Done => Ok(()),
         CompactionAttempt::Nothing => Err(RunError::from(NothingToCompact).into()),
@@ -84,12 +84,16 @@ pub(crate) async fn summarise(runner: &Runner, request: CompactionRequest<'_>) -
     profile.rate = runner.lane.token_rate(&summariser.model).await?;
     let (added, instructions) = asked_by_hook(runner).await?;
     profile.record(&runner.lane).await?;
-    let started =
-        CompactionStarted { reason: request.reason, model: Some(summariser.model.clone()), estimate: request.due };
+    let size = |view: &SessionView| history_tokens(&view.history, request.model, request.limits.rate, &*blobs);
+    let started = |view: &SessionView| CompactionStarted {
+        reason: request.reason,
+        model: Some(summariser.model.clone()),
+        estimate: request.due.unwrap_or_else(|| size(view)),
+    };
     // Planned from the view that the start is recorded against: what comes after it is newer than everything covered.
     let begun = runner.lane.decide(|view| {
         Ok::<_, Stop>(match planned(view) {
-            Ok(plan) => Decision::append(vec![started.clone().into()], Some((view.cut().next, plan))),
+            Ok(plan) => Decision::append(vec![started(view).into()], Some((view.cut().next, plan))),
             Err(NothingToCompact) => Decision::nothing(None),
         })
     });

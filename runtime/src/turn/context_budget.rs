@@ -166,8 +166,13 @@ async fn round(
     let ended = if reduced.await? {
         RoundEnd::Smaller
     } else {
-        let due =
-            CompactionRequest { selected: profile.selected(), model, limits, reason, due: limits.rate.tokens(chars) };
+        let due = CompactionRequest {
+            selected: profile.selected(),
+            model,
+            limits,
+            reason,
+            due: Some(limits.rate.tokens(chars)),
+        };
         match summarise(runner, due).await? {
             CompactionAttempt::Done => RoundEnd::Smaller,
             CompactionAttempt::Failed(why) => RoundEnd::Failed(why),
