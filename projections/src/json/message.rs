@@ -173,6 +173,9 @@ pub enum ContentJson<'a> {
         /// Whether the provider ran it. Only when true.
         #[serde(skip_serializing_if = "core::ops::Not::not")]
         hosted: bool,
+        /// What the provider gave for a call that it ran. Only where there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hosted_result: Option<Value>,
         /// Whether its output left the model's view. Only when true.
         #[serde(skip_serializing_if = "core::ops::Not::not")]
         pruned: bool,
@@ -254,6 +257,7 @@ impl<'a> ContentJson<'a> {
             error: call.error.as_ref().map(|error| error.resolve(blobs)),
             lossy: call.lossy,
             hosted: call.hosted,
+            hosted_result: call.hosted_result.as_ref().map(|result| result.value(blobs)),
             pruned: call.pruned.is_some(),
             shortened: call.is_shortened(),
             attachments: AttachmentJson::all(&call.attachments, blobs),
