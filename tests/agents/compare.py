@@ -228,8 +228,36 @@ def ledger(world):
 CALLS = re.compile(r"(?:toolu|call)_\d{4}_\d+")
 
 
-def compare_counts(world, session, rows, told, is_fork):
-    """Tokens and calls of `usage` against what the provider said."""
+def price_table(world):
+    """Nano-dollars for a million tokens of each kind, by model."""
+    listed = world.json(world.recorded, "models", "--all") or []
+    return {one["model"]: one["nano_dollars_per_million"] for one in listed if any(one["nano_dollars_per_million"].values())}
+
+
+def price_of(prices, model):
+    """The prices of a model, which agents may call by the day of its version; None where the table has none."""
+    return prices.get(model) or prices.get(re.sub(r"-(\d{8}|latest)$", "", model))
+
+
+def cost_of(line, price):
+    """What the provider would bill for an answer, in nano-dollars, rounded down as an answer is."""
+    return sum(line.get(key, 0) * price[key] for key in ("input", "output", "cache_read")) // 1_000_000
+
+
+def compare_cost(world, session, rows, told, prices, usage):
+    """The cost of `usage` against the tokens of the provider at the prices of the table."""
+    priced = [(told[sent.number], price_of(prices, row["model"]), ended(sent)) for row, sent in rows if sent.number in told]
+    # Requests for one summary count once.
+    if bool(usage["unpriced"]) != any(price is None and whole for _, price, whole in priced):
+        world.differ("usage of %s: %d answers without a price" % (session, usage["unpriced"]))
+    least = sum(cost_of(line, price) for line, price, whole in priced if price and whole)
+    most = sum(cost_of(line, price) for line, price, _ in priced if price)
+    if not least <= usage["cost"] <= most:
+        world.differ("usage of %s: %d nano-dollars, the provider's answers cost %d" % (session, usage["cost"], least))
+
+
+def compare_counts(world, session, rows, told, prices, is_fork):
+    """Tokens, cost and calls of `usage` against what the provider said."""
     if not rows:
         return
     usage = world.json(world.recorded, "usage", session)
@@ -238,16 +266,17 @@ def compare_counts(world, session, rows, told, is_fork):
     # An answer that broke off has said its input at most.
     whole = [told[sent.number] for _, sent in rows if sent.number in told and ended(sent)]
     broken = [told[sent.number] for _, sent in rows if sent.number in told and not ended(sent)]
-    # Calls of a conversation that began before its recording, or with another provider, are in its bodies.
-    calls = len(set(CALLS.findall(" ".join([sent.bytes.decode() for _, sent in rows] + [sent.answer for _, sent in rows if ended(sent)]))))
-    # A fork counts the calls that it inherits.
-    if usage["safety"]["calls"] != calls and not is_fork:
+    # Calls of a conversation that began before its recording, or with another provider, are in its bodies; those that a fork inherits are not its own.
+    texts = [sent.answer for _, sent in rows if ended(sent)] + [sent.bytes.decode() for _, sent in rows if not is_fork]
+    calls = len(set(CALLS.findall(" ".join(texts))))
+    if usage["safety"]["calls"] != calls:
         world.differ("usage of %s: %d calls, the provider made %d" % (session, usage["safety"]["calls"], calls))
     for key in ("input", "output", "cache_read"):
         least = sum(line.get(key, 0) for line in whole)
         most = least + sum(line.get(key, 0) for line in broken)
         if not least <= (usage[key] or 0) <= most:
             world.differ("usage of %s: %s %s, the provider said %d" % (session, key, usage[key], least))
+    compare_cost(world, session, rows, told, prices, usage)
 
 
 def ended(sent):
@@ -364,8 +393,8 @@ def compare_rebuilt(world, of_session):
         world.differ("body %d is in no import" % sent.number, sent.texts[-1])
 
 
-def compare_import_counts(world, told, of_session):
-    """What the files of the agent give of tokens, against what the provider said. Of an answer that broke off it said its input at most."""
+def compare_import_counts(world, told, of_session, prices):
+    """What the files of the agent give of tokens and cost, against what the provider said. Of an answer that broke off it said its input at most."""
     sent = {sent.number: sent for sent in received(world)}
     written = [line for number, line in told.items() if number not in unwritten(world, of_session)]
     total = (world.json(world.imported, "usage", "--all") or {}).get("total", {})
@@ -374,6 +403,15 @@ def compare_import_counts(world, told, of_session):
         most = sum(line.get(key, 0) for line in written)
         if not least <= total.get(key, 0) <= most:
             world.differ("usage of the imports: %s %s, the provider said %d" % (key, total.get(key), least))
+    # OpenCode writes what an answer costs by a table of its own.
+    models = {sent.number: row["model"] for rows in of_session.values() for row, sent in rows}
+    priced = [(line, price_of(prices, models.get(line["number"], ""))) for line in written]
+    if world.name == "opencode" or not all(price for _, price in priced):
+        return
+    least = sum(cost_of(line, price) for line, price in priced if ended(sent[line["number"]]))
+    most = sum(cost_of(line, price) for line, price in priced)
+    if not least <= total.get("cost", 0) <= most:
+        world.differ("usage of the imports: %s nano-dollars, the provider's answers cost %d" % (total.get("cost"), least))
 
 
 def conversation_of(world, store, session):
@@ -436,15 +474,16 @@ def main():
             world.prepare()
             world.run_modes()
         of_session, told = compare_requests(world), ledger(world)
+        prices = price_table(world)
         forks = {session["id"] for session in world.sessions(world.recorded) if session["fork"]}
         for session, rows in of_session.items():
             compare_views(world, session, rows)
             compare_when(world, session, rows)
             compare_history(world, session, rows)
-            compare_counts(world, session, rows, told, session in forks)
+            compare_counts(world, session, rows, told, prices, session in forks)
         if name in ("claude", "codex", "opencode"):
             compare_import(world)
-            compare_import_counts(world, told, of_session)
+            compare_import_counts(world, told, of_session, prices)
             compare_stores(world)
         if name == "claude":
             compare_rebuilt(world, of_session)
