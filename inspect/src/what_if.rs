@@ -14,6 +14,7 @@ pub use tune::{TunedSetting, tune};
 
 use crate::cache::{PrefixSource, Prefixes};
 use crate::diff::compare;
+use crate::recorded_body::RecordedPieces;
 use crate::request_fold::RequestFold;
 use crate::{AskError, IndexedRequest, SessionAt};
 use annals_core::event::{ModelProfile, Prices, Purpose, StepEvent, Usage};
@@ -58,6 +59,7 @@ pub async fn ask(past: &SessionAt, question: &WhatIf, known: KnownModel<'_>) -> 
     let mut other = Counterfactual::new(question, found, known);
     let mut answer = WhatIfAnswer::new(past.session, &question.changes);
     let mut actual = RequestFold::new(SessionView::default());
+    let mut pieces = RecordedPieces::default();
     let (mut before, mut after) = (Prefixes::default(), Prefixes::default());
     let mut ahead = numbered.iter().peekable();
     let mut pages = past.log().pages(past.session, annals_core::Seq::ZERO..past.until);
@@ -68,6 +70,8 @@ pub async fn ask(past: &SessionAt, question: &WhatIf, known: KnownModel<'_>) -> 
                     Event::Step(StepEvent::RequestSent(sent)) => Some(&**sent),
                     _ => None,
                 };
+                let body = sent.and_then(|sent| pieces.view(sent, &mut actual, past.blobs()));
+                answer.differing += u64::from(body.is_some_and(|body| !body.difference.is_none()));
                 let (shape, lacks) = crate::request::shape(step, sent, &mut actual.view);
                 answer.lacks.extend(lacks.iter().copied());
                 let epoch = actual.view.epochs.current.as_ref().map(|epoch| epoch.mark.seq);
@@ -96,6 +100,7 @@ pub async fn ask(past: &SessionAt, question: &WhatIf, known: KnownModel<'_>) -> 
                     _ => answer.damaged += 1,
                 }
             }
+            pieces.note(&record);
             actual.apply(&record);
             actual.restore(past, &record).await?;
             other.apply(&record, past.blobs());

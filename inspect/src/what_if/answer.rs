@@ -33,6 +33,8 @@ pub struct WhatIfAnswer {
     pub damaged: u64,
     /// Requests that follow answers of which no request was recorded: nothing of them counts as cached.
     pub unknown: u64,
+    /// Recorded requests whose bodies and events have not the same parts: the answer is about what the events have.
+    pub differing: u64,
     /// What the answer assumes.
     pub notes: Vec<String>,
     /// What the log lacks of the requests.
@@ -134,6 +136,7 @@ impl WhatIfAnswer {
             after: WhatIfTotals::default(),
             damaged: 0,
             unknown: 0,
+            differing: 0,
             notes: Vec::new(),
             lacks: BTreeSet::new(),
         }
@@ -178,6 +181,13 @@ impl WhatIfAnswer {
         if self.unknown > 0 {
             let requests = crate::format::counted(self.unknown, "request");
             self.notes.push(format!("not counted as cached: {requests} behind answers without a recorded request"));
+        }
+        if self.differing > 0 {
+            let requests = crate::format::counted(self.differing, "request");
+            self.notes.push(format!(
+                "the bodies of {requests} have other parts than the events (see annals verify --requests); compared are those \
+                 of the events"
+            ));
         }
     }
 }

@@ -97,6 +97,7 @@ impl WhatIfChange {
         match self {
             Self::File { path, content } => file(event, path, content.as_deref(), blobs, found),
             Self::Source { key, text } => source(event, key, text.as_deref(), found),
+            Self::AgentSystem { agent, text } => Some(recorded_system(event, agent.as_deref(), text.as_deref(), found)),
             Self::Output(limits) => Some(output(event, *limits, blobs, found)),
             Self::Redaction { redact } => {
                 let mut event = event;
@@ -120,6 +121,10 @@ impl WhatIfChange {
         match self {
             Self::AgentSystem { agent, text } if agent.as_ref().is_none_or(|agent| *agent == sent.agent.0) => {
                 let Some(profile) = profiles.agents.get(&sent.agent_profile) else { return };
+                // The system prompt of a request of another agent is recorded as a whole: it was replaced there.
+                if *found && profile.system.is_none() {
+                    return;
+                }
                 let profile = AgentProfile { system: text.clone().map(Text::from), ..profile.clone() };
                 *found = true;
                 sent.agent_profile = lend(&mut profiles.agents, profile.digest().ok(), profile);
@@ -176,6 +181,20 @@ fn lend<T>(known: &mut std::collections::BTreeMap<Digest, T>, digest: Option<Dig
     let digest = digest.unwrap_or(Digest([0; 32]));
     known.entry(digest).or_insert(value);
     digest
+}
+
+/// The system prompt of requests of another agent, which is recorded as it was sent.
+fn recorded_system(event: Event, agent: Option<&str>, text: Option<&str>, found: &mut bool) -> Event {
+    let Event::Context(ContextEvent::EpochStarted(mut started)) = event else { return event };
+    let is_sent = |part: &Part| part.key.as_str().starts_with("system/");
+    if agent.is_none_or(|agent| *agent == *started.agent.0)
+        && started.parts.iter().all(is_sent)
+        && let Some(Part { key, .. }) = started.parts.first().cloned()
+    {
+        *found = true;
+        started.parts = text.map(|text| Part { key, text: text.into() }).into_iter().collect();
+    }
+    Event::Context(ContextEvent::EpochStarted(started))
 }
 
 /// Replaces what a file contributed to texts that the model reads as instructions.
