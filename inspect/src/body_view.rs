@@ -5,7 +5,7 @@
 
 use crate::format::counted;
 use annals_core::event::{Purpose, RequestSent};
-use annals_core::{Blobs, CallId, Json, Seq};
+use annals_core::{Blobs, CallId, Seq};
 use annals_projections::{
     Block, Request, RequestMessage, RequestMessages, Role, SessionView, Span, SystemText, ToolResult,
 };
@@ -27,8 +27,8 @@ pub(crate) struct BodyView {
     pub volatile: BTreeSet<usize>,
     /// The JSON Pointer of each block of each message.
     pub messages: Vec<Vec<String>>,
-    /// The answer before, where the provider has the conversation up to that.
-    pub previous: Option<String>,
+    /// Whether the provider has a part of the conversation, which the body names.
+    pub is_with_provider: bool,
     /// How much the events of the log say otherwise.
     pub difference: ViewDifference,
 }
@@ -74,7 +74,11 @@ pub(crate) fn read(
     let old: Vec<ConversationPart> = known.iter().map(|known| known.part.clone()).collect();
     let new = parts(&conversation.units, || old.clone());
     let names: Vec<ConversationPart> = new.iter().map(|(part, ..)| part.clone()).collect();
-    let alignment = align(&old, &names);
+    let mut alignment = align(&old, &names);
+    let is_with_provider = conversation.is_with_provider();
+    if is_with_provider {
+        alignment.keep_answers(&old);
+    }
     let explained = Explained::of(&conversation.units, &new, &known, &alignment);
     let is_turn = sent.purpose == Purpose::Turn;
     let (unexplained, not_sent) = if is_turn { alignment.differences(&old, &names) } else { (0, 0) };
@@ -112,14 +116,31 @@ pub(crate) fn read(
     };
     let volatile = conversation.instructions.iter().enumerate().filter(|(_, text)| text.is_volatile).map(|(at, _)| at);
     let volatile = volatile.collect();
-    Some(BodyView {
-        request,
-        system: places,
-        volatile,
-        messages: pointers,
-        previous: conversation.previous,
-        difference,
-    })
+    Some(BodyView { request, system: places, volatile, messages: pointers, is_with_provider, difference })
+}
+
+/// The same of a body that may not be JSON, or not a request of its protocol: then it is one text.
+pub(crate) fn read_or_raw(
+    body: &str,
+    target: &str,
+    folded: &Request,
+    sent: &RequestSent,
+    view: &SessionView,
+    blobs: &dyn Blobs,
+) -> Option<BodyView> {
+    let (_, path) = target.split_once(' ')?;
+    RecordedProtocol::of(path)?;
+    let raw = || {
+        let why = sent.prompt.as_ref().map(|prompt| prompt.resolve(blobs).into_owned());
+        let texts: Vec<String> = why.into_iter().chain([body.to_owned()]).collect();
+        let messages = vec![vec![String::new(); texts.len()]];
+        let blocks = texts.into_iter().map(|text| Block::Text { text, metadata: None, seq: None }).collect();
+        let message = RequestMessage { role: Role::User, blocks };
+        let request = Request { system: Vec::new(), messages: RequestMessages::from_iter([message]), ..folded.clone() };
+        let (system, volatile, is_with_provider) = (Vec::new(), BTreeSet::new(), false);
+        BodyView { request, system, volatile, messages, is_with_provider, difference: ViewDifference::default() }
+    };
+    Some(read(body, target, folded, sent, view, blobs).unwrap_or_else(raw))
 }
 
 fn json(body: &str) -> Option<Value> {
@@ -165,9 +186,10 @@ fn role(speaker: Speaker, item: &WireItem) -> Role {
 fn block(item: &WireItem, seq: Option<Seq>) -> Block {
     let (metadata, call) = (None, |id: &str| CallId(id.to_owned()));
     match item {
-        WireItem::Text(text) | WireItem::Context { text, .. } | WireItem::Unknown { text } => {
-            Block::Text { text: text.clone(), metadata, seq }
-        }
+        WireItem::Text(text)
+        | WireItem::Context { text, .. }
+        | WireItem::Reference { text }
+        | WireItem::Unknown { text } => Block::Text { text: text.clone(), metadata, seq },
         WireItem::Media(attachment) => Block::Media { attachment: attachment.clone(), seq },
         WireItem::Reasoning { text, metadata } => {
             Block::Reasoning { text: text.clone(), metadata: metadata.clone(), seq }
@@ -206,63 +228,4 @@ fn system(
         (SystemText { text, spans }, instruction.pointer.clone())
     });
     texts.unzip()
-}
-
-/// Where a text is first in a body: its JSON Pointer. Texts that are JSON are read, too.
-pub(crate) fn pointer_of(body: &Value, text: &str) -> Option<String> {
-    fn within(value: &Value, text: &str, pointer: &str) -> Option<String> {
-        match value {
-            Value::String(own) => holds(own, text).then(|| pointer.to_owned()),
-            Value::Array(values) => {
-                values.iter().enumerate().find_map(|(at, value)| within(value, text, &format!("{pointer}/{at}")))
-            }
-            Value::Object(members) => members.iter().find_map(|(name, value)| {
-                within(value, text, &format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")))
-            }),
-            Value::Null | Value::Bool(_) | Value::Number(_) => None,
-        }
-    }
-    within(body, text, "")
-}
-
-/// Whether a text has another one: as it is, or in the texts of its JSON.
-pub(crate) fn holds(own: &str, text: &str) -> bool {
-    own.contains(text)
-        || (own.starts_with(['{', '[']) && own.contains('\\'))
-            && serde_json::from_str::<Value>(own).is_ok_and(|value| pointer_of(&value, text).is_some())
-}
-
-/// A JSON text of a body, or part of one.
-pub(crate) fn piece_holds(piece: &str, text: &str) -> bool {
-    if piece.contains(text) {
-        return true;
-    }
-    if !piece.contains('\\') {
-        return false;
-    }
-    match serde_json::from_str::<Value>(piece) {
-        Ok(value) => pointer_of(&value, text).is_some(),
-        Err(_) => {
-            let escaped = Json::canonical(&Value::from(text));
-            let escaped = escaped.0.inline().unwrap_or_default();
-            escaped.get(1..escaped.len().saturating_sub(1)).is_some_and(|escaped| piece.contains(escaped))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_text_is_found_wherever_it_is_in_a_body() {
-        let body = json!({"messages": [{"content": "one"}, {"calls": [{"arguments": "{\"a\":\"two\\nlines\"}"}]}]});
-        assert_eq!(pointer_of(&body, "one").as_deref(), Some("/messages/0/content"));
-        assert_eq!(pointer_of(&body, "two\nlines").as_deref(), Some("/messages/1/calls/0/arguments"));
-        assert_eq!(pointer_of(&body, "three"), None);
-        assert!(piece_holds(r#"{"text":"caf\u00e9 \"now\""}"#, "café \"now\""));
-        assert!(piece_holds(r#"{"model":"m","system":"a \"b\"","#, "a \"b\""));
-        assert!(!piece_holds(r#"{"text":"a"}"#, "b"));
-    }
 }

@@ -177,7 +177,7 @@ pub async fn each<E: From<AskError>>(
             Err(error) => Shared::damaged(step, error.to_string()),
             Ok((request, mut lacks)) => {
                 let body = body.as_deref();
-                let linked = body.is_some_and(|body| body.previous.is_some());
+                let linked = body.is_some_and(|body| body.is_with_provider);
                 if body.is_some() {
                     lacks.clear();
                     lacks.extend(linked.then_some(Lack::Provider));

@@ -25,6 +25,7 @@ pub mod audit;
 pub mod bisect;
 pub mod blame;
 mod body_proof;
+mod body_text;
 mod body_view;
 pub mod cache;
 pub mod certify;

@@ -72,7 +72,8 @@ impl RecordedPieces {
         let target = self.target(sent)?;
         let (Wire::Recorded(body) | Wire::Redacted(body)) = self.wire(sent, blobs)?.ok()? else { return None };
         let folded = fold.build(sent, blobs).ok()?.request();
-        body_view::read(std::str::from_utf8(&body.bytes).ok()?, target, &folded, sent, &fold.view, blobs)
+        let text = String::from_utf8_lossy(&body.bytes);
+        body_view::read_or_raw(&text, target, &folded, sent, &fold.view, blobs)
     }
 
     /// What the body of a request that is next gives; `None` where no body is recorded in pieces.
@@ -109,7 +110,7 @@ impl RecordedBody {
             | Wire::Differs(_, Some(body)) => body.bytes,
             Wire::NotRecorded | Wire::OfAnotherBuild(_) | Wire::Differs(_, None) => return None,
         };
-        Some((String::from_utf8(bytes).ok()?, &self.recorded.target))
+        Some((String::from_utf8_lossy(&bytes).into_owned(), &self.recorded.target))
     }
 
     /// What the body gives.

@@ -48,7 +48,7 @@ impl Lack {
             Self::ModelProfile => "the model's profile",
             Self::Prices => "prices",
             Self::Usage => "usage of every answer",
-            Self::Provider => "the messages before, which the provider keeps (previous_response_id)",
+            Self::Provider => "the messages that the provider keeps (previous_response_id, item_reference)",
         }
     }
 
@@ -108,7 +108,7 @@ impl SessionAt {
         let request = body.as_ref().map_or(request, |body| body.request.clone());
         if let Some(body) = &body {
             lacks.clear();
-            lacks.extend(body.previous.as_ref().map(|_| Lack::Provider));
+            lacks.extend(body.is_with_provider.then_some(Lack::Provider));
         }
         Ok(Asked { step: step.clone(), request, view: fold.view, lacks, body })
     }
@@ -125,7 +125,7 @@ impl SessionAt {
     ) -> Result<Option<BodyView>, ReadError> {
         let Some(recorded) = RecordedBody::of(self, seq, sent).await? else { return Ok(None) };
         let Some((body, target)) = recorded.text(sent, self.blobs()) else { return Ok(None) };
-        Ok(body_view::read(&body, target, folded, sent, view, self.blobs()))
+        Ok(body_view::read_or_raw(&body, target, folded, sent, view, self.blobs()))
     }
 }
 

@@ -187,7 +187,10 @@ impl SessionAt {
         let sent = (**sent).clone();
         let recorded = RecordedBody::of(self, mark.seq, &sent).await?;
         let text = recorded.as_ref().and_then(|recorded| recorded.text(&sent, self.blobs()));
-        let body = text.and_then(|(body, target)| body_view::read(&body, target, &request, &sent, &view, self.blobs()));
+        let read = |(body, target): (String, &str)| {
+            body_view::read_or_raw(&body, target, &request, &sent, &view, self.blobs())
+        };
+        let body = text.and_then(read);
         Ok(RebuiltRequest { session: self.session, mark, sent, request, body, withheld, recorded })
     }
 

@@ -10,7 +10,7 @@ pub use file_line::FileLine;
 pub use span::{Actor, RequestSpan, Sort};
 
 use super::{AskError, Asked, Fact, IndexedRequest, Lack, RequestIndex, SessionAt};
-use crate::body_view::holds;
+use crate::body_text::{holds, piece_holds};
 use annals_core::Seq;
 use annals_core::event::Purpose;
 use annals_projections::SharedProfile;
@@ -167,7 +167,9 @@ fn places(span: &RequestSpan, text: &str) -> Vec<usize> {
         return places;
     }
     let json = span.text.find(['{', '[']).and_then(|at| span.text.get(at..)).unwrap_or_default();
-    if holds(json, text) { vec![0] } else { Vec::new() }
+    // A body that is not valid JSON has strings all the same.
+    let is_found = holds(json, text) || (json.len() == span.text.len() && piece_holds(json, text));
+    if is_found { vec![0] } else { Vec::new() }
 }
 
 /// The request since which each span has been there without interruption.

@@ -18,14 +18,14 @@ mod said;
 #[cfg(test)]
 mod tests;
 
-pub use align::{Alignment, Pairing, align};
+pub use align::{Alignment, Pairing, align, is_ordered};
 pub use compaction::compaction_reason;
 pub use conversation::{DecodedAnswer, Speaker, SystemInstruction, Unit, WireConversation, WireItem};
 pub use gemini::answer as gemini_answer;
 pub use known::{KnownPart, known_parts, their_id};
 pub use part::{ConversationPart, PartKind, parts};
 pub use protocol::{RecordedProtocol, compacts};
-pub use responses::local_call;
+pub use responses::{is_reference, local_call};
 
 use crate::wire::Protocol;
 use serde_json::Value;

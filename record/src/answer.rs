@@ -53,6 +53,9 @@ pub(crate) fn answer(
         let request = captured.request_id.clone();
         answer.id = message_id(body, streamed).map(|message| AnswerId { message, request });
     }
+    if protocol == RecordedProtocol::Spoken(Protocol::OpenAiResponses) {
+        answer.items_ids = items_ids(body, streamed);
+    }
     answer
 }
 
@@ -111,6 +114,19 @@ fn message_id(body: &str, streamed: bool) -> Option<String> {
     let first: Value = serde_json::from_str(&first).ok()?;
     let message = if streamed { first.get("message").or_else(|| first.get("response"))? } else { &first };
     message.get("id")?.as_str().map(str::to_owned)
+}
+
+/// The ids of the items of a response.
+fn items_ids(body: &str, streamed: bool) -> Vec<String> {
+    let id = |item: &Value| item.get("id")?.as_str().map(str::to_owned);
+    if streamed {
+        let events = streamed_events(body).into_iter();
+        let done = events.filter(|(_, data)| data.contains("response.output_item.done"));
+        let done = done.filter_map(|(_, data)| serde_json::from_str::<Value>(&data).ok());
+        return done.filter_map(|event| id(event.get("item")?)).collect();
+    }
+    let body: Value = serde_json::from_str(body).unwrap_or_default();
+    body.get("output").and_then(Value::as_array).into_iter().flatten().filter_map(id).collect()
 }
 
 /// The chunks of an answer of Gemini: events, or the elements of a list.

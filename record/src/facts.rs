@@ -142,7 +142,7 @@ impl Transcriber {
                 facts.push(PartUnknown { pointer: pointer.to_owned(), text: media.uri.clone() });
                 return;
             }
-            WireItem::Call { .. } | WireItem::Result { .. } => return,
+            WireItem::Call { .. } | WireItem::Result { .. } | WireItem::Reference { .. } => return,
         };
         if text.trim().is_empty() {
             return;
@@ -205,7 +205,11 @@ impl Transcriber {
                         });
                     }
                 }
-                WireItem::Media(_) | WireItem::Context { .. } | WireItem::Result { .. } | WireItem::Unknown { .. } => {
+                WireItem::Media(_)
+                | WireItem::Context { .. }
+                | WireItem::Result { .. }
+                | WireItem::Reference { .. }
+                | WireItem::Unknown { .. } => {
                     let pointer = unit.pointers.get(index as usize).map(String::as_str).unwrap_or_default();
                     self.beside(item, pointer, facts);
                 }

@@ -112,8 +112,8 @@ pub(crate) struct Thread {
     transcriber: Transcriber,
     /// The parts of its messages.
     parts: PartsOfMessages,
-    /// What the provider calls its answers, where later requests name one in the place of what came before.
-    answers: Vec<String>,
+    /// What the provider calls its answers and their items, which later requests may name in the place of what came before.
+    answers: Vec<(String, Seq)>,
     /// The texts of the system prompt in force.
     system: Option<Vec<String>>,
     pub(crate) in_flight: Vec<InFlight>,

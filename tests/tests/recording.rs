@@ -2,6 +2,7 @@
 
 mod agents;
 mod compactions;
+mod forms;
 mod middle;
 mod provider;
 mod resuming;

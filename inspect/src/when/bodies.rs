@@ -2,12 +2,13 @@
 
 use super::occurrence::Through;
 use super::{Left, LeftBy, Sighting, Stay, When};
-use crate::body_view::{piece_holds, pointer_of};
+use crate::body_text::{piece_holds, pointer_of};
 use crate::recorded_body::RecordedBody;
-use crate::{Fact, RequestIndex, SessionAt};
+use crate::{Fact, Lack, RequestIndex, SessionAt};
 use annals_core::event::{RequestRecorded, StepEvent};
 use annals_core::{Blobs, Event, Record, Seq};
 use annals_projections::{Recipe, RecipePart};
+use annals_providers::recorded::is_reference;
 use annals_store::ReadError;
 use std::collections::{BTreeMap, HashSet};
 
@@ -17,6 +18,15 @@ struct BodyOfRequest {
     number: u64,
     fact: Fact,
     has: bool,
+    /// Whether the provider has a part of the conversation: what the body does not have may be there.
+    is_open: bool,
+}
+
+impl BodyOfRequest {
+    /// Whether the model read what the events have in its view.
+    fn shows(&self) -> bool {
+        self.has || self.is_open
+    }
 }
 
 /// The requests of a recording as a walk through its log meets them.
@@ -25,64 +35,98 @@ struct BodySearch<'a> {
     blobs: &'a dyn Blobs,
     /// The pieces that have the text.
     pieces: HashSet<(Seq, usize)>,
+    /// The pieces that only name an item that the provider has.
+    references: HashSet<(Seq, usize)>,
     /// What the newest recipe gives.
-    newest: Option<bool>,
+    newest: Option<FoundInBody>,
     /// By the event of the request.
-    found: BTreeMap<Seq, (Fact, bool)>,
+    found: BTreeMap<Seq, (Fact, FoundInBody)>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct FoundInBody {
+    has: bool,
+    is_open: bool,
 }
 
 impl BodySearch<'_> {
     fn take(&mut self, record: &Record<'_>, fact: Fact) {
         match record.event {
             Event::Step(StepEvent::RequestRecorded(recorded)) => {
-                let has = self.has(record.seq, recorded);
-                self.newest = Some(has);
+                let found = self.look(record.seq, recorded);
+                self.newest = Some(found);
             }
             Event::Step(StepEvent::RequestSent(_)) => {
-                if let Some(has) = self.newest.take() {
-                    self.found.insert(record.seq, (fact, has));
+                if let Some(found) = self.newest.take() {
+                    self.found.insert(record.seq, (fact, found));
                 }
             }
             _ => {}
         }
     }
 
-    fn has(&mut self, own: Seq, recorded: &RequestRecorded) -> bool {
+    fn look(&mut self, own: Seq, recorded: &RequestRecorded) -> FoundInBody {
         for (index, piece) in recorded.pieces.iter().enumerate() {
-            if piece_holds(&piece.resolve(self.blobs), self.text) {
+            let piece = piece.resolve(self.blobs);
+            if piece_holds(&piece, self.text) {
                 self.pieces.insert((own, index));
+            }
+            if names_item(&piece) {
+                self.references.insert((own, index));
             }
         }
         let recipe = recorded.recipe.0.read(self.blobs).and_then(|recipe| Recipe::parse(&recipe).ok());
-        // What a request continues is with the provider: it is in the model's view as before.
-        let links = |text: &str| text.contains("\"previous_response_id\":\"");
-        let before = self.found.values().next_back().is_some_and(|(_, has)| *has);
-        recipe.iter().flat_map(|recipe| &recipe.parts).any(|part| match part {
-            RecipePart::Copied(text) => piece_holds(text, self.text) || (before && links(text)),
-            RecipePart::Pieces { seq, first, count } => {
-                let seq = seq.unwrap_or(own);
-                (*first..first.saturating_add(*count)).any(|index| self.pieces.contains(&(seq, index)))
-            }
-            RecipePart::Marked { seq, index, .. } | RecipePart::Bytes { seq, index } => {
-                self.pieces.contains(&(seq.unwrap_or(own), *index))
-            }
-        })
+        let mut found = FoundInBody::default();
+        for part in recipe.iter().flat_map(|recipe| &recipe.parts) {
+            let (seq, places) = match part {
+                RecipePart::Copied(text) => {
+                    found.has |= piece_holds(text, self.text);
+                    found.is_open |= names_answer(text);
+                    continue;
+                }
+                RecipePart::Pieces { seq, first, count } => (seq, *first..first.saturating_add(*count)),
+                RecipePart::Marked { seq, index, .. } | RecipePart::Bytes { seq, index } => (seq, *index..index + 1),
+            };
+            let seq = seq.unwrap_or(own);
+            let is_among = |set: &HashSet<(Seq, usize)>| places.clone().any(|index| set.contains(&(seq, index)));
+            found.has |= is_among(&self.pieces);
+            found.is_open |= is_among(&self.references);
+        }
+        found
     }
+}
+
+/// Whether a part of a body names the answer that it continues. A long name is a piece of its own.
+fn names_answer(text: &str) -> bool {
+    let values = text.split("\"previous_response_id\"").skip(1);
+    let mut values = values.filter_map(|value| value.trim_start().strip_prefix(':')).map(str::trim_start);
+    values.any(|value| value.is_empty() || value.starts_with('"'))
+}
+
+/// Whether a piece of a body only names an item of an answer.
+fn names_item(piece: &str) -> bool {
+    let item = || serde_json::from_str(piece).is_ok_and(|item| is_reference(&item));
+    piece.len() < 256 && piece.contains("\"id\"") && item()
 }
 
 /// Holds an answer to the bodies of a recording: no request is named that does not have the text, and none is left out that has it.
 pub(super) async fn hold(past: &SessionAt, steps: &RequestIndex, when: &mut When) -> Result<(), ReadError> {
-    let (newest, pieces) = (None, HashSet::new());
-    let mut search = BodySearch { text: &when.text, blobs: past.blobs(), pieces, newest, found: BTreeMap::new() };
+    let (pieces, references) = (HashSet::new(), HashSet::new());
+    let (blobs, newest, found) = (past.blobs(), None, BTreeMap::new());
+    let mut search = BodySearch { text: &when.text, blobs, pieces, references, newest, found };
     past.each(Seq::ZERO, past.until, |record| search.take(record, Fact::of(record, past.session))).await?;
     let found = search.found;
     let bodies: Vec<BodyOfRequest> = steps
         .requests
         .iter()
         .filter_map(|step| {
-            found.get(&step.seq).map(|(fact, has)| BodyOfRequest { number: step.number, fact: *fact, has: *has })
+            let (fact, FoundInBody { has, is_open }) = *found.get(&step.seq)?;
+            Some(BodyOfRequest { number: step.number, fact, has, is_open })
         })
         .collect();
+    if bodies.iter().any(|body| body.is_open) {
+        when.lacks.insert(Lack::Provider);
+    }
     let mut covered: HashSet<u64> = HashSet::new();
     for sighting in &mut when.sightings {
         let stays = std::mem::take(&mut sighting.stays);
@@ -126,7 +170,7 @@ fn held(stay: Stay, bodies: &[BodyOfRequest]) -> Vec<Stay> {
     let (Some(first), Some(last)) = (stay.first, stay.last) else { return vec![stay] };
     let within: Vec<BodyOfRequest> =
         bodies.iter().filter(|body| (first..=last).contains(&body.number)).copied().collect();
-    let has: Vec<BodyOfRequest> = within.iter().filter(|body| body.has).copied().collect();
+    let has: Vec<BodyOfRequest> = within.iter().filter(|body| body.shows()).copied().collect();
     if has.len() == within.len() {
         return vec![stay];
     }

@@ -197,7 +197,8 @@ pub(super) fn spans(asked: &Asked, steps: &RequestIndex) -> Vec<RequestSpan> {
         for (piece, block) in message.blocks.iter().enumerate() {
             let mut span = of_block(block, message.role, &makers, request.purpose, step, (number, piece));
             if let Some(body) = body {
-                span.pointer = body.messages.get(number).and_then(|places| places.get(piece)).cloned();
+                let pointer = body.messages.get(number).and_then(|places| places.get(piece));
+                span.pointer = pointer.filter(|pointer| !pointer.is_empty()).cloned();
                 if span.sort == Sort::Added {
                     span.sort = Sort::Unknown;
                 }

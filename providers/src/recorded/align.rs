@@ -22,13 +22,18 @@ pub struct Alignment {
     pub of_new: Vec<Option<Pairing>>,
     /// Whether each known part is in the body.
     pub kept: Vec<bool>,
-    /// How many known parts the body begins with, contexts and reasoning left out.
+    /// How many known parts the body begins with; contexts, reasoning and media are left out.
     pub same: usize,
     /// The first known prompt that was taken back with everything after it.
     pub undone: Option<usize>,
 }
 
 impl Alignment {
+    /// Answers count as sent: the provider has those that the body names.
+    pub fn keep_answers(&mut self, old: &[ConversationPart]) {
+        old.iter().zip(&mut self.kept).for_each(|(part, kept)| *kept |= part.is_answer());
+    }
+
     /// How many parts of the body no known part is, and how many known parts the body does not have. Empty texts do not count.
     pub fn differences(&self, old: &[ConversationPart], new: &[ConversationPart]) -> (u64, u64) {
         let paired = new.iter().zip(&self.of_new).filter(|(part, _)| !part.is_empty());
@@ -41,6 +46,11 @@ impl Alignment {
 /// Whether agents add and leave out parts of a kind from request to request.
 fn is_beside(part: &ConversationPart) -> bool {
     matches!(part.kind, PartKind::Context | PartKind::Reasoning | PartKind::Unknown | PartKind::Hosted)
+}
+
+/// Whether the order of parts of a kind says which is which. Media are known behind the text of their message, and sent before it.
+pub fn is_ordered(part: &ConversationPart) -> bool {
+    !is_beside(part) && part.kind != PartKind::Media
 }
 
 /// Compares the parts of a body with those that are known. A part is found by the id of its call, else by its text in the longest
@@ -99,6 +109,7 @@ impl PartSearch<'_> {
                 |list: &[ConversationPart], at: &usize| list.get(*at).is_some_and(|part| is_beside(part) == beside);
             let old: Vec<usize> = (first..old_end).filter(|of| is_one(self.old, of)).collect();
             let new: Vec<usize> = (first..new_end).filter(|at| is_one(self.new, at)).collect();
+            let (old, new) = (text_first(self.old, &old), text_first(self.new, &new));
             for (at, of) in common(self.old, &old, self.new, &new) {
                 self.pair(at, of);
             }
@@ -235,7 +246,7 @@ impl PartSearch<'_> {
         let pairs = self.of_new.iter().enumerate().filter_map(|(at, pairing)| Some((at, pairing.as_ref()?.at)));
         let mut anchors: Vec<(usize, usize)> = Vec::new();
         let stays = |at: usize| self.moved.get(at) == Some(&false);
-        for (at, of) in pairs.filter(|(at, _)| stays(*at) && self.new.get(*at).is_some_and(|part| !is_beside(part))) {
+        for (at, of) in pairs.filter(|(at, _)| stays(*at) && self.new.get(*at).is_some_and(is_ordered)) {
             if anchors.last().is_none_or(|(_, last)| *last < of) {
                 anchors.push((at, of));
             }
@@ -269,13 +280,26 @@ impl PartSearch<'_> {
     }
 
     fn same(&self) -> usize {
-        let old = (0..self.old.len()).filter(|of| self.old.get(*of).is_some_and(|part| !is_beside(part)));
-        let new = (0..self.new.len()).filter(|at| self.new.get(*at).is_some_and(|part| !is_beside(part)));
+        let old = (0..self.old.len()).filter(|of| self.old.get(*of).is_some_and(is_ordered));
+        let new = (0..self.new.len()).filter(|at| self.new.get(*at).is_some_and(is_ordered));
         let alike = |(at, of): &(usize, usize)| {
             self.of_new.get(*at).copied().flatten().is_some_and(|pairing| pairing.at == *of && pairing.is_same)
         };
         new.zip(old).take_while(alike).count()
     }
+}
+
+/// The places of parts where the media of the user follow the text that they are with.
+fn text_first(list: &[ConversationPart], places: &[usize]) -> Vec<usize> {
+    let kind = |at: &usize| list.get(*at).map(|part| part.kind);
+    let is_asked = |at: &usize| matches!(kind(at), Some(PartKind::Prompt | PartKind::Summary | PartKind::Media));
+    let mut ordered = Vec::with_capacity(places.len());
+    for places in places.chunk_by(|one, next| is_asked(one) == is_asked(next)) {
+        for media in [false, true] {
+            ordered.extend(places.iter().copied().filter(|at| (kind(at) == Some(PartKind::Media)) == media));
+        }
+    }
+    ordered
 }
 
 /// The longest common order of equal parts of two stretches, as pairs of places.

@@ -34,6 +34,7 @@ pub(super) fn conversation(body: &Value) -> Option<WireConversation> {
             exchange,
             output_limit: body.get("max_tokens").and_then(Value::as_u64),
             previous: None,
+            references: Vec::new(),
         }
         .joined(),
     )
@@ -156,9 +157,8 @@ fn item(block: &Value) -> WireItem {
         kind if kind.ends_with("_tool_result") => {
             WireItem::HostedResult { id: id("tool_use_id"), result: block.to_string(), error: None }
         }
-        "image" | "document" => WireItem::Media(media(block)),
         // What later versions add is kept as its JSON.
-        _ => WireItem::Unknown { text: block.to_string() },
+        _ => media(block).map_or_else(|| WireItem::Unknown { text: block.to_string() }, WireItem::Media),
     }
 }
 
@@ -169,10 +169,10 @@ fn result(content: Option<&Value>) -> (String, Vec<Attachment>) {
         Some(Value::Array(blocks)) => {
             let (mut texts, mut attachments) = (Vec::new(), Vec::new());
             for block in blocks {
-                match block.get("type").and_then(Value::as_str) {
-                    Some("text") => texts.push(text(block, "text").unwrap_or_default()),
-                    Some("image" | "document") => attachments.push(media(block)),
-                    _ => texts.push(block.to_string()),
+                match (block.get("type").and_then(Value::as_str), media(block)) {
+                    (Some("text"), _) => texts.push(text(block, "text").unwrap_or_default()),
+                    (_, Some(media)) => attachments.push(media),
+                    (_, None) => texts.push(block.to_string()),
                 }
             }
             (texts.join("\n"), attachments)
@@ -182,17 +182,19 @@ fn result(content: Option<&Value>) -> (String, Vec<Attachment>) {
     }
 }
 
-fn media(block: &Value) -> Attachment {
-    let source = block.get("source").unwrap_or(&Value::Null);
+/// An image or a document; a document of blocks, such as search results, is text.
+fn media(block: &Value) -> Option<Attachment> {
+    block.get("type").and_then(Value::as_str).filter(|kind| matches!(*kind, "image" | "document"))?;
+    let source = block.get("source")?;
     let mime = text(source, "media_type").unwrap_or_else(|| "application/octet-stream".to_owned());
     let uri = match (text(source, "data"), text(source, "url"), text(source, "file_id")) {
         (Some(data), ..) if text(source, "type").as_deref() == Some("text") => format!("data:{mime},{data}"),
         (Some(data), ..) => format!("data:{mime};base64,{data}"),
         (None, Some(url), _) => url,
         (None, None, Some(file)) => format!("file-id:{file}"),
-        _ => block.to_string(),
+        _ => return None,
     };
-    Attachment { mime, name: text(block, "title"), uri: uri.into() }
+    Some(Attachment { mime, name: text(block, "title"), uri: uri.into() })
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ pub(super) fn conversation(body: &Value) -> Option<WireConversation> {
             exchange,
             output_limit: ["max_completion_tokens", "max_tokens"].iter().find_map(|name| body.get(*name)?.as_u64()),
             previous: None,
+            references: Vec::new(),
         }
         .joined(),
     )
@@ -74,15 +75,16 @@ fn tool(tool: &Value) -> ToolDefinition {
     definition(function, name, "parameters")
 }
 
-/// The texts and media of a content, each with its place.
-fn content(content: Option<&Value>, pointer: &str) -> Vec<(String, Result<String, Attachment>)> {
+/// The parts of a content, each with its place.
+fn content(content: Option<&Value>, pointer: &str) -> Vec<(String, WireItem)> {
     match content {
-        Some(Value::String(text)) => vec![(pointer.to_owned(), Ok(text.clone()))],
+        Some(Value::String(text)) => vec![(pointer.to_owned(), WireItem::Text(text.clone()))],
         Some(Value::Array(parts)) => {
             let part = |(at, part): (usize, &Value)| {
                 let said = text(part, "text").or_else(|| text(part, "refusal"));
-                let said = said.or_else(|| part.as_str().map(str::to_owned));
-                (format!("{pointer}/{at}"), said.ok_or_else(|| media(part)))
+                let said = said.or_else(|| part.as_str().map(str::to_owned)).map(WireItem::Text);
+                let item = said.or_else(|| media(part).map(WireItem::Media));
+                (format!("{pointer}/{at}"), item.unwrap_or_else(|| WireItem::Unknown { text: part.to_string() }))
             };
             parts.iter().enumerate().map(part).collect()
         }
@@ -90,17 +92,18 @@ fn content(content: Option<&Value>, pointer: &str) -> Vec<(String, Result<String
     }
 }
 
-fn media(part: &Value) -> Attachment {
-    let uri = ["/image_url/url", "/image_url", "/file/file_data", "/input_audio/data", "/file/file_id"];
-    let uri = uri.iter().find_map(|path| part.pointer(path)?.as_str()).map_or_else(|| part.to_string(), str::to_owned);
+fn media(part: &Value) -> Option<Attachment> {
+    let uri = ["/image_url/url", "/image_url", "/file/file_data", "/file/file_id"];
+    let of = |path: &str| part.pointer(path)?.as_str();
+    let audio = || Some(format!("data:audio/{};base64,{}", of("/input_audio/format")?, of("/input_audio/data")?));
+    let uri = uri.into_iter().find_map(of).map(str::to_owned).or_else(audio)?;
     let mime = uri.strip_prefix("data:").and_then(|data| data.split([';', ',']).next()).filter(|mime| !mime.is_empty());
     let usual = match part {
         part if part.get("image_url").is_some() => "image/*",
-        part if part.get("input_audio").is_some() => "audio/*",
         _ => "application/octet-stream",
     };
     let name = part.pointer("/file/filename").and_then(Value::as_str).map(str::to_owned);
-    Attachment { mime: mime.unwrap_or(usual).to_owned(), name, uri: uri.into() }
+    Some(Attachment { mime: mime.unwrap_or(usual).to_owned(), name, uri: uri.into() })
 }
 
 fn unit(message: &Value, pointer: &str) -> Unit {
@@ -127,9 +130,8 @@ fn answered(message: &Value, pointer: &str) -> Unit {
     }
     for (pointer, part) in content(message.get("content"), &format!("{pointer}/content")) {
         match part {
-            Ok(text) if text.is_empty() => {}
-            Ok(text) => unit.push(&pointer, WireItem::Text(text)),
-            Err(media) => unit.push(&pointer, WireItem::Media(media)),
+            WireItem::Text(text) if text.is_empty() => {}
+            part => unit.push(&pointer, part),
         }
     }
     if let Some(text) = text(message, "refusal").filter(|text| !text.is_empty()) {
@@ -155,8 +157,9 @@ fn result(message: &Value, id: String, pointer: &str) -> Unit {
     let (mut texts, mut attachments) = (Vec::new(), Vec::new());
     for (_, part) in content(message.get("content"), pointer) {
         match part {
-            Ok(text) => texts.push(text),
-            Err(media) => attachments.push(media),
+            WireItem::Media(media) => attachments.push(media),
+            WireItem::Text(text) | WireItem::Unknown { text } => texts.push(text),
+            _ => {}
         }
     }
     let mut unit = Unit::new(Speaker::User);
@@ -169,9 +172,9 @@ fn asked(message: &Value, pointer: &str) -> Unit {
     let context = is_system(message).then_some("agent/system");
     for (pointer, part) in content(message.get("content"), &format!("{pointer}/content")) {
         match part {
-            Ok(text) if text.is_empty() => {}
-            Ok(text) => said::push(&mut unit, &pointer, text, |_| context),
-            Err(media) => unit.push(&pointer, WireItem::Media(media)),
+            WireItem::Text(text) if text.is_empty() => {}
+            WireItem::Text(text) => said::push(&mut unit, &pointer, text, |_| context),
+            part => unit.push(&pointer, part),
         }
     }
     unit

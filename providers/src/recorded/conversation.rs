@@ -66,6 +66,11 @@ pub enum WireItem {
         /// Media that came with it.
         attachments: Vec<Attachment>,
     },
+    /// An answer, or a part of one, that the body names by the id that its provider gave it.
+    Reference {
+        /// The JSON of it.
+        text: String,
+    },
     /// What no reader knows.
     Unknown {
         /// The text, or JSON.
@@ -134,9 +139,16 @@ pub struct WireConversation {
     pub output_limit: Option<u64>,
     /// The answer before, where the provider has the conversation up to that.
     pub previous: Option<String>,
+    /// The ids of items of answers that the provider has.
+    pub references: Vec<String>,
 }
 
 impl WireConversation {
+    /// Whether the provider has a part of the conversation, so that the body does not have it.
+    pub fn is_with_provider(&self) -> bool {
+        self.previous.is_some() || !self.references.is_empty()
+    }
+
     /// The texts of the system prompt that stay the same from request to request.
     pub fn system(&self) -> Vec<String> {
         let lasting = self.instructions.iter().filter(|instruction| !instruction.is_volatile);
@@ -195,6 +207,8 @@ pub struct DecodedAnswer {
     pub error: Option<Failure>,
     /// What the provider calls it.
     pub id: Option<AnswerId>,
+    /// What the provider calls the items of it, where later requests may name those.
+    pub items_ids: Vec<String>,
 }
 
 impl DecodedAnswer {

@@ -45,8 +45,10 @@ pub(super) fn conversation(path: &str, body: &Value) -> Option<WireConversation>
     let units = contents.iter().enumerate().map(|(at, content)| unit(content, &format!("{root}/contents/{at}")));
     let units = units.collect();
     let tools = list(body.get("tools")).iter().flat_map(declared).collect();
-    let previous = None;
-    Some(WireConversation { model, instructions, tools, units, options, exchange, output_limit, previous }.joined())
+    let (previous, references) = (None, Vec::new());
+    let read =
+        WireConversation { model, instructions, tools, units, options, exchange, output_limit, previous, references };
+    Some(read.joined())
 }
 
 fn declared(tool: &Value) -> Vec<ToolDefinition> {

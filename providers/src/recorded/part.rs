@@ -133,6 +133,8 @@ pub fn parts(
                     }
                     continue;
                 }
+                // What it names is with the provider.
+                WireItem::Reference { .. } => continue,
                 WireItem::Text(text) => ConversationPart::of(PartKind::Text, text),
                 WireItem::Media(media) => ConversationPart::of(PartKind::Media, media.uri.inline().unwrap_or_default()),
                 WireItem::Context { text, .. } => ConversationPart::of(PartKind::Context, text),

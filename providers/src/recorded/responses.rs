@@ -77,11 +77,22 @@ pub(super) fn conversation(body: &Value) -> Option<WireConversation> {
     let (options, exchange) = options(body, &CONTROLS, &READ, &EXCHANGE);
     let output_limit = body.get("max_output_tokens").and_then(Value::as_u64);
     let previous = text(body, "previous_response_id");
-    Some(WireConversation { model, instructions, tools, units, options, exchange, output_limit, previous }.joined())
+    let references = list(Some(input)).iter().filter(|item| is_reference(item)).filter_map(|item| text(item, "id"));
+    let references = references.collect();
+    let read =
+        WireConversation { model, instructions, tools, units, options, exchange, output_limit, previous, references };
+    Some(read.joined())
 }
 
 fn kind(item: &Value) -> &str {
     item.get("type").and_then(Value::as_str).unwrap_or("message")
+}
+
+/// Whether an item only names one that the provider has. The type may be left out.
+pub fn is_reference(item: &Value) -> bool {
+    let has_content = || item.get("content").is_some() || item.get("role").is_some();
+    kind(item) == "item_reference"
+        || (item.get("type").is_none_or(Value::is_null) && item.get("id").is_some() && !has_content())
 }
 
 fn role(item: &Value) -> &str {
@@ -111,8 +122,9 @@ fn tool(tool: &Value) -> ToolDefinition {
 
 fn unit(item: &Value, pointer: &str) -> Unit {
     let (speaker, items) = match kind(item) {
-        "message" => return message(item, pointer),
+        "message" if !is_reference(item) => return message(item, pointer),
         "agent_message" => return from_agent(item, pointer),
+        _ if is_reference(item) => (Speaker::Assistant, vec![WireItem::Reference { text: item.to_string() }]),
         // A summary that only the provider can read.
         "compaction" | "compaction_summary" => (Speaker::User, vec![WireItem::Text(item.to_string())]),
         kind => of_kind(kind, item),
@@ -222,7 +234,11 @@ fn part(part: &Value) -> WireItem {
 fn media(part: &Value) -> Attachment {
     let uri = ["image_url", "file_data", "file_url"].iter().find_map(|name| text(part, name));
     let uri = uri.or_else(|| text(part, "file_id").map(|id| format!("file-id:{id}")));
-    let uri = uri.unwrap_or_else(|| part.to_string());
+    let audio = || {
+        let of = |name: &str| part.pointer(name)?.as_str();
+        Some(format!("data:audio/{};base64,{}", of("/input_audio/format")?, of("/input_audio/data")?))
+    };
+    let uri = uri.or_else(audio).unwrap_or_else(|| part.to_string());
     let mime = uri.strip_prefix("data:").and_then(|data| data.split([';', ',']).next()).filter(|mime| !mime.is_empty());
     let mime = mime.unwrap_or(if kind(part) == "input_image" { "image/*" } else { "application/octet-stream" });
     Attachment { mime: mime.to_owned(), name: text(part, "filename"), uri: uri.into() }

@@ -87,7 +87,10 @@ impl<'i> KnownTexts<'i> {
         let mut texts: Vec<&'i str> = Vec::new();
         for item in items {
             match item {
-                WireItem::Text(text) | WireItem::Context { text, .. } | WireItem::Unknown { text } => texts.push(text),
+                WireItem::Text(text)
+                | WireItem::Context { text, .. }
+                | WireItem::Reference { text }
+                | WireItem::Unknown { text } => texts.push(text),
                 WireItem::Media(media) => {
                     texts.extend(media.uri.inline());
                     texts.extend(media.name.as_deref());

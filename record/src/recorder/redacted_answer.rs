@@ -16,6 +16,7 @@ pub(super) fn redacted(mut answer: DecodedAnswer, redactor: &Redactor) -> (Decod
         match item {
             WireItem::Text(text)
             | WireItem::Context { text, .. }
+            | WireItem::Reference { text }
             | WireItem::Unknown { text }
             | WireItem::Result { text, .. } => replace(text),
             WireItem::Reasoning { text, metadata } => {

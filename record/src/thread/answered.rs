@@ -56,14 +56,17 @@ impl Thread {
     fn turn_ended(&mut self, flight: InFlight, answer: DecodedAnswer, cost: u64, facts: &mut Facts) {
         let outcome = if answer.error.is_none() { ChildOutcome::Completed } else { ChildOutcome::Failed };
         self.last = Some((outcome, answer.text()));
-        self.answers.extend(answer.id.as_ref().map(|id| id.message.clone()));
         let finish = answer.finish.unwrap_or(annals_core::event::Finish::Other);
         let files = self.files.as_ref().map(Tree::to_string);
         let ended = StepEnded { finish, usage: answer.usage, cost, files: files.clone(), changed: Vec::new() };
         let end = answer.error.is_none().then_some(ended);
         self.transcriber.close(Vec::new(), facts);
         let unit = Unit { speaker: Speaker::Assistant, items: answer.items, pointers: Vec::new() };
-        self.transcriber.assistant(&unit, &self.agent, &flight.model, end, (answer.id.clone(), files), facts);
+        let ids = answer.id.iter().map(|id| id.message.clone()).chain(answer.items_ids);
+        let ids: Vec<String> = ids.collect();
+        let id = answer.id.clone();
+        let started = self.transcriber.assistant(&unit, &self.agent, &flight.model, end, (id, files), facts);
+        self.answers.extend(ids.into_iter().map(|id| (id, started)));
         if let Some(error) = answer.error {
             facts.push(StepFailed { error, usage: answer.usage, cost });
         }

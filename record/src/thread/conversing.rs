@@ -23,10 +23,9 @@ impl Thread {
     pub(super) async fn converse(&mut self, request: &RequestFacts) -> Result<(), ThreadError> {
         let RequestFacts { at, conversation, model, .. } = request;
         let at = *at;
-        let is_linked = conversation.previous.is_some();
-        let new = self.parts_of(conversation, is_linked);
+        let new = self.parts_of(conversation);
         let names: Vec<ConversationPart> = new.iter().map(|(part, ..)| part.clone()).collect();
-        let before = self.compare(&names, is_linked);
+        let before = self.compare(&names, conversation);
         let mut facts = Facts::from(self.next);
         self.rename_calls(&new, conversation, &before);
         self.transcriber.close(results(&new, conversation, &before), &mut facts);
@@ -56,13 +55,13 @@ impl Thread {
         self.epoch(conversation, cause, &mut facts);
         self.estimate = request.estimate;
         self.append(at, facts.events).await?;
-        let now = self.compare(&names, is_linked);
+        let now = self.compare(&names, conversation);
         let mut facts = Facts::from(self.next);
         self.edit(&new, conversation, &now, &mut facts);
         self.messages(&new, conversation, &now, model, &mut facts);
         let is_changed = !facts.events.is_empty();
         self.append(at, facts.events).await?;
-        let now = if is_changed { self.compare(&names, is_linked) } else { now };
+        let now = if is_changed { self.compare(&names, conversation) } else { now };
         self.differing += now.differences(&names);
         Ok(())
     }
@@ -116,6 +115,8 @@ impl Thread {
             edits.push(PartEdit { message, place, text: Some(text.into()), without_media });
         }
         edits.extend(left_out(now));
+        let left_out = |seq| PartEdit { message: seq, place: seq, text: None, without_media: false };
+        edits.extend(self.behind(conversation).into_iter().map(left_out));
         edits.sort_by_key(|edit| edit.place);
         for edits in edits.chunks(EDITS_MAX) {
             facts.push(MessagesEdited { edits: edits.to_vec() });
@@ -185,6 +186,7 @@ fn sent(part: &ConversationPart, unit: &Unit, items: &[usize]) -> (String, bool)
         match item {
             WireItem::Text(text)
             | WireItem::Context { text, .. }
+            | WireItem::Reference { text }
             | WireItem::Unknown { text }
             | WireItem::Reasoning { text, .. } => texts.push(text),
             WireItem::Result { text, attachments, .. } => {

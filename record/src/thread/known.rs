@@ -4,8 +4,8 @@ use super::Thread;
 use annals_core::Seq;
 use annals_projections::{Body, Content, Message};
 use annals_providers::recorded::{
-    Alignment, ConversationPart, KnownPart, PartKind, Speaker, Unit, WireConversation, WireItem, align, known_parts,
-    parts,
+    Alignment, ConversationPart, KnownPart, PartKind, Speaker, Unit, WireConversation, WireItem, align, is_ordered,
+    known_parts, parts,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -78,40 +78,44 @@ impl Thread {
     }
 
     /// The parts of a request, each with its message and the items that it is made of.
-    pub(super) fn parts_of(
-        &mut self,
-        conversation: &WireConversation,
-        is_linked: bool,
-    ) -> Vec<(ConversationPart, usize, Vec<usize>)> {
+    pub(super) fn parts_of(&mut self, conversation: &WireConversation) -> Vec<(ConversationPart, usize, Vec<usize>)> {
         parts(&conversation.units, || {
-            let known = if is_linked { Vec::new() } else { self.known() };
+            let known = if conversation.previous.is_some() { Vec::new() } else { self.known() };
             known.into_iter().map(|known| known.part).collect()
         })
     }
 
     /// Compares parts of a request with the history.
-    pub(super) fn compare(&mut self, new: &[ConversationPart], is_linked: bool) -> KnownConversation {
+    pub(super) fn compare(&mut self, new: &[ConversationPart], conversation: &WireConversation) -> KnownConversation {
         // The provider has what a linked request does not repeat.
-        let known = if is_linked { Vec::new() } else { self.known() };
+        let known = if conversation.previous.is_some() { Vec::new() } else { self.known() };
         let old: Vec<ConversationPart> = known.iter().map(|known| known.part.clone()).collect();
-        KnownConversation { alignment: align(&old, new), known }
+        let mut alignment = align(&old, new);
+        if conversation.is_with_provider() {
+            alignment.keep_answers(&old);
+        }
+        KnownConversation { alignment, known }
     }
 
     /// What a request has in common with the conversation.
     pub(crate) fn shared(&mut self, conversation: &WireConversation) -> CommonBeginning {
-        let new: Vec<ConversationPart> =
-            self.parts_of(conversation, false).into_iter().map(|(part, ..)| part).collect();
-        let KnownConversation { known, alignment } = self.compare(&new, false);
-        let main: Vec<&KnownPart> = known.iter().filter(|known| is_said(&known.part)).collect();
+        let new: Vec<ConversationPart> = self.parts_of(conversation).into_iter().map(|(part, ..)| part).collect();
+        let KnownConversation { known, alignment } = self.compare(&new, conversation);
         let newest = self.newest_answer();
+        // Agents ask again where an answer broke off, and do not send its beginning back.
+        let failed = newest.filter(|seq| self.has_failed(*seq));
+        let is_needed = |known: &KnownPart| is_said(&known.part) && Some(known.message) != failed;
+        let main: Vec<&KnownPart> = known.iter().filter(|known| is_needed(known) && is_ordered(&known.part)).collect();
         let is_newest = |known: &KnownPart| Some(known.message) == newest && known.part.is_answer();
         let same = alignment.of_new.iter().flatten().filter(|pairing| pairing.is_same);
         let same: HashSet<usize> = same.map(|pairing| pairing.at).collect();
         let of_newest = known.iter().enumerate().filter(|(_, known)| is_newest(known) && is_said(&known.part));
-        let of_newest: Vec<usize> = of_newest.map(|(at, _)| at).collect();
-        let is_there = !of_newest.is_empty() && of_newest.iter().all(|at| same.contains(at));
+        let of_newest: Vec<(usize, PartKind)> = of_newest.map(|(at, known)| (at, known.part.kind)).collect();
+        // Of several choices an agent sends one back.
+        let is_there = of_newest.iter().any(|(at, _)| same.contains(at))
+            && of_newest.iter().all(|(at, kind)| same.contains(at) || *kind == PartKind::Text);
         let has_same_system = self.system.as_ref() == Some(&conversation.system());
-        let is_kept = known.iter().zip(&alignment.kept).all(|(known, kept)| *kept || !is_said(&known.part));
+        let is_kept = known.iter().zip(&alignment.kept).all(|(known, kept)| *kept || !is_needed(known));
         CommonBeginning {
             same: alignment.same,
             is_all: alignment.same == main.len() || is_kept,
@@ -142,9 +146,22 @@ impl Thread {
             })
     }
 
-    /// Whether the newest answer had an id, which the request names.
+    /// Whether an answer, or an item of one, had an id, which the request names.
     pub(crate) fn answered_as(&self, id: &str) -> bool {
-        self.answers.iter().any(|answer| answer == id)
+        self.answers.iter().any(|(answer, _)| answer == id)
+    }
+
+    /// The messages behind the answer that a request continues: that may be an earlier one.
+    pub(super) fn behind(&self, conversation: &WireConversation) -> Vec<Seq> {
+        let Some(previous) = &conversation.previous else { return Vec::new() };
+        let answer = self.answers.iter().find(|(answer, _)| answer == previous).map(|(_, seq)| *seq);
+        let messages = self.view.history.selected().map(|message| message.seq);
+        messages.filter(|seq| answer.is_some_and(|answer| *seq > answer)).collect()
+    }
+
+    fn has_failed(&self, answer: Seq) -> bool {
+        let body = self.view.history.message(answer).map(|message| &message.body);
+        matches!(body, Some(Body::Assistant(assistant)) if assistant.error.is_some())
     }
 
     fn newest_answer(&self) -> Option<Seq> {

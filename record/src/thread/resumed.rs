@@ -28,6 +28,8 @@ struct Collected {
     received: Option<AnswerRecorded>,
     transcriber: Transcriber,
     requests: u64,
+    /// What the provider calls each answer.
+    answers: Vec<(String, Seq)>,
 }
 
 impl Collected {
@@ -45,7 +47,10 @@ impl Collected {
                 }
             }
             Event::Step(StepEvent::AnswerRecorded(received)) => self.received = Some((**received).clone()),
-            Event::Step(StepEvent::Started(_)) => self.answer = Some((seq, Vec::new())),
+            Event::Step(StepEvent::Started(started)) => {
+                self.answer = Some((seq, Vec::new()));
+                self.answers.extend(started.answer.as_ref().map(|answer| (answer.message.clone(), seq)));
+            }
             Event::Step(StepEvent::TextEnded(text)) => {
                 self.add_item(WireItem::Text(text.text.resolve(blobs).into_owned()));
             }
@@ -131,6 +136,7 @@ impl Thread {
             thread.estimate = estimate(body.chars().count() as u64);
         }
         thread.requests = collected.requests;
+        thread.answers = std::mem::take(&mut collected.answers);
         thread.before = (thread.requests, thread.usage);
         thread.transcriber = std::mem::take(&mut collected.transcriber);
         thread.reopen(collected, &*blobs);

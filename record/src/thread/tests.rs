@@ -63,9 +63,8 @@ impl Recorded {
         };
         let mut redactor = PieceRedactor::new(Redactor::default());
         self.thread.request(facts, redactor.cut(&text)).await.expect("recorded");
-        let names: Vec<ConversationPart> =
-            self.thread.parts_of(&said, false).into_iter().map(|(part, ..)| part).collect();
-        let now = self.thread.compare(&names, false);
+        let names: Vec<ConversationPart> = self.thread.parts_of(&said).into_iter().map(|(part, ..)| part).collect();
+        let now = self.thread.compare(&names, &said);
         let new = now.alignment.of_new.iter().filter(|pairing| pairing.is_none_or(|pairing| !pairing.is_same)).count();
         (new, now.alignment.kept.iter().filter(|kept| !**kept).count())
     }

@@ -100,7 +100,7 @@ fn label(through: &Through) -> (&'static str, Emphasis, Option<String>) {
         Through::Result { tool } => ("result", Emphasis::Tool, Some(tool.clone())),
         Through::Edit => ("edit", Emphasis::Warn, None),
         Through::Unknown => ("unknown", Emphasis::Warn, None),
-        Through::Body { pointer } => ("body", Emphasis::Warn, Some(pointer.clone())),
+        Through::Body { pointer } => ("body", Emphasis::Warn, Some(pointer.clone()).filter(|place| !place.is_empty())),
         Through::AgentText { agent } => ("agent", Emphasis::Strong, Some(agent.clone())),
         Through::Tool { tool } => ("tool", Emphasis::Tool, Some(tool.clone())),
     }

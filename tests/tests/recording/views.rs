@@ -44,7 +44,7 @@ fn leaves(value: &Value, found: &mut Vec<String>) {
 }
 
 /// Compares what `why` shows of each recorded request of a session, or of an exported one, with the body; gives how many there are.
-fn agree(annals: &Annals, session: &[&str]) -> usize {
+pub fn agree(annals: &Annals, session: &[&str]) -> usize {
     let mut compared = 0;
     for step in 1.. {
         let number = step.to_string();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Parts in a few words: `P one`, `S summary`, `T two`, `C id input`, `R id text`, `K context`, `Z reasoning`.
+/// Parts in a few words: `P one`, `S summary`, `T two`, `C id input`, `R id text`, `K context`, `Z reasoning`, `M media`.
 fn list(words: &[&str]) -> Vec<ConversationPart> {
     let part = |words: &&str| {
         let (kind, text) = words.split_once(' ').unwrap();
@@ -10,6 +10,7 @@ fn list(words: &[&str]) -> Vec<ConversationPart> {
             "S" => ConversationPart::of(PartKind::Summary, text),
             "T" => ConversationPart::of(PartKind::Text, text),
             "K" => ConversationPart::of(PartKind::Context, text),
+            "M" => ConversationPart::of(PartKind::Media, text),
             "Z" => ConversationPart::of(PartKind::Reasoning, text),
             "C" => ConversationPart::call(id().0, "f", id().1),
             _ => ConversationPart::result(id().0, id().1, std::iter::empty()),
@@ -46,6 +47,30 @@ fn what_agents_do_to_their_history_is_recognised() {
         ("asked again", &["P a", "T x", "P b"], &["P a", "T x", "P c"], "0 1 2!", &[], None),
         ("answer not sent back", &["P a", "T x"], &["P a", "P b"], "0 -", &[1], None),
         ("from the middle", &["P a", "T x", "P b", "T y"], &["P a", "P b", "T y"], "0 2 3", &[1], None),
+        (
+            "pictures before the text",
+            &["P a", "M 1", "M 2", "T x"],
+            &["M 1", "M 2", "P a", "T x", "M 3", "P b"],
+            "1 2 0 3 - -",
+            &[],
+            None,
+        ),
+        (
+            "a picture that was sent before, again with a prompt",
+            &["P a", "M 1", "T x", "P b", "M 1", "T y"],
+            &["P a", "M 1", "T x", "M 1", "P b", "T y", "P c"],
+            "0 1 2 4 3 5 -",
+            &[],
+            None,
+        ),
+        (
+            "text behind pictures edited",
+            &["P a", "M 1", "M 2", "T x"],
+            &["M 1", "M 2", "P b", "T x"],
+            "1 2 0! 3",
+            &[],
+            None,
+        ),
         (
             "window",
             &["P g", "T 0", "P g", "T 1", "P g", "T 2"],

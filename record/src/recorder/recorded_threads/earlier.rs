@@ -24,7 +24,7 @@ impl RecordedThreads {
         let sessions: Vec<SessionId> = match named {
             Some(session) => vec![session],
             // Without ids, or with ids that no session has, a conversation is known by its content: one that just begins continues none.
-            None if speaks => {
+            None if speaks || asked.previous.is_some() => {
                 let newest = earlier.newest.get(&agent).into_iter().flatten().copied();
                 newest.filter(|session| captured.ids.session.is_none() || earlier.is_unnamed(*session)).collect()
             }
@@ -39,8 +39,13 @@ impl RecordedThreads {
                 continue;
             };
             let Some(mut thread) = self.read_thread(session).await? else { continue };
-            let shared = thread.shared(asked);
-            let continues = shared.same > 0 && (shared.is_all || shared.has_answer) || shared.has_newest;
+            let continues = match &asked.previous {
+                Some(previous) => thread.answered_as(previous),
+                None => {
+                    let shared = thread.shared(asked);
+                    shared.same > 0 && (shared.is_all || shared.has_answer) || shared.has_newest
+                }
+            };
             if named.is_none() && !continues {
                 continue;
             }

@@ -45,6 +45,9 @@ impl Placing<'_> {
         if let Some(previous) = self.conversation.previous.as_ref().filter(|_| is_of) {
             return known.thread.answered_as(previous).then_some(usize::MAX);
         }
+        if is_of && self.conversation.references.iter().any(|id| known.thread.answered_as(id)) {
+            return Some(usize::MAX);
+        }
         let shared = known.thread.shared(self.conversation);
         // Without ids of its agent the common beginning must contain an answer, or be all there was; or the newest answer is sent back.
         let begins = shared.same > 0 && (is_of && (self.is_keyed() || shared.is_all) || shared.has_answer);
