@@ -53,6 +53,7 @@ fn a_transcript_is_tied_to_the_recording_of_the_same_session() -> io::Result<()>
     assert_eq!(kind("context"), (Some(1), Some(1)));
     assert_eq!(kind("input"), (Some(2), Some(1)), "the prompt is in both");
     assert_eq!(kind("answer"), (Some(3), Some(2)));
+    assert_eq!(kind("request"), (Some(4), Some(4)), "the agent noted none");
     // The agent's own id means the recording.
     let shown = annals.run(&["requests", "one", "--store", &at]).out;
     assert_eq!(shown.lines().count(), 5, "{shown}");
