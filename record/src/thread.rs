@@ -6,6 +6,7 @@ mod compacted;
 mod conversing;
 mod known;
 mod profile;
+mod results_in_text;
 mod resumed;
 #[cfg(test)]
 mod tests;

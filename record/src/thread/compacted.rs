@@ -2,6 +2,7 @@
 
 use super::conversing::NewParts;
 use super::known::{KnownConversation, is_said};
+use super::results_in_text::results_in_text;
 use super::{InFlight, RequestFacts, Thread, ThreadError, cost};
 use crate::facts::Facts;
 use annals_core::Seq;
@@ -42,7 +43,9 @@ impl Thread {
         }
         let mut facts = Facts::from(self.next);
         let trailing = conversation.units.iter().rev().take_while(|unit| unit.speaker == Speaker::User);
-        let results: Vec<&WireItem> = trailing.flat_map(|unit| &unit.items).collect();
+        let calls = self.transcriber.open.as_ref().map(|open| open.calls.as_slice()).unwrap_or_default();
+        let written = results_in_text(&conversation.newest_prompt(), calls);
+        let results: Vec<&WireItem> = trailing.flat_map(|unit| &unit.items).chain(&written).collect();
         self.transcriber.close(results, &mut facts);
         facts.push(CompactionStarted { reason: *reason, model: Some(model.clone()), estimate: self.estimate });
         self.summary = Some(PendingSummary::asked_by(*reason));
