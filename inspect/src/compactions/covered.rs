@@ -53,7 +53,7 @@ struct CoveredMessage {
 }
 
 impl CompactionFold {
-    pub(crate) const VERSION: FoldVersion<'static> = FoldVersion { name: "compactions", version: 5 };
+    pub(crate) const VERSION: FoldVersion<'static> = FoldVersion { name: "compactions", version: 6 };
 
     /// A fold that keeps what it may need again.
     pub(super) fn whole() -> Self {
@@ -118,7 +118,8 @@ impl CompactionFold {
         let is_context = |seq| history.message(seq).is_some_and(|it| matches!(it.body, Body::System { .. }));
         let is_sent = |message: &CoveredMessage| {
             let is_repeated = !message.parts.is_empty() && message.parts.iter().all(|part| parts.contains(part));
-            is_repeated || (is_context(message.seq) && history.selects(message.seq))
+            let is_kept = is_context(message.seq) && history.selects(message.seq);
+            is_repeated || is_kept || history.is_pinned(message.seq)
         };
         let (again, left): (Vec<_>, Vec<_>) = all.into_iter().partition(is_sent);
         // What people write from now on is not kept of what was covered.

@@ -5,14 +5,17 @@ use super::known::{KnownConversation, is_said};
 use super::results_in_text::results_in_text;
 use super::{InFlight, RequestFacts, Thread, ThreadError, cost};
 use crate::facts::Facts;
-use annals_core::Seq;
 use annals_core::event::{
-    CompactionCompleted, CompactionFailed, CompactionReason, CompactionStarted, Failure, ReplayedInput, Usage,
+    CompactionCompleted, CompactionFailed, CompactionReason, CompactionStarted, Failure, MessagePinned, MessagesEdited,
+    PartEdit, ReplayedInput, Usage,
 };
+use annals_core::{Digest, Event, Seq};
 use annals_projections::Body;
 use annals_providers::recorded::{
-    DecodedAnswer, KnownPart, PartKind, Speaker, Unit, WireConversation, WireItem, compaction_reason,
+    ConversationPart, DecodedAnswer, KnownPart, PartKind, Speaker, Unit, WireConversation, WireItem, compaction_reason,
+    known_parts,
 };
+use std::collections::HashMap;
 
 /// How many messages may precede the summary in a request: agents repeat earlier messages of the user.
 const BEFORE_MAX: usize = 512;
@@ -123,11 +126,7 @@ impl Thread {
     ) {
         let units = &request.conversation.units;
         let Some(summary) = units.get(at) else { return };
-        let texts = summary.items.iter().filter_map(|item| match item {
-            WireItem::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
-        let text = texts.collect::<Vec<_>>().join("\n\n");
+        let text = texts(summary);
         let pending = self.summary.take();
         let reason = match pending.as_ref().map(|pending| pending.reason) {
             None | Some(CompactionReason::Unknown) => compaction_reason(&text, behind(units, at)),
@@ -185,6 +184,57 @@ impl Thread {
         };
     }
 
+    /// What a request shows of a summary with which the recording before it ended: the messages that the agent kept, and the words
+    /// around the summary.
+    pub(super) fn kept_by_summary(
+        &self,
+        conversation: &WireConversation,
+        new: &[ConversationPart],
+        before: &KnownConversation,
+    ) -> Vec<Event> {
+        let (history, blobs) = (&self.view.history, self.log.blobs());
+        let newest = history.compactions().next_back().and_then(|seq| history.message(seq));
+        let Some(newest) = newest else { return Vec::new() };
+        let (compaction, summary) = (newest.seq, newest.summary_as_sent(&*blobs).unwrap_or_default());
+        let messages: Vec<_> = history.messages().iter().collect();
+        // A request that was answered showed what is kept.
+        if messages.iter().rev().any(|message| message.seq > compaction && matches!(message.body, Body::Assistant(_))) {
+            return Vec::new();
+        }
+        let has_summary = |text: &String| !core(&summary).is_empty() && text.contains(core(&summary));
+        let units = conversation.units.iter().take(BEFORE_MAX).filter(|unit| unit.speaker == Speaker::User);
+        let Some(sent) = units.map(texts).find(has_summary) else { return Vec::new() };
+        let mut open: HashMap<(PartKind, Digest), usize> = HashMap::new();
+        for (part, _) in new.iter().zip(&before.alignment.of_new).filter(|(_, pairing)| pairing.is_none()) {
+            *open.entry((part.kind, part.text)).or_default() += 1;
+        }
+        let mut kept = Vec::new();
+        for message in
+            messages.into_iter().rev().filter(|message| message.seq < compaction && !history.selects(message.seq))
+        {
+            let parts = known_parts(message, &*blobs).into_iter().map(|known| known.part).filter(is_said);
+            let parts: Vec<ConversationPart> = parts.collect();
+            let mut take = |part: &ConversationPart| match open.get_mut(&(part.kind, part.text)) {
+                Some(count) if *count > 0 => {
+                    *count -= 1;
+                    true
+                }
+                _ => false,
+            };
+            match parts.iter().all(&mut take) {
+                true if parts.is_empty() => {}
+                true => kept.push(message.seq),
+                false => break,
+            }
+        }
+        if kept.is_empty() {
+            return Vec::new();
+        }
+        let edit = PartEdit { message: compaction, place: compaction, text: Some(sent.into()), without_media: false };
+        let pinned = kept.into_iter().rev().map(|message| Event::from(MessagePinned { message }));
+        pinned.chain([Event::from(MessagesEdited { edits: vec![edit] })]).collect()
+    }
+
     /// A compaction that an earlier recording began stays open until a request shows what became of it.
     pub(super) fn summary_open(&mut self, reason: CompactionReason) {
         self.summary = Some(PendingSummary::asked_by(reason));
@@ -200,6 +250,15 @@ impl Thread {
         };
         facts.push(CompactionFailed { reason, error, usage, cost });
     }
+}
+
+/// The texts of a message.
+fn texts(unit: &Unit) -> String {
+    let texts = unit.items.iter().filter_map(|item| match item {
+        WireItem::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
 }
 
 /// The texts in the user's place from the message with a summary on.

@@ -25,7 +25,12 @@ impl Thread {
         let at = *at;
         let new = self.parts_of(conversation);
         let names: Vec<ConversationPart> = new.iter().map(|(part, ..)| part.clone()).collect();
-        let before = self.compare(&names, conversation);
+        let mut before = self.compare(&names, conversation);
+        let kept = self.kept_by_summary(conversation, &names, &before);
+        if !kept.is_empty() {
+            self.append(at, kept).await?;
+            before = self.compare(&names, conversation);
+        }
         let mut facts = Facts::from(self.next);
         self.rename_calls(&new, conversation, &before);
         self.transcriber.close(results(&new, conversation, &before), &mut facts);

@@ -52,6 +52,27 @@ fn a_compaction_that_the_user_asked_for_is_manual_and_repeated_messages_are_no_l
 }
 
 #[test]
+fn a_message_that_a_compaction_at_the_end_of_a_recording_keeps_is_recorded_once() {
+    annals_tests::needs!("python3");
+    let first = vec![user(&["Read src/main.rs."])];
+    let second = [&first[..], &[assistant("I read it."), user(&["And src/lib.rs."])]].concat();
+    let asked = [&second[..], &[assistant("I read both."), user(&[ASKS])]].concat();
+    let summary = "This session is being continued.\n\nSummary:\nPort 8080 is in src/main.rs.";
+    let kept = [user(&[summary]), user(&["And src/lib.rs."]), assistant("I read both."), user(&[COMMAND, "go on"])];
+    let before =
+        vec![(body(&first), "I read it.", 900), (body(&second), "I read both.", 950), (body(&asked), SUMMARY, 960)];
+    let (recorded, _) = Recordings::of("claude", &[before, vec![(body(&kept), "Done.", 100)]]);
+    recorded.agree(4);
+    let sessions = recorded.json(&["sessions", "--all"]);
+    assert_eq!(sessions[0]["turns"], 3, "{sessions}");
+    let one = only(&recorded);
+    assert_eq!(one["messages"].as_array().map(Vec::len), Some(2), "{one}");
+    assert_eq!(one["kept"].as_array().map(Vec::len), Some(2), "{one}");
+    let history = recorded.ask(&["history", "@last"]).out;
+    assert_eq!(history.matches("And src/lib.rs.").count(), 1, "{history}");
+}
+
+#[test]
 fn who_asked_for_a_compaction_is_not_guessed() {
     annals_tests::needs!("python3");
     let resumes = "\nContinue the conversation from where it left off without asking the user any further questions.";
