@@ -450,10 +450,8 @@ def compare_stores(world):
             if name == "import":
                 # What a sub-agent was given of its parent is in the parent's files alone.
                 left = [what for what in left if session["parent"] is None or what not in all_read]
-            # Calls that code of the agent made are in its files alone; who compacted is compared elsewhere. What a compaction keeps is
-            # recorded once more where a recording ended with the summary.
-            kept = ("compaction", "") in one and name == "import"
-            left = [what for what in left if not (what[0] == "call" and name == "recording" or what[0] == "compaction" or kept and what in two)]
+            # Calls that code of the agent made are in its files alone; who compacted is compared elsewhere.
+            left = [what for what in left if not (what[0] == "call" and name == "recording" or what[0] == "compaction")]
             if left:
                 world.differ("%s: %d are not in the %s of it, %s" % (session["id"], len(left), name, other["id"]), *["%s %s" % what for what in left[:6]])
         if session["turns"] != other["turns"]:
