@@ -170,14 +170,7 @@ impl TranscriptContent {
             Event::Input(InputEvent::Admitted(admitted)) => self.text(seq, "input", &admitted.text, blobs),
             Event::Step(StepEvent::TextEnded(ended)) => self.text(seq, "answer", &ended.text, blobs),
             Event::Step(StepEvent::ReasoningEnded(ended)) => self.text(seq, "reasoning", &ended.text, blobs),
-            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose != Purpose::Turn => self.request(seq, sent, None),
-            Event::Step(StepEvent::RequestSent(sent)) => {
-                // Another attempt is the same request.
-                if self.sent.as_ref().is_none_or(|(_, before)| before.request != sent.request) {
-                    self.requested(None);
-                    self.sent = Some((seq, (**sent).clone()));
-                }
-            }
+            Event::Step(StepEvent::RequestSent(sent)) => self.sends(seq, sent),
             Event::Step(StepEvent::Started(started)) => {
                 self.requested(started.answer.as_ref().map(|answer| answer.message.as_str()));
             }
@@ -193,6 +186,19 @@ impl TranscriptContent {
                 self.text(seq, "summary", &completed.summary, blobs);
             }
             _ => {}
+        }
+    }
+
+    /// A request is sent. Another attempt of one is the same request.
+    fn sends(&mut self, seq: Seq, sent: &RequestSent) {
+        let is_again = self.sent.as_ref().is_some_and(|(_, before)| before.request == sent.request);
+        match sent.purpose {
+            Purpose::Turn if is_again => {}
+            Purpose::Turn => {
+                self.requested(None);
+                self.sent = Some((seq, sent.clone()));
+            }
+            Purpose::Summary | Purpose::Title | Purpose::Other => self.request(seq, sent, None),
         }
     }
 
