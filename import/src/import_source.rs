@@ -1,6 +1,7 @@
 //! The import of a source, which is read again when some of its sessions are imported as second sessions.
 
 use super::changed::is_of;
+use super::codex;
 use super::drive::{SourceImportError, once};
 use super::exports::import_export;
 use super::identity::Editions;
@@ -38,7 +39,7 @@ pub async fn import(
         let mut renewed = false;
         for session in &report.sessions {
             let ImportOutcome::Diverged { line, other_form } = &session.outcome else { continue };
-            let is_wanted = options.as_new || options.follows && other_form.is_none();
+            let is_wanted = options.as_new || other_form.is_none() && (options.follows || source.has_several_files());
             if is_wanted || other_form.is_none() && has_next_edition(log, &editions, session).await? {
                 let key = (session.agent.clone(), session.foreign.clone());
                 editions.renew(&key.0, &key.1);
@@ -54,6 +55,14 @@ pub async fn import(
         session.former = former.get(&(session.agent.clone(), session.foreign.clone())).copied();
     }
     continue_changed(log, source, &ImportOptions { editions, ..options.clone() }, report, progress).await
+}
+
+impl ImportSource {
+    /// Whether its session is in several files: one that came late may precede those that were imported.
+    fn has_several_files(&self) -> bool {
+        let thread = || codex::list(&self.path, self.library.as_ref()).ok().flatten();
+        self.form == SourceForm::CodexRollout && thread().is_some_and(|thread| thread.files.len() > 1)
+    }
 }
 
 /// Whether a session whose source was rewritten is in the log a further time already: that one is continued.

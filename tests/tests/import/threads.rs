@@ -154,6 +154,26 @@ async fn the_files_of_a_thread_are_one_session_in_whatever_order_they_are_met() 
 }
 
 #[tokio::test]
+async fn a_thread_whose_first_file_comes_late_is_imported_whole_as_a_further_session() {
+    let (folder, log) = (scratch(), memory());
+    rewound(&folder);
+    let [first, fork] = [name(0, ONE), name(120, THREE)].map(|name| folder.path().join(name));
+    let text = std::fs::read_to_string(&first).unwrap();
+    for path in [&first, &fork] {
+        std::fs::remove_file(path).unwrap();
+    }
+    let alone = session(&all(&log, folder.path()).await, ONE);
+    std::fs::write(&first, text).unwrap();
+    for is_new in [true, false] {
+        let report = all(&log, folder.path()).await;
+        assert_eq!((report.has_bad_news(), report.new_batches() > 0), (false, is_new), "{report:#?}");
+        let whole = session(&report, ONE);
+        assert_ne!(whole, alone);
+        assert_eq!(prompts(&log, whole).await, ["first", "instead"]);
+    }
+}
+
+#[tokio::test]
 async fn a_thread_that_was_imported_is_continued_when_it_is_rewound_and_forked() {
     let (folder, log) = (scratch(), memory());
     rewound(&folder);
