@@ -61,9 +61,17 @@ impl ImportPlan {
                 continue;
             }
             let is_named = sessions.is_empty() && *selection == Selection::default() && named.contains(&source.path);
+            let listed = sessions.len();
             let chosen: Vec<ListedSession> = sessions.into_iter().filter(|it| selection.takes(it)).collect();
             if is_named || !chosen.is_empty() {
-                plan.add(source, stamps, &chosen, selection, state);
+                let position =
+                    |it: ListedSession| SessionPosition { foreign: it.foreign, updated: it.updated, rows: it.rows };
+                let created = chosen.iter().map(|it| it.created).min().unwrap_or_default();
+                let is_whole = chosen.len() == listed;
+                let positions = chosen.into_iter().map(position).collect();
+                let source = ImportSource { only: None, ..source };
+                let planned = PlannedSource { source, stamps: Some(stamps), positions, created, is_whole };
+                plan.add(planned, selection, state, again);
             }
         }
         plan.known.extend(unchanged.iter().flat_map(|(path, _)| state.reports(path, selection)));
@@ -71,28 +79,22 @@ impl ImportPlan {
         plan
     }
 
-    fn add(
-        &mut self,
-        source: ImportSource,
-        stamps: FileStamps,
-        chosen: &[ListedSession],
-        selection: &Selection,
-        state: &ImportState,
-    ) {
-        let position =
-            |it: &ListedSession| SessionPosition { foreign: it.foreign.clone(), updated: it.updated, rows: it.rows };
-        let positions: Vec<SessionPosition> = chosen.iter().map(position).collect();
-        let mut source = ImportSource { only: None, ..source };
+    /// Adds a source with its selected sessions; of a database, those that changed.
+    fn add(&mut self, planned: PlannedSource, selection: &Selection, state: &mut ImportState, again: bool) {
+        let PlannedSource { mut source, stamps, positions, created, is_whole } = planned;
         if source.form == SourceForm::OpenCodeDatabase {
-            let before = state.positions(&source.path);
+            let reads_all = again && !state.is_complete(&source.path);
+            let before = if reads_all { &[] } else { state.positions(&source.path) };
             let changed = positions.iter().filter(|it| !before.contains(it)).map(|it| it.foreign.clone());
             let only: BTreeSet<String> = changed.collect();
             let is_read = |session: &SessionReport| only.iter().any(|it| is_part_of(&session.foreign, it));
             self.known.extend(state.reports(&source.path, selection).into_iter().filter(|it| !is_read(it)));
+            if only.is_empty() {
+                return state.has_not_changed(&source.path, stamps);
+            }
             source.only = Some(only);
         }
-        let created = chosen.iter().map(|it| it.created).min().unwrap_or_default();
-        self.sources.push(PlannedSource { source, stamps: Some(stamps), positions, created });
+        self.sources.push(PlannedSource { source, stamps, positions, created, is_whole });
     }
 }
 

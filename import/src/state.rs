@@ -84,13 +84,15 @@ pub struct PlannedSource {
     /// Its selected sessions.
     pub(super) positions: Vec<SessionPosition>,
     pub(super) created: Time,
+    /// Whether these are all of its sessions.
+    pub(super) is_whole: bool,
 }
 
 impl From<ImportSource> for PlannedSource {
     /// A source that is read also if nothing changed since it was imported.
     fn from(source: ImportSource) -> Self {
         let stamps = FileStamps::of(&source.path);
-        Self { source, stamps, positions: Vec::new(), created: Time::default() }
+        Self { source, stamps, positions: Vec::new(), created: Time::default(), is_whole: true }
     }
 }
 
@@ -105,6 +107,8 @@ struct KnownSource {
     sessions: Vec<KnownSession>,
     /// Whether reading it again would give the same report with nothing new.
     is_complete: bool,
+    /// Whether all of its sessions were selected.
+    is_whole: bool,
 }
 
 /// A session of such a file, as the report names it. It has no text of the session.
@@ -122,7 +126,7 @@ struct KnownSession {
     elsewhere: Option<(u64, String)>,
 }
 
-/// What was imported of each file of the agents on this machine (`docs/import.md#again`).
+/// What was imported of each file of the agents on this machine (`docs/import.md#what-an-import-promises`).
 #[derive(Clone, Debug, Default)]
 pub struct ImportState {
     files: HashMap<PathBuf, KnownSource>,
@@ -136,7 +140,13 @@ impl ImportState {
         let files = cache
             .nearest(session, fold, Seq::ZERO)
             .and_then(|saved| serde_json::from_slice::<BTreeMap<String, KnownSource>>(&saved.bytes).ok());
-        let files = files.unwrap_or_default().into_iter().map(|(path, file)| (path.into(), file));
+        let files = files.unwrap_or_default().into_iter().map(|(path, mut file)| {
+            // It may have been written again since, or has sessions that were not read.
+            if !file.stamps.is_settled || !file.is_whole {
+                file.stamps.file.modified = 0;
+            }
+            (path.into(), file)
+        });
         Self { files: files.collect(), is_changed: false }
     }
 
@@ -161,9 +171,7 @@ impl ImportState {
         if !std::mem::take(&mut self.is_changed) {
             return Ok(());
         }
-        let keeps = |(path, file): &(&PathBuf, &KnownSource)| {
-            file.stamps.is_settled && path.to_str().is_some() && path.exists()
-        };
+        let keeps = |(path, _): &(&PathBuf, &KnownSource)| path.to_str().is_some() && path.exists();
         let files: BTreeMap<_, _> = self.files.iter().filter(keeps).collect();
         let (session, fold) = KEPT;
         let bytes = serde_json::to_vec(&files)?;
@@ -180,6 +188,19 @@ impl ImportState {
     pub(super) fn unchanged(&self, path: &Path, stamps: &FileStamps, again: bool) -> Option<Option<SourceForm>> {
         let file = self.files.get(path).filter(|file| file.stamps.is_same(stamps));
         file.filter(|file| file.is_complete || !again).map(|file| file.form)
+    }
+
+    /// Whether reading a file again would report nothing that is not known.
+    pub(super) fn is_complete(&self, path: &Path) -> bool {
+        self.files.get(path).is_none_or(|file| file.is_complete)
+    }
+
+    /// Notes that no session of a file has changed, though the file has.
+    pub(super) fn has_not_changed(&mut self, path: &Path, stamps: Option<FileStamps>) {
+        if let (Some(file), Some(stamps)) = (self.files.get_mut(path), stamps) {
+            file.stamps = stamps;
+            self.is_changed = true;
+        }
     }
 
     /// Where the sessions of a file were when it was read.
@@ -203,7 +224,8 @@ impl ImportState {
 
     /// Notes that a file was looked at and gives no session of its own: `is_complete` if that holds for later imports, too.
     pub(super) fn note(&mut self, path: &Path, stamps: FileStamps, form: Option<SourceForm>, is_complete: bool) {
-        let file = KnownSource { stamps, form, positions: Vec::new(), sessions: Vec::new(), is_complete };
+        let file =
+            KnownSource { stamps, form, positions: Vec::new(), sessions: Vec::new(), is_complete, is_whole: true };
         self.files.insert(path.to_owned(), file);
         self.is_changed = true;
     }
@@ -238,6 +260,7 @@ impl ImportState {
             positions: planned.positions.clone(),
             sessions: Vec::new(),
             is_complete: !report.has_bad_news(),
+            is_whole: planned.is_whole,
         };
         for session in &report.sessions {
             let elsewhere = match &session.outcome {
@@ -265,8 +288,9 @@ impl ImportState {
             let is_new = |it: &SessionPosition| file.positions.iter().any(|new| new.foreign == it.foreign);
             let others: Vec<SessionPosition> = before.positions.into_iter().filter(|it| !is_new(it)).collect();
             file.positions.extend(others);
-            file.sessions.extend(before.sessions.into_iter().filter(|it| !is_read(&it.foreign)));
-            file.is_complete &= before.is_complete;
+            let others = before.sessions.into_iter().filter(|it| !is_read(&it.foreign)).collect::<Vec<_>>();
+            file.is_complete &= before.is_complete || others.is_empty();
+            file.sessions.extend(others);
         }
         self.files.insert(path.clone(), file);
         self.is_changed = true;

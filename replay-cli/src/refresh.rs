@@ -1,4 +1,4 @@
-//! Questions on a terminal first import what agents wrote since the last import (`docs/import.md#fresh`).
+//! Questions on a terminal first import what agents wrote since the last import (`docs/import.md#what-an-import-promises`).
 
 use crate::command_context::CommandContext;
 use crate::error::CliError;

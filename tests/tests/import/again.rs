@@ -1,6 +1,7 @@
 //! What a second import reads: only what changed since the first one.
 
 use crate::import::harness::{copied, fixture, lines, memory, scratch, write};
+use annals_core::Time;
 use annals_import::{Homes, ImportOptions, ImportPlan, ImportState, Selection, import};
 use annals_store::EventLog;
 use annals_store::cache::ViewCache;
@@ -56,7 +57,7 @@ async fn a_second_import_reads_only_what_changed() {
     assert_eq!(again(&folder, &log, &cache).await, (vec![], sessions));
     // A file that grows.
     let text = std::fs::read_to_string(fixture(PLACES[2].0)).unwrap();
-    let longer = text.clone() + &lines(&text)[0] + "\n";
+    let longer = text.clone() + lines(&text)[0] + "\n";
     settle(&write(&folder, PLACES[2].1, &longer));
     assert_eq!(again(&folder, &log, &cache).await, (vec![PLACES[2].1.into()], sessions - 1));
     // What was written just now may be written again without another time.
@@ -88,6 +89,28 @@ async fn of_a_database_only_sessions_that_changed_are_read() {
     let plan = ImportPlan::of(&homes(&folder), &[], &Selection::default(), &mut state, true);
     assert_eq!(plan.sources[0].source.only.as_ref().map(|only| only.len()), Some(1));
     assert_eq!(plan.known.len(), sessions - 1);
+    again(&folder, &log, &cache).await;
+    // Something else in it.
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE other (id TEXT)").unwrap();
+    settle(&path);
+    for _ in 0..2 {
+        assert_eq!(again(&folder, &log, &cache).await, (vec![], sessions));
+    }
+}
+
+#[tokio::test]
+async fn sessions_that_were_not_selected_are_read_later() {
+    let (folder, log, cache) = (scratch(), memory(), ViewCache::in_memory());
+    settle(&copied(&folder, PLACES[0].0, PLACES[0].1));
+    let since = Selection { agent: None, since: Some(Time(1_795_294_000_000)) };
+    let mut state = ImportState::default();
+    let plan = ImportPlan::of(&homes(&folder), &[], &since, &mut state, true);
+    let report = import(&log, &plan.sources[0].source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
+    state.imported(&plan.sources[0], &report, &*log).await.unwrap();
+    assert_eq!(report.sessions.len(), 4);
+    state.save(&cache).unwrap();
+    again(&folder, &log, &cache).await;
+    assert_eq!(log.sessions().all().await.unwrap().len(), 25);
 }
 
 #[tokio::test]
