@@ -105,7 +105,7 @@ fn a_conversation_that_the_provider_compacts_stays_one_session() -> std::io::Res
     for (text, there) in [("gAAAA-sealed", true), ("number 3 of", true), ("Answer 3.", true), ("Answer 2.", false)] {
         assert_eq!(history.contains(text), there, "{text} in {history}");
     }
-    assert_eq!(sessions[0]["turns"], json!(3), "the summary is no prompt: {sessions}");
+    assert_eq!(sessions[0]["turns"], json!(3), "the summary counts as a prompt: {sessions}");
     let verified = ends(&annals, 0, &["verify", "@last", "--store", &at, "--requests", "--wire"]);
     assert!(verified.contains("4 requests proved byte for byte"), "{verified}");
     Ok(())

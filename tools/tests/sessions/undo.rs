@@ -292,7 +292,7 @@ async fn a_session_tells_what_it_changed_so_far_and_an_undo_takes_its_part_back(
         let kinds = events(&world, &session).await?;
         Ok::<_, annals_store::ReadError>(kinds.iter().filter(|kind| **kind == "files.summarised").count())
     };
-    assert_eq!(summaries().await?, 2, "an activity that changes nothing tells nothing");
+    assert_eq!(summaries().await?, 2, "an activity without a change is not summarised");
     session.stage(&session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?).await?;
     assert_eq!(session.view().await?.session.changed.totals(), totals(3, 2, 2), "it is only staged");
     session.commit_revert().await?;
